@@ -1,0 +1,167 @@
+//! Names of content: the BLAKE3 hash of one canonical encoding.
+//!
+//! The same content has the same name on every machine, whatever road led to it. The encoding is CBOR with
+//! fixed field order and shortest lengths, as the derived encoders write it; [`decode`] accepts those bytes
+//! and no others, so that content from elsewhere cannot go by two names.
+
+use std::fmt;
+use std::str::FromStr;
+
+use minicbor::{Decode, Encode};
+use serde::{Deserialize, Serialize};
+
+/// The name of immutable content.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
+#[cbor(transparent)]
+pub struct ContentId(#[cbor(n(0), with = "minicbor::bytes")] [u8; 32]);
+
+/// What a piece of content is; part of what is hashed, so that no bytes can pass for another kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Encode, Decode)]
+#[cbor(index_only)]
+#[repr(u8)]
+pub enum Kind {
+    /// Bytes of a file, or long text that a state refers to.
+    #[n(0)]
+    Blob = 0,
+    /// One version of an entry.
+    #[n(1)]
+    Entry = 1,
+    /// A node of a list of entries.
+    #[n(2)]
+    Entries = 2,
+    /// One take.
+    #[n(3)]
+    Take = 3,
+    /// A node of a list of takes.
+    #[n(4)]
+    Takes = 4,
+    /// The settings of a thread.
+    #[n(5)]
+    Settings = 5,
+    /// The whole of a thread at one moment.
+    #[n(6)]
+    State = 6,
+    /// Where an operation was made: folder, branch, commit.
+    #[n(7)]
+    Surroundings = 7,
+    /// One operation of a thread's log.
+    #[n(8)]
+    Operation = 8,
+}
+
+/// Content with a kind and one canonical encoding.
+pub trait Content: Encode<()> + for<'bytes> Decode<'bytes, ()> {
+    /// What this content is.
+    const KIND: Kind;
+}
+
+/// The bytes are not the canonical encoding of the content that they should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("content is not a well-formed {kind:?}")]
+pub struct Malformed {
+    /// What was expected.
+    pub kind: Kind,
+}
+
+impl Kind {
+    /// Every kind, in the order of its number.
+    pub const ALL: [Self; 9] = [
+        Self::Blob,
+        Self::Entry,
+        Self::Entries,
+        Self::Take,
+        Self::Takes,
+        Self::Settings,
+        Self::State,
+        Self::Surroundings,
+        Self::Operation,
+    ];
+
+    /// The kind with that number, if there is one.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
+}
+
+impl ContentId {
+    /// The name of these bytes as content of that kind.
+    pub fn of(kind: Kind, bytes: &[u8]) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&[kind as u8]);
+        hasher.update(bytes);
+        Self(*hasher.finalize().as_bytes())
+    }
+
+    /// The name with exactly these bytes.
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes of the name.
+    pub const fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// The first eight bytes as a number, for an index that is checked against the whole name.
+    pub fn prefix(&self) -> i64 {
+        let mut prefix = [0; 8];
+        prefix.copy_from_slice(&self.0[..8]);
+        i64::from_be_bytes(prefix)
+    }
+
+    /// The first characters of the text form.
+    pub fn short(&self) -> String {
+        data_encoding::HEXLOWER.encode(&self.0[..6])
+    }
+}
+
+/// The canonical bytes of some content.
+pub fn encode<C: Content>(content: &C) -> Vec<u8> {
+    minicbor::to_vec(content).expect("encoding into memory cannot fail")
+}
+
+/// The content that these canonical bytes stand for.
+pub fn decode<C: Content>(bytes: &[u8]) -> Result<C, Malformed> {
+    let content: C = minicbor::decode(bytes).map_err(|_| Malformed { kind: C::KIND })?;
+    // Unknown fields, longer lengths or trailing bytes would give one content two names.
+    if encode(&content) == bytes { Ok(content) } else { Err(Malformed { kind: C::KIND }) }
+}
+
+impl fmt::Display for ContentId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&data_encoding::HEXLOWER.encode(&self.0))
+    }
+}
+
+impl fmt::Debug for ContentId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "ContentId({})", self.short())
+    }
+}
+
+/// The text is not the name of any content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a content id has 64 hexadecimal digits")]
+pub struct NotAContentId;
+
+impl FromStr for ContentId {
+    type Err = NotAContentId;
+
+    fn from_str(text: &str) -> Result<Self, NotAContentId> {
+        let bytes = data_encoding::HEXLOWER.decode(text.as_bytes()).map_err(|_| NotAContentId)?;
+        bytes.try_into().map(Self).map_err(|_| NotAContentId)
+    }
+}
+
+impl Serialize for ContentId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ContentId {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
