@@ -1,0 +1,32 @@
+//! What every command shares of the terminal.
+//!
+//! Commands say *what* to show; these modules decide how it looks on this terminal, and that it is safe
+//! to show. Text travels one way:
+//!
+//! ```text
+//!   stored text ──► sanitize ──► label (text with meaning) ──► table, tree ──► pager ──► terminal
+//!                   no control     style says what a piece        width fits it     strips colour
+//!                   sequences      is, not which colour           to the screen     where unwanted
+//! ```
+//!
+//! Three rules hold everywhere.
+//!
+//! **Stored text is hostile.** A model, a tool, a file or a stranger's thread may carry escape sequences
+//! that repaint the screen, or invisible characters that hide what a line says. A [`label::Label`] can only
+//! be made through [`sanitize`], so that a table or a tree cannot forget it.
+//!
+//! **The surroundings are arguments.** Whether there is a terminal, how wide it is, what time it is and
+//! what the environment says are read once, at the edge ([`screen::Screen::detect`],
+//! [`style::Surroundings::of_stdout`], [`command::Environment`]); the rest are functions of them, tested as
+//! tables.
+//!
+//! **A reader may leave at any time.** Quitting the pager or piping into `head` ends the output and is not
+//! a failure: see [`pager`].
+
+pub(crate) mod command;
+pub(crate) mod label;
+pub(crate) mod pager;
+pub(crate) mod sanitize;
+pub(crate) mod screen;
+pub(crate) mod style;
+pub(crate) mod width;
