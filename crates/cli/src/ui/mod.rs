@@ -23,10 +23,15 @@
 //! **A reader may leave at any time.** Quitting the pager or piping into `head` ends the output and is not
 //! a failure: see [`pager`].
 
+pub(crate) mod bytes;
 pub(crate) mod command;
 pub(crate) mod label;
 pub(crate) mod pager;
+pub(crate) mod progress;
 pub(crate) mod sanitize;
 pub(crate) mod screen;
 pub(crate) mod style;
+pub(crate) mod table;
+pub(crate) mod time;
+pub(crate) mod tree;
 pub(crate) mod width;

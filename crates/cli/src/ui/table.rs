@@ -1,0 +1,201 @@
+//! Small tables, aligned by display width.
+//!
+//! Columns are as wide as their widest cell. Where that is wider than the screen, the flexible columns
+//! share what has to go, widest first; if even that is not enough, lines are cut at the edge.
+
+use std::fmt::Write;
+
+use anstyle::Style;
+
+use super::label::Label;
+use super::width::Align;
+
+const GAP: usize = 2;
+/// Below this a flexible column says nothing any more.
+const NARROWEST: usize = 8;
+
+/// One column.
+#[derive(Clone, Debug)]
+pub(crate) struct Column {
+    heading: Label,
+    align: Align,
+    stretch: Stretch,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stretch {
+    Fixed,
+    Flexible,
+}
+
+impl Column {
+    /// Text.
+    pub(crate) fn left(heading: &str) -> Self {
+        Self {
+            heading: heading.into(),
+            align: Align::Left,
+            stretch: Stretch::Fixed,
+        }
+    }
+
+    /// Numbers.
+    pub(crate) fn right(heading: &str) -> Self {
+        Self {
+            align: Align::Right,
+            ..Self::left(heading)
+        }
+    }
+
+    /// The column may shrink where the screen is narrow.
+    #[must_use]
+    pub(crate) fn flexible(self) -> Self {
+        Self {
+            stretch: Stretch::Flexible,
+            ..self
+        }
+    }
+}
+
+/// Rows under headings.
+#[derive(Clone, Debug)]
+pub(crate) struct Table<const N: usize> {
+    columns: [Column; N],
+    rows: Vec<[Label; N]>,
+}
+
+impl<const N: usize> Table<N> {
+    /// A table without rows.
+    pub(crate) fn new(columns: [Column; N]) -> Self {
+        Self {
+            columns,
+            rows: Vec::new(),
+        }
+    }
+
+    /// Adds a row.
+    pub(crate) fn row(&mut self, cells: [Label; N]) {
+        self.rows.push(cells);
+    }
+
+    /// The lines of the table, fitted into `columns` if there is a limit. Without any heading, without that
+    /// line.
+    pub(crate) fn render(self, columns: Option<usize>, heading: Style) -> String {
+        let widths = self.widths(columns);
+        let aligns = self.columns.each_ref().map(|column| column.align);
+        let headings = self.columns.map(|column| column.heading);
+        let mut text = String::new();
+        if headings.iter().any(|heading| heading.width() > 0) {
+            let styled = headings.map(|label| Label::new().with(heading, &label.text()));
+            write_row(&mut text, styled, widths, aligns, columns);
+        }
+        for row in self.rows {
+            write_row(&mut text, row, widths, aligns, columns);
+        }
+        text
+    }
+
+    fn widths(&self, limit: Option<usize>) -> [usize; N] {
+        let mut widths = self.columns.each_ref().map(|column| column.heading.width());
+        for row in &self.rows {
+            for (widest, cell) in widths.iter_mut().zip(row) {
+                *widest = (*widest).max(cell.width());
+            }
+        }
+        let Some(limit) = limit else { return widths };
+        let gaps = GAP * N.saturating_sub(1);
+        let mut excess = (widths.iter().sum::<usize>() + gaps).saturating_sub(limit);
+        while excess > 0 {
+            let widest = (0..N)
+                .filter(|&index| {
+                    self.columns[index].stretch == Stretch::Flexible && widths[index] > NARROWEST
+                })
+                .max_by_key(|&index| widths[index]);
+            let Some(widest) = widest else { break };
+            widths[widest] -= 1;
+            excess -= 1;
+        }
+        widths
+    }
+}
+
+fn write_row<const N: usize>(
+    text: &mut String,
+    cells: [Label; N],
+    widths: [usize; N],
+    aligns: [Align; N],
+    limit: Option<usize>,
+) {
+    let mut line = Label::new();
+    for (index, cell) in cells.into_iter().enumerate() {
+        let cell = cell.truncate(widths[index]);
+        // The last column ends the line: no blanks behind it.
+        let last = index + 1 == N && aligns[index] == Align::Left;
+        line = line.join(if last {
+            cell
+        } else {
+            cell.pad(widths[index], aligns[index])
+        });
+        if index + 1 < N {
+            line = line.plain(&" ".repeat(GAP));
+        }
+    }
+    if let Some(limit) = limit {
+        line = line.truncate(limit);
+    }
+    writeln!(text, "{line}").expect("writing to a string cannot fail");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn threads() -> Table<3> {
+        let mut table = Table::new([
+            Column::left("id"),
+            Column::left("title").flexible(),
+            Column::right("entries"),
+        ]);
+        table.row(["k7m2".into(), "Fix the parser of dates".into(), "12".into()]);
+        table.row(["p0q".into(), "日本語のスレッド".into(), "1,200".into()]);
+        table
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let wanted = "\
+id    title                    entries
+k7m2  Fix the parser of dates       12
+p0q   日本語のスレッド           1,200
+";
+        assert_eq!(threads().render(None, Style::new()), wanted);
+        assert_eq!(threads().render(Some(38), Style::new()), wanted);
+    }
+
+    #[test]
+    fn the_flexible_column_shrinks() {
+        let wanted = "\
+id    title       entries
+k7m2  Fix the p…       12
+p0q   日本語の…     1,200
+";
+        assert_eq!(threads().render(Some(25), Style::new()), wanted);
+    }
+
+    #[test]
+    fn a_screen_too_narrow_cuts_lines() {
+        for columns in 0..23 {
+            for line in threads().render(Some(columns), Style::new()).lines() {
+                assert!(crate::ui::width::width(line) <= columns, "{line:?} at {columns}");
+            }
+        }
+    }
+
+    #[test]
+    fn headings_are_styled_and_may_be_absent() {
+        let mut table = Table::new([Column::left(""), Column::left("")]);
+        table.row(["a".into(), "b".into()]);
+        assert_eq!(table.render(None, Style::new().bold()), "a  b\n");
+        let table = Table::new([Column::left("x")]);
+        assert_eq!(table.render(None, Style::new().bold()), "\u{1b}[1mx\u{1b}[0m\n");
+    }
+}

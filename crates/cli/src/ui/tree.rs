@@ -1,0 +1,358 @@
+//! A forest, drawn so that it stays readable when it is long and deep.
+//!
+//! A conversation is mostly straight, so a node with one child stands right above it: indents appear only
+//! where there is a choice.
+//!
+//! ```text
+//!   Fix the parser                 a straight run stays flat
+//!   Done, fourteen files
+//!   ├─ Only the dates, please      a branch point; the active branch comes first
+//!   │  Done, one file
+//!   └─ Undo that
+//!      Done
+//! ```
+//!
+//! Gutters take at most half of the width. Deeper than that, the outer levels give way to a `⋯`: where a
+//! deep node hangs is told by the levels next to it. Several roots are drawn as if they had a common parent
+//! above the first line, since flat runs under flat roots could not be told apart.
+
+use std::fmt::Write;
+
+use anstyle::Style;
+
+use super::label::Label;
+
+/// The columns of one level.
+const LEVEL: usize = 3;
+/// The columns that gutters may take where there is no screen to take half of.
+const UNLIMITED_ROOM: usize = 60;
+
+/// Nodes under zero or more roots. A node is added below one that is there, so there is no cycle.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Forest {
+    nodes: Vec<Node>,
+    roots: Vec<usize>,
+}
+
+#[derive(Clone, Debug)]
+struct Node {
+    label: Label,
+    /// The user is here, or below.
+    active: bool,
+    parent: Option<usize>,
+    children: Vec<usize>,
+}
+
+/// Names a node of the forest that gave it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NodeKey(usize);
+
+/// Whether the user is at a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Here {
+    Yes,
+    No,
+}
+
+impl Forest {
+    /// A forest without nodes.
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a node after its siblings, below `parent`, or as a root.
+    pub(crate) fn add(&mut self, parent: Option<NodeKey>, label: Label, here: Here) -> NodeKey {
+        let index = self.nodes.len();
+        let parent = parent.map(|NodeKey(parent)| parent);
+        match parent {
+            Some(parent) => self.nodes[parent].children.push(index),
+            None => self.roots.push(index),
+        }
+        self.nodes.push(Node {
+            label,
+            active: here == Here::Yes,
+            parent,
+            children: Vec::new(),
+        });
+        NodeKey(index)
+    }
+
+    /// The drawing, a line per node, each no wider than `columns` if there is a limit.
+    pub(crate) fn draw(mut self, columns: Option<usize>, gutter: Style) -> String {
+        self.mark_paths();
+        let room = columns.map_or(UNLIMITED_ROOM, |columns| columns / 2);
+        let mut drawing = String::new();
+        for_each_node(&self, |node, levels| {
+            let (gutters, used) = gutters(levels, room);
+            if used > 0 {
+                write!(drawing, "{gutter}{gutters}{gutter:#}").expect("writing to a string cannot fail");
+            }
+            let label = match columns {
+                Some(columns) => node.label.clone().truncate(columns - used),
+                None => node.label.clone(),
+            };
+            writeln!(drawing, "{label}").expect("writing to a string cannot fail");
+        });
+        drawing
+    }
+
+    /// Lets every node know whether the user is below it, and puts that branch first.
+    fn mark_paths(&mut self) {
+        // Children have greater indexes than their parents, so one pass from the end reaches every root.
+        for index in (0..self.nodes.len()).rev() {
+            let node = &self.nodes[index];
+            if let (true, Some(parent)) = (node.active, node.parent) {
+                self.nodes[parent].active = true;
+            }
+        }
+        let active: Vec<bool> = self.nodes.iter().map(|node| node.active).collect();
+        let order = |children: &mut Vec<usize>| children.sort_by_key(|&child| !active[child]);
+        order(&mut self.roots);
+        self.nodes.iter_mut().for_each(|node| order(&mut node.children));
+    }
+}
+
+/// What one level of gutter shows on one line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Level {
+    /// A sibling of this level is still to come.
+    Passing,
+    /// The last sibling was drawn.
+    Over,
+    /// The node of this line, with siblings to come.
+    Fork,
+    /// The node of this line, the last of its siblings.
+    Corner,
+}
+
+impl Level {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Passing => "│  ",
+            Self::Over => "   ",
+            Self::Fork => "├─ ",
+            Self::Corner => "└─ ",
+        }
+    }
+
+    /// The same level on the lines below.
+    fn below(self) -> Self {
+        match self {
+            Self::Passing | Self::Fork => Self::Passing,
+            Self::Over | Self::Corner => Self::Over,
+        }
+    }
+}
+
+/// A node that waits to be drawn.
+struct Waiting {
+    node: usize,
+    /// How many levels stand before it, its own included.
+    depth: usize,
+    /// Its own level, if it is one of several siblings.
+    own: Option<Level>,
+}
+
+/// Visits nodes from top to bottom with their levels. An explicit stack: a thread may be a million deep.
+fn for_each_node(forest: &Forest, mut visit: impl FnMut(&Node, &[Level])) {
+    let mut levels: Vec<Level> = Vec::new();
+    let mut waiting = Vec::new();
+    // A list of bare roots cannot be misread; only roots with something below them need a common parent.
+    let bare = forest
+        .roots
+        .iter()
+        .all(|&root| forest.nodes[root].children.is_empty());
+    if bare {
+        waiting.extend(forest.roots.iter().rev().map(|&node| Waiting {
+            node,
+            depth: 0,
+            own: None,
+        }));
+    } else {
+        push_siblings(&mut waiting, &forest.roots, 0);
+    }
+    while let Some(Waiting { node, depth, own }) = waiting.pop() {
+        match own {
+            Some(own) => {
+                levels.truncate(depth - 1);
+                levels.push(own);
+            }
+            None => levels.truncate(depth),
+        }
+        let node = &forest.nodes[node];
+        visit(node, &levels);
+        if let Some(last) = levels.last_mut() {
+            *last = last.below();
+        }
+        push_siblings(&mut waiting, &node.children, depth);
+    }
+}
+
+fn push_siblings(waiting: &mut Vec<Waiting>, siblings: &[usize], depth: usize) {
+    match *siblings {
+        [] => {}
+        [only] => waiting.push(Waiting {
+            node: only,
+            depth,
+            own: None,
+        }),
+        [.., last] => waiting.extend(siblings.iter().rev().map(|&node| {
+            let own = if node == last { Level::Corner } else { Level::Fork };
+            Waiting {
+                node,
+                depth: depth + 1,
+                own: Some(own),
+            }
+        })),
+    }
+}
+
+/// The gutters of one line, and the columns they take: all levels, or the innermost that there is room for.
+fn gutters(levels: &[Level], room: usize) -> (String, usize) {
+    let mut text = String::new();
+    let mut used = levels.len() * LEVEL;
+    let mut shown = levels;
+    if used > room {
+        let fit = room.saturating_sub(1) / LEVEL;
+        shown = &levels[levels.len() - fit..];
+        used = fit * LEVEL;
+        if room > 0 {
+            text.push('⋯');
+            used += 1;
+        }
+    }
+    text.extend(shown.iter().map(|level| level.text()));
+    (text, used)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::width;
+
+    /// Builds a forest from an outline: two spaces per generation, `*` marks where the user is.
+    fn forest(outline: &str) -> Forest {
+        let mut forest = Forest::new();
+        let mut ancestors: Vec<NodeKey> = Vec::new();
+        for line in outline.lines() {
+            let text = line.trim_start();
+            ancestors.truncate((line.len() - text.len()) / 2);
+            let here = if text.ends_with('*') { Here::Yes } else { Here::No };
+            ancestors.push(forest.add(ancestors.last().copied(), text.trim_end_matches('*').into(), here));
+        }
+        forest
+    }
+
+    fn check(outline: &str, columns: Option<usize>, wanted: &str) {
+        let drawn = forest(outline).draw(columns, Style::new());
+        assert_eq!(drawn, wanted.trim_start_matches('\n'), "\n{drawn}");
+    }
+
+    #[test]
+    fn straight_runs_stay_flat() {
+        check("", None, "");
+        check("a", None, "a\n");
+        check("a\n  b\n    c", None, "a\nb\nc\n");
+    }
+
+    #[test]
+    fn indents_only_at_branch_points() {
+        check(
+            "a\n  b\n    c\n      d\n    e\n      f\n        g\n        h\n          i\n    j",
+            Some(40),
+            "
+a
+b
+├─ c
+│  d
+├─ e
+│  f
+│  ├─ g
+│  └─ h
+│     i
+└─ j
+",
+        );
+    }
+
+    #[test]
+    fn the_active_branch_comes_first_and_the_rest_keep_their_order() {
+        check(
+            "a\n  b\n  c\n    d\n    e\n      f*\n  g",
+            None,
+            "
+a
+├─ c
+│  ├─ e
+│  │  f
+│  └─ d
+├─ b
+└─ g
+",
+        );
+    }
+
+    #[test]
+    fn several_roots() {
+        check("a\nb*\nc", None, "b\na\nc\n");
+        check(
+            "a\n  b\nc\n  d\n  e",
+            None,
+            "├─ a\n│  b\n└─ c\n   ├─ d\n   └─ e\n",
+        );
+    }
+
+    #[test]
+    fn labels_are_cut_after_their_gutter() {
+        check(
+            "a\n  a long label\n  日本語日本語",
+            Some(12),
+            "a\n├─ a long l…\n└─ 日本語日…\n",
+        );
+    }
+
+    #[test]
+    fn deep_levels_give_way() {
+        let deep =
+            "a\n  b\n    c\n      d\n        e\n          f\n          g\n        h\n      i\n    j\n  k";
+        check(
+            deep,
+            Some(16),
+            "
+a
+├─ b
+│  ├─ c
+⋯│  ├─ d
+⋯│  ├─ e
+⋯│  ├─ f
+⋯│  └─ g
+⋯│  └─ h
+⋯│  └─ i
+│  └─ j
+└─ k
+",
+        );
+        for columns in 0..20 {
+            for line in forest(deep).draw(Some(columns), Style::new()).lines() {
+                assert!(width::width(line) <= columns, "{line:?} at {columns}");
+                let gutter = line.trim_end_matches(char::is_alphabetic).trim_end_matches('…');
+                assert!(width::width(gutter) <= columns / 2, "{line:?} at {columns}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_hundred_thousand_nodes_of_any_shape() {
+        let straight = |index: usize| index.checked_sub(1);
+        let broad = |index: usize| (index > 0).then_some(0);
+        // Every second node carries on, so each generation is one level deeper.
+        let comb = |index: usize| index.checked_sub(1).map(|before| before / 2 * 2);
+        for parent in [&straight as &dyn Fn(usize) -> Option<usize>, &broad, &comb] {
+            let mut forest = Forest::new();
+            for index in 0..100_000 {
+                forest.add(parent(index).map(NodeKey), "node".into(), Here::No);
+            }
+            assert_eq!(forest.draw(None, Style::new()).lines().count(), 100_000);
+        }
+    }
+}
