@@ -25,6 +25,9 @@
 
 pub(crate) mod bytes;
 pub(crate) mod command;
+pub(crate) mod confirm;
+pub(crate) mod editor;
+pub(crate) mod input;
 pub(crate) mod label;
 pub(crate) mod pager;
 pub(crate) mod progress;

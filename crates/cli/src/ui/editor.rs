@@ -1,0 +1,234 @@
+//! Text edited in the user's own editor.
+//!
+//! The text waits in a file that only its owner can read, in a folder of its own, because editors put
+//! their backups and swap files beside it. What the user wrote is never thrown away by accident: if the
+//! editor failed after saving something new, or saved what is not text, the file stays and the error says
+//! where.
+
+use std::fs::{self, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+
+use tempfile::TempDir;
+
+use super::command::{Chosen, Environment, NotACommand, Program};
+
+/// What came back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Edited {
+    /// The new text.
+    Changed(String),
+    /// The user left the text as it was.
+    Unchanged,
+}
+
+/// The editor gave no new text; nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum EditError {
+    #[error(transparent)]
+    NotACommand(#[from] NotACommand),
+    #[error(
+        "the editor {editor:?} was not found; set RETAKE_EDITOR, VISUAL or EDITOR to one that is installed"
+    )]
+    Missing { editor: String },
+    #[error("the editor {editor:?} cannot be started")]
+    Start { editor: String, source: io::Error },
+    #[error("the editor ended with {status}; nothing was changed{}", whereabouts(.kept.as_deref()))]
+    Failed {
+        status: ExitStatus,
+        kept: Option<PathBuf>,
+    },
+    #[error("what the editor saved is not UTF-8 (byte {offset}); nothing was changed{}", whereabouts(Some(.kept)))]
+    NotText { offset: usize, kept: PathBuf },
+    #[error("the file for the editor cannot be used")]
+    File(#[from] io::Error),
+}
+
+fn whereabouts(path: Option<&Path>) -> String {
+    path.map_or_else(String::new, |path| {
+        format!(", and your text is in {}", path.display())
+    })
+}
+
+/// Lets the user edit this text, in the editor that the environment names.
+pub(crate) fn edit(text: &str, environment: &impl Environment) -> Result<Edited, EditError> {
+    let editor = choose(environment)?;
+    let folder = tempfile::Builder::new()
+        .prefix("retake-")
+        .permissions(Permissions::from_mode(0o700))
+        .tempdir()?;
+    // Markdown, so that the editor highlights what most entries are.
+    let path = folder.path().join("RETAKE_EDIT.md");
+    write_private(&path, text)?;
+
+    let status = editor.command().arg(&path).status().map_err(|source| {
+        let editor = editor.name().to_owned();
+        match source.kind() {
+            io::ErrorKind::NotFound => EditError::Missing { editor },
+            _ => EditError::Start { editor, source },
+        }
+    })?;
+    if !status.success() {
+        let saved = fs::read(&path).is_ok_and(|saved| saved != text.as_bytes());
+        let kept = saved.then(|| keep(folder, &path));
+        return Err(EditError::Failed { status, kept });
+    }
+    let saved = match String::from_utf8(fs::read(&path)?) {
+        Ok(saved) => saved,
+        Err(error) => {
+            let offset = error.utf8_error().valid_up_to();
+            return Err(EditError::NotText {
+                offset,
+                kept: keep(folder, &path),
+            });
+        }
+    };
+    let saved = without_added_newline(text, saved);
+    Ok(if saved == text {
+        Edited::Unchanged
+    } else {
+        Edited::Changed(saved)
+    })
+}
+
+fn choose(environment: &impl Environment) -> Result<Program, NotACommand> {
+    for name in ["RETAKE_EDITOR", "VISUAL", "EDITOR"] {
+        // A blank variable is how some systems say "not set".
+        if let Some(Chosen::Program(program)) = Program::from_variables(&[name], environment)? {
+            return Ok(program);
+        }
+    }
+    Ok(Program::named("vi"))
+}
+
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut file = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(text.as_bytes())
+}
+
+fn keep(folder: TempDir, path: &Path) -> PathBuf {
+    // The path must not be cleaned up behind the message that names it.
+    let _ = folder.keep();
+    path.to_owned()
+}
+
+/// Editors end a file with a newline whether the text had one or not; one that they added is not an edit.
+fn without_added_newline(before: &str, mut saved: String) -> String {
+    if !before.ends_with('\n') && saved.ends_with('\n') {
+        saved.pop();
+    }
+    saved
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_script(text: &str, script: &str) -> Result<Edited, EditError> {
+        // `sh -c SCRIPT sh PATH`: the script sees the file as $1.
+        let command = format!("sh -c '{script}' sh");
+        edit(text, &|name: &str| (name == "EDITOR").then(|| command.clone()))
+    }
+
+    #[test]
+    fn text_comes_back() {
+        for (before, script, wanted) in [
+            ("old", r#"printf "new" > "$1""#, Edited::Changed("new".to_owned())),
+            (
+                "old",
+                r#"printf "new\n" > "$1""#,
+                Edited::Changed("new".to_owned()),
+            ),
+            (
+                "old\n",
+                r#"printf "new\n" > "$1""#,
+                Edited::Changed("new\n".to_owned()),
+            ),
+            ("old", "true", Edited::Unchanged),
+            ("old", r#"echo >> "$1""#, Edited::Unchanged),
+            ("old", r#": > "$1""#, Edited::Changed(String::new())),
+            (
+                "a\n",
+                r#"test "$(cat "$1")" = a && printf b > "$1""#,
+                Edited::Changed("b".to_owned()),
+            ),
+        ] {
+            assert_eq!(
+                with_script(before, script).expect("the editor succeeds"),
+                wanted,
+                "{script}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_file_is_private() {
+        let script =
+            r#"stat -c "%a %n" "$1" "$(dirname "$1")" | cut -d" " -f1 > "$1.modes"; cp "$1.modes" "$1""#;
+        let edited = with_script("secret", script).expect("the editor succeeds");
+        assert_eq!(edited, Edited::Changed("600\n700".to_owned()));
+    }
+
+    #[test]
+    fn a_failing_editor_changes_nothing_and_loses_nothing() {
+        let error = with_script("old", "exit 3").expect_err("the editor failed");
+        assert!(matches!(error, EditError::Failed { kept: None, .. }), "{error}");
+
+        let error = with_script("old", r#"printf mine > "$1"; exit 3"#).expect_err("the editor failed");
+        let EditError::Failed { kept: Some(path), .. } = &error else {
+            panic!("{error}")
+        };
+        assert!(error.to_string().contains(&path.display().to_string()), "{error}");
+        assert_eq!(fs::read_to_string(path).expect("the text was kept"), "mine");
+        fs::remove_dir_all(path.parent().expect("a folder of its own")).expect("cleaning up");
+    }
+
+    #[test]
+    fn bytes_that_are_not_text_are_kept_aside() {
+        let error = with_script("old", r#"printf "ab\377" > "$1""#).expect_err("this is not UTF-8");
+        let EditError::NotText { offset: 2, kept } = &error else {
+            panic!("{error}")
+        };
+        fs::remove_dir_all(kept.parent().expect("a folder of its own")).expect("cleaning up");
+    }
+
+    #[test]
+    fn a_missing_editor_is_named() {
+        let error =
+            edit("x", &|_: &str| Some("retake-no-such-editor --wait".to_owned())).expect_err("it is missing");
+        assert!(
+            matches!(&error, EditError::Missing { editor } if editor == "retake-no-such-editor"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn the_environment_chooses() {
+        for (variables, wanted) in [
+            (&[][..], "vi"),
+            (&[("EDITOR", "nano")], "nano"),
+            (&[("EDITOR", "nano"), ("VISUAL", "code --wait")], "code"),
+            (&[("EDITOR", "nano"), ("VISUAL", " ")], "nano"),
+            (&[("EDITOR", "nano"), ("RETAKE_EDITOR", "hx")], "hx"),
+        ] {
+            let environment = |name: &str| {
+                variables
+                    .iter()
+                    .find(|(known, _)| *known == name)
+                    .map(|(_, value)| value.to_string())
+            };
+            assert_eq!(
+                choose(&environment).expect("all are well formed").name(),
+                wanted,
+                "{variables:?}"
+            );
+        }
+    }
+}

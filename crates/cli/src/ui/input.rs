@@ -1,0 +1,239 @@
+//! Content for an entry: from an argument, a file, a pipe, or the user's editor.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Read};
+use std::path::{Path, PathBuf};
+
+use super::command::Environment;
+use super::editor::{EditError, Edited, edit};
+
+/// The most that one entry may hold. Larger things are files, and belong into the workspace.
+pub(crate) const LIMIT: u64 = 64 * 1024 * 1024;
+
+/// Where content comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// The command line itself.
+    Argument(String),
+    /// `--file PATH`.
+    File(PathBuf),
+    /// `--file -`: what is piped, even if that is nothing.
+    Stdin,
+    /// Something is piped into a command that was given no content.
+    Pipe,
+    /// Nothing was given: the user writes it, starting from this text.
+    Editor { initial: String },
+}
+
+/// What standard input is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stdin {
+    Terminal,
+    Piped,
+}
+
+impl Stdin {
+    /// What it is for this process.
+    pub(crate) fn detect() -> Self {
+        if io::stdin().is_terminal() {
+            Self::Terminal
+        } else {
+            Self::Piped
+        }
+    }
+}
+
+/// There is no content; nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum InputError {
+    #[error("content was given twice: as an argument and with --file")]
+    Twice,
+    #[error("no content: pass it as an argument, with --file, or through a pipe")]
+    Nothing,
+    #[error("{from} is larger than 64 MiB, the most that an entry can hold")]
+    TooLarge { from: String },
+    #[error("{from} is not UTF-8: byte {offset} does not belong there")]
+    NotText { from: String, offset: usize },
+    #[error("{from} cannot be read")]
+    Unreadable { from: String, source: io::Error },
+    #[error(transparent)]
+    Editor(#[from] EditError),
+}
+
+impl Source {
+    /// What the command line asks for. `initial` is the text that an editor would open with.
+    pub(crate) fn choose(
+        argument: Option<String>,
+        file: Option<PathBuf>,
+        stdin: Stdin,
+        initial: &str,
+    ) -> Result<Self, InputError> {
+        match (argument, file, stdin) {
+            (Some(_), Some(_), _) => Err(InputError::Twice),
+            (Some(text), None, _) => Ok(Self::Argument(text)),
+            (None, Some(path), _) if path == Path::new("-") => Ok(Self::Stdin),
+            (None, Some(path), _) => Ok(Self::File(path)),
+            (None, None, Stdin::Piped) => Ok(Self::Pipe),
+            (None, None, Stdin::Terminal) => Ok(Self::Editor {
+                initial: initial.to_owned(),
+            }),
+        }
+    }
+
+    /// The content, or `Unchanged` if the user left an editor without changing anything.
+    pub(crate) fn read(self, stdin: impl Read, environment: &impl Environment) -> Result<Edited, InputError> {
+        match self {
+            Self::Argument(text) => limited(text.into_bytes().as_slice(), LIMIT, "the argument"),
+            Self::File(path) => {
+                let name = path.display().to_string();
+                match File::open(&path) {
+                    Ok(file) => limited(file, LIMIT, &name),
+                    Err(source) => Err(InputError::Unreadable { from: name, source }),
+                }
+            }
+            Self::Stdin => limited(stdin, LIMIT, "standard input"),
+            Self::Pipe => match limited(stdin, LIMIT, "standard input")? {
+                // A script without input is a mistake more often than an empty entry is meant.
+                text if text.is_empty() => Err(InputError::Nothing),
+                text => Ok(text),
+            },
+            Self::Editor { initial } => {
+                return match edit(&initial, environment)? {
+                    Edited::Changed(text) if text.len() as u64 > LIMIT => Err(InputError::TooLarge {
+                        from: "the text".to_owned(),
+                    }),
+                    edited => Ok(edited),
+                };
+            }
+        }
+        .map(Edited::Changed)
+    }
+}
+
+fn limited(from: impl Read, limit: u64, name: &str) -> Result<String, InputError> {
+    let mut bytes = Vec::new();
+    // One byte more than allowed tells "too large" from "just fits" without reading on forever.
+    from.take(limit + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|source| InputError::Unreadable {
+            from: name.to_owned(),
+            source,
+        })?;
+    if bytes.len() as u64 > limit {
+        return Err(InputError::TooLarge {
+            from: name.to_owned(),
+        });
+    }
+    String::from_utf8(bytes).map_err(|error| InputError::NotText {
+        from: name.to_owned(),
+        offset: error.utf8_error().valid_up_to(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn no_environment(_: &str) -> Option<String> {
+        None
+    }
+
+    fn text(edited: Result<Edited, InputError>) -> String {
+        match edited.expect("there is content") {
+            Edited::Changed(text) => text,
+            Edited::Unchanged => panic!("no editor was asked"),
+        }
+    }
+
+    #[test]
+    fn the_command_line_chooses() {
+        let path = || Some(PathBuf::from("notes.md"));
+        let said = || Some("hi".to_owned());
+        for (argument, file, stdin, wanted) in [
+            (said(), None, Stdin::Piped, Source::Argument("hi".to_owned())),
+            (None, path(), Stdin::Piped, Source::File("notes.md".into())),
+            (None, Some("-".into()), Stdin::Terminal, Source::Stdin),
+            (None, None, Stdin::Piped, Source::Pipe),
+            (
+                None,
+                None,
+                Stdin::Terminal,
+                Source::Editor {
+                    initial: "old".to_owned(),
+                },
+            ),
+        ] {
+            assert_eq!(
+                Source::choose(argument, file, stdin, "old").expect("one source"),
+                wanted
+            );
+        }
+        assert!(matches!(
+            Source::choose(said(), path(), Stdin::Terminal, ""),
+            Err(InputError::Twice)
+        ));
+    }
+
+    #[test]
+    fn content_is_read_from_where_it_is() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("notes.md");
+        fs::write(&path, "from a file\n").expect("writing");
+        assert_eq!(
+            text(Source::File(path).read(io::empty(), &no_environment)),
+            "from a file\n"
+        );
+        assert_eq!(text(Source::Stdin.read(&b"piped"[..], &no_environment)), "piped");
+        assert_eq!(text(Source::Stdin.read(io::empty(), &no_environment)), "");
+        assert_eq!(
+            text(Source::Argument("said".to_owned()).read(io::empty(), &no_environment)),
+            "said"
+        );
+        let editor = |_: &str| Some("sh -c 'printf edited > \"$1\"' sh".to_owned());
+        assert_eq!(
+            text(
+                Source::Editor {
+                    initial: String::new()
+                }
+                .read(io::empty(), &editor)
+            ),
+            "edited"
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_content_is_named() {
+        let error = Source::Pipe
+            .read(io::empty(), &no_environment)
+            .expect_err("nothing is piped");
+        assert!(matches!(error, InputError::Nothing));
+
+        let error = Source::File("no/such/file".into())
+            .read(io::empty(), &no_environment)
+            .expect_err("missing");
+        assert_eq!(error.to_string(), "no/such/file cannot be read");
+
+        let error = Source::Stdin
+            .read(&b"ab\xff"[..], &no_environment)
+            .expect_err("not text");
+        assert_eq!(
+            error.to_string(),
+            "standard input is not UTF-8: byte 2 does not belong there"
+        );
+    }
+
+    #[test]
+    fn the_limit_is_exact_and_reading_stops_there() {
+        assert_eq!(limited(&b"1234"[..], 4, "it").expect("it just fits"), "1234");
+        assert!(matches!(
+            limited(&b"12345"[..], 4, "it"),
+            Err(InputError::TooLarge { .. })
+        ));
+        assert!(matches!(
+            limited(io::repeat(b'x'), 4, "it"),
+            Err(InputError::TooLarge { .. })
+        ));
+    }
+}
