@@ -35,6 +35,8 @@ pub struct NotAnId {
 
 const TIME_BYTES: usize = 6;
 const RANDOM_BYTES: usize = 10;
+/// Characters of the random part of the text form.
+const RANDOM_TEXT: usize = 16;
 /// Bytes of an identity.
 pub const ID_BYTES: usize = TIME_BYTES + RANDOM_BYTES;
 /// Characters of an identity's text form.
@@ -62,13 +64,39 @@ fn to_text(bytes: [u8; ID_BYTES]) -> String {
     text
 }
 
+fn rotated(bytes: [u8; ID_BYTES]) -> [u8; ID_BYTES] {
+    let mut key = [0; ID_BYTES];
+    key[..RANDOM_BYTES].copy_from_slice(&bytes[TIME_BYTES..]);
+    key[RANDOM_BYTES..].copy_from_slice(&bytes[..TIME_BYTES]);
+    key
+}
+
+/// The lowest and highest keys whose text begins with that prefix; `None` if no identity's text does.
+pub fn keys_with_prefix(prefix: &str) -> Option<([u8; ID_BYTES], [u8; ID_BYTES])> {
+    if prefix.len() > RANDOM_TEXT {
+        let bytes = from_text(prefix).ok()?;
+        return Some((rotated(bytes), rotated(bytes)));
+    }
+    let encoding = alphabet();
+    let bound = |fill: char, rest: u8| -> Option<[u8; ID_BYTES]> {
+        let mut text = prefix.to_owned();
+        text.extend(std::iter::repeat_n(fill, RANDOM_TEXT - prefix.len()));
+        let mut key = [rest; ID_BYTES];
+        key[..RANDOM_BYTES].copy_from_slice(&encoding.decode(text.as_bytes()).ok()?);
+        Some(key)
+    };
+    Some((bound('0', 0)?, bound('z', 0xff)?))
+}
+
 fn from_text(text: &str) -> Result<[u8; ID_BYTES], NotAnId> {
-    let refuse = || NotAnId { shown: text.chars().take(40).collect() };
+    let refuse = || NotAnId {
+        shown: text.chars().take(40).collect(),
+    };
     if text.len() != ID_TEXT || !text.is_ascii() {
         return Err(refuse());
     }
     let encoding = alphabet();
-    let (random, time) = text.split_at(ID_TEXT - 10);
+    let (random, time) = text.split_at(RANDOM_TEXT);
     let random = encoding.decode(random.as_bytes()).map_err(|_| refuse())?;
     let time = encoding.decode(time.as_bytes()).map_err(|_| refuse())?;
     let mut bytes = [0; ID_BYTES];
@@ -98,6 +126,19 @@ macro_rules! identity {
             /// The bytes, which sort by creation time.
             pub const fn bytes(&self) -> &[u8; ID_BYTES] {
                 &self.0
+            }
+
+            /// The bytes in the order of the text form, random part first: what a short prefix is looked up by.
+            pub fn key(&self) -> [u8; ID_BYTES] {
+                rotated(self.0)
+            }
+
+            /// The identity whose [`key`](Self::key) this is.
+            pub fn from_key(key: [u8; ID_BYTES]) -> Self {
+                let mut bytes = [0; ID_BYTES];
+                bytes[..TIME_BYTES].copy_from_slice(&key[RANDOM_BYTES..]);
+                bytes[TIME_BYTES..].copy_from_slice(&key[..RANDOM_BYTES]);
+                Self(bytes)
             }
 
             /// The first characters of the text form: enough for a person to tell a few thousand apart.
@@ -195,10 +236,34 @@ mod tests {
     }
 
     #[test]
+    fn a_prefix_bounds_the_keys_that_begin_with_it() {
+        let mut fresh = Scripted(1_700_000_000_000, 5);
+        let id = TakeId::fresh(&mut fresh);
+        for length in (0..=RANDOM_TEXT).chain([ID_TEXT]) {
+            let (low, high) = keys_with_prefix(&id.to_string()[..length]).expect("a prefix of an id");
+            assert!(low <= id.key() && id.key() <= high, "{length}");
+            assert_eq!(TakeId::from_key(id.key()), id);
+        }
+        for text in ["!", "é", "UPPER", "../..", "0123456789012345678"] {
+            assert!(keys_with_prefix(text).is_none(), "{text}");
+        }
+    }
+
+    #[test]
     fn hostile_text_is_refused() {
         let long = "0".repeat(4096);
         let not_canonical = format!("{}z", "0".repeat(25));
-        for text in ["", "..", "/etc/passwd", "a\0b", "C:", &long, "0000000000000000000000000!", "ß", &not_canonical] {
+        for text in [
+            "",
+            "..",
+            "/etc/passwd",
+            "a\0b",
+            "C:",
+            &long,
+            "0000000000000000000000000!",
+            "ß",
+            &not_canonical,
+        ] {
             assert!(text.parse::<ThreadId>().is_err(), "{text:?}");
         }
     }

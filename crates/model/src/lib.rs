@@ -12,8 +12,21 @@
 //!        objects: entry versions, list nodes, takes, states   (named by the hash of their bytes)
 //! ```
 
+pub mod command;
 pub mod content;
+pub mod entry;
+pub mod history;
 pub mod id;
+pub mod json;
+pub mod limits;
 pub mod list;
+pub mod name;
 pub mod object;
+pub mod operation;
+pub mod reference;
+pub mod settings;
+pub mod state;
+pub mod summary;
+pub mod surroundings;
+pub mod take;
 pub mod time;

@@ -1,0 +1,385 @@
+//! Commands: what a user can ask of a thread, and the pure function that does it.
+//!
+//! [`apply`] takes a state and a command and gives the next state, what happened, and (in the additions) the
+//! new content. It never touches what is stored; a command that is refused leaves nothing behind.
+
+mod entries;
+mod naming;
+mod reset;
+mod takes;
+mod thread;
+
+use crate::content::ContentId;
+use crate::entry::EntryVersion;
+use crate::id::{EntryId, Fresh, TakeId};
+use crate::name::BadName;
+use crate::object::{Additions, Objects, Unavailable};
+use crate::operation::OperationKind;
+use crate::settings::BadSetting;
+use crate::state::{ThreadState, Visibility};
+use crate::take::{FileItem, FileList};
+
+pub use takes::{Promotion, promote};
+
+/// What a user can ask of a thread.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    /// Put entries into a take.
+    AddEntries {
+        /// Which take.
+        take: TakeId,
+        /// Where.
+        at: Spot,
+        /// The entries, in order.
+        entries: Vec<NewEntry>,
+    },
+    /// Change the text of an entry.
+    EditEntry {
+        /// Which take.
+        take: TakeId,
+        /// Which entry.
+        entry: EntryId,
+        /// The new text.
+        text: String,
+    },
+    /// Change everything about an entry but its identity.
+    RewriteEntry {
+        /// Which take.
+        take: TakeId,
+        /// Which entry.
+        entry: EntryId,
+        /// The new content.
+        version: EntryVersion,
+    },
+    /// Change the role of an entry.
+    ChangeRole {
+        /// Which take.
+        take: TakeId,
+        /// Which entry.
+        entry: EntryId,
+        /// The new role.
+        role: String,
+    },
+    /// Take entries out. Those that are gone already are passed over.
+    DeleteEntries {
+        /// Which take.
+        take: TakeId,
+        /// Which entries.
+        entries: Vec<EntryId>,
+    },
+    /// Put other entries in the place of all there are.
+    ReplaceEntries {
+        /// Which take.
+        take: TakeId,
+        /// The entries, in order.
+        entries: Vec<NewEntry>,
+    },
+    /// Keep only the last pairs of user and AI entries.
+    Truncate {
+        /// Which take.
+        take: TakeId,
+        /// How many pairs.
+        pairs: u64,
+    },
+    /// Take all entries out of one take.
+    Clear {
+        /// Which take.
+        take: TakeId,
+    },
+    /// Make a take with everything up to and including an entry, and go there.
+    Branch {
+        /// From which take.
+        from: TakeId,
+        /// The last entry that both will share; `None` for an empty take.
+        at: Option<EntryId>,
+        /// Its name; `None` for the next free one.
+        name: Option<String>,
+    },
+    /// Make a take with everything before a user message, that message as its draft, and go there.
+    Fork {
+        /// From which take.
+        from: TakeId,
+        /// The user message.
+        at: EntryId,
+        /// Its name; `None` for the next free one.
+        name: Option<String>,
+    },
+    /// Work on another take.
+    Switch {
+        /// Which take.
+        take: TakeId,
+    },
+    /// Give a take another name.
+    RenameTake {
+        /// Which take.
+        take: TakeId,
+        /// The new name.
+        name: String,
+    },
+    /// Take a take away.
+    DeleteTake {
+        /// Which take.
+        take: TakeId,
+    },
+    /// Give the thread another title.
+    Rename {
+        /// The new title.
+        title: String,
+    },
+    /// Add and remove tags.
+    Tag {
+        /// Tags to add.
+        add: Vec<String>,
+        /// Tags to remove.
+        remove: Vec<String>,
+    },
+    /// Keep the thread on top of lists, or no longer.
+    Pin {
+        /// Whether it is to be pinned.
+        pinned: bool,
+    },
+    /// Say who may see the thread. `None` leaves a part as it is.
+    Share {
+        /// Who may see it.
+        visibility: Option<Visibility>,
+        /// Whether it never leaves this machine.
+        private: Option<bool>,
+        /// Whether support may see it.
+        shared_with_support: Option<bool>,
+    },
+    /// Put the thread away.
+    Delete,
+    /// Take the thread back into use.
+    Restore,
+    /// Say which roles there are.
+    SetRoles {
+        /// The roles, in order; none is fine.
+        roles: Vec<String>,
+    },
+    /// Change settings.
+    Set {
+        /// Names and values.
+        values: Vec<(String, String)>,
+    },
+    /// Record what is being typed.
+    SetDraft {
+        /// Of which take.
+        take: TakeId,
+        /// The whole draft.
+        text: String,
+    },
+    /// Say which files a take names.
+    SetFiles {
+        /// Of which take.
+        take: TakeId,
+        /// In which list.
+        list: FileList,
+        /// The whole list.
+        items: Vec<FileItem>,
+    },
+    /// Record what was given to the model.
+    RecordSend {
+        /// Of which take.
+        take: TakeId,
+        /// Conversation and context.
+        markdown: String,
+        /// The system prompt.
+        system_prompt: String,
+    },
+    /// Clear entries, settings, drafts and files of the whole thread.
+    Reset,
+    /// Give the present moment a name.
+    Save {
+        /// The name.
+        name: String,
+    },
+}
+
+/// Where entries are put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spot {
+    /// Behind the last entry.
+    End,
+    /// Just before that entry.
+    Before(EntryId),
+    /// Just behind that entry.
+    After(EntryId),
+    /// Before all entries.
+    Start,
+}
+
+/// An entry that is to be put in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewEntry {
+    /// Its identity, if the caller chose one; a second entry with the same identity is refused, so that a
+    /// caller who does not know whether its first try arrived can safely try again.
+    pub id: Option<EntryId>,
+    /// Its content.
+    pub version: EntryVersion,
+}
+
+impl From<EntryVersion> for NewEntry {
+    fn from(version: EntryVersion) -> Self {
+        Self { id: None, version }
+    }
+}
+
+/// What came of a command.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Applied {
+    /// The thread has a new state.
+    Changed {
+        /// The new state.
+        state: ThreadState,
+        /// What happened.
+        kind: OperationKind,
+    },
+    /// The thread is already as it was asked to be.
+    Unchanged,
+}
+
+/// Why a command was refused. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// The thread has no such take.
+    #[error("there is no such take in this thread; `retake tree` shows those there are")]
+    NoSuchTake,
+    /// The take has no such entry.
+    #[error("there is no such entry in this take; it may have been deleted, and `retake history` shows when")]
+    NoSuchEntry,
+    /// An entry with that identity is there already.
+    #[error("entry {} is in this take already", .0.short())]
+    EntryExists(EntryId),
+    /// Another take has that name.
+    #[error("a take called {0:?} exists already; choose another name")]
+    NameTaken(String),
+    /// A thread always has a take.
+    #[error("this is the thread's last take; delete the thread instead, or clear the take")]
+    LastTake,
+    /// The thread's only take cannot become a thread of its own.
+    #[error("this is the thread's only take, so it is a thread of its own already")]
+    OnlyTake,
+    /// A fork starts at a user message.
+    #[error("the entry's role is {role:?}; a fork starts at a user message, `take branch` at any entry")]
+    NotAUserMessage {
+        /// The role it has.
+        role: String,
+    },
+    /// A name is not one.
+    #[error(transparent)]
+    Name(#[from] BadName),
+    /// A setting is not one.
+    #[error(transparent)]
+    Setting(#[from] BadSetting),
+    /// More than there may be.
+    #[error("{what}: at most {limit}")]
+    TooMuch {
+        /// What there is too much of.
+        what: &'static str,
+        /// The most there may be.
+        limit: usize,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+}
+
+/// What commands need besides the state.
+pub struct Context<'call, 'base, O: Objects + ?Sized, F: Fresh> {
+    /// Where content is read and new content is left.
+    pub additions: &'call mut Additions<'base, O>,
+    /// Time and dice.
+    pub fresh: &'call mut F,
+    /// Whether the thread has a take with that name. A thread can have thousands of takes, so the caller
+    /// answers from an index.
+    pub take_named: &'call dyn Fn(&str) -> Result<bool, Unavailable>,
+}
+
+/// Does what the command asks.
+pub fn apply<O: Objects + ?Sized, F: Fresh>(
+    state: &ThreadState,
+    command: Command,
+    context: &mut Context<'_, '_, O, F>,
+) -> Result<Applied, Refusal> {
+    match command {
+        Command::AddEntries { take, at, entries } => entries::add(state, take, at, entries, context),
+        Command::EditEntry { take, entry, text } => entries::edit(state, take, entry, &text, context),
+        Command::RewriteEntry { take, entry, version } => {
+            entries::rewrite(state, take, entry, &version, context)
+        }
+        Command::ChangeRole { take, entry, role } => entries::change_role(state, take, entry, &role, context),
+        Command::DeleteEntries { take, entries } => entries::delete(state, take, &entries, context),
+        Command::ReplaceEntries { take, entries } => entries::replace(state, take, entries, context),
+        Command::Truncate { take, pairs } => entries::truncate(state, take, pairs, context),
+        Command::Clear { take } => entries::clear(state, take, context),
+        Command::Branch { from, at, name } => takes::branch(state, from, at, name, context),
+        Command::Fork { from, at, name } => takes::fork(state, from, at, name, context),
+        Command::Switch { take } => takes::switch(state, take, context),
+        Command::RenameTake { take, name } => takes::rename(state, take, &name, context),
+        Command::DeleteTake { take } => takes::delete(state, take, context),
+        Command::SetDraft { take, text } => takes::set_draft(state, take, text, context),
+        Command::SetFiles { take, list, items } => takes::set_files(state, take, list, items, context),
+        Command::RecordSend {
+            take,
+            markdown,
+            system_prompt,
+        } => takes::record_send(state, take, markdown, system_prompt, context),
+        Command::Rename { title } => thread::rename(state, &title),
+        Command::Tag { add, remove } => thread::tag(state, &add, &remove),
+        Command::Pin { pinned } => Ok(thread::pin(state, pinned)),
+        Command::Share {
+            visibility,
+            private,
+            shared_with_support,
+        } => Ok(thread::share(state, visibility, private, shared_with_support)),
+        Command::Delete => Ok(thread::delete(state, context.fresh.now())),
+        Command::Restore => Ok(thread::restore(state)),
+        Command::SetRoles { roles } => thread::set_roles(state, &roles),
+        Command::Set { values } => thread::set(state, &values, context),
+        Command::Reset => reset::reset(state, context),
+        Command::Save { name } => {
+            let name = crate::name::check(crate::name::Naming::Save, &name)?;
+            Ok(Applied::Changed {
+                state: state.clone(),
+                kind: OperationKind::Saved { name },
+            })
+        }
+    }
+}
+
+/// The state with another version of one of its takes.
+fn with_take<O: Objects + ?Sized, F: Fresh>(
+    state: &ThreadState,
+    take: &crate::take::Take,
+    context: &mut Context<'_, '_, O, F>,
+) -> Result<ThreadState, Refusal> {
+    let content = context.additions.add(take);
+    let (position, _) = state
+        .takes
+        .find(context.additions, take.id.bytes())?
+        .ok_or(Refusal::NoSuchTake)?;
+    let takes = state.takes.splice(
+        context.additions,
+        position..position + 1,
+        vec![take_cell(take, content)],
+    )?;
+    Ok(ThreadState {
+        takes,
+        ..state.clone()
+    })
+}
+
+fn take_cell(take: &crate::take::Take, content: ContentId) -> crate::list::TakeCell {
+    crate::list::TakeCell {
+        take: take.id,
+        content,
+    }
+}
+
+fn find_take<O: Objects + ?Sized, F: Fresh>(
+    state: &ThreadState,
+    take: TakeId,
+    context: &Context<'_, '_, O, F>,
+) -> Result<crate::take::Take, Refusal> {
+    state.take(context.additions, take)?.ok_or(Refusal::NoSuchTake)
+}

@@ -1,0 +1,345 @@
+//! Commands on the entries of one take. Each is one splice of the take's list.
+
+use std::collections::HashSet;
+
+use super::{Applied, Context, NewEntry, Refusal, Spot, find_take, with_take};
+use crate::content::ContentId;
+use crate::entry::{EntryVersion, RoleKind};
+use crate::id::{EntryId, Fresh, TakeId};
+use crate::limits::ENTRY_BYTES;
+use crate::list::{EntryCell, List};
+use crate::name::{Naming, check};
+use crate::object::{Objects, load};
+use crate::operation::OperationKind;
+use crate::state::ThreadState;
+use crate::take::Take;
+
+pub(super) fn add<O: Objects + ?Sized, F: Fresh>(
+    state: &ThreadState,
+    take: TakeId,
+    at: Spot,
+    entries: Vec<NewEntry>,
+    context: &mut Context<'_, '_, O, F>,
+) -> Result<Applied, Refusal> {
+    let take = find_take(state, take, context)?;
+    let position = position_of(&take, at, context)?;
+    for chosen in entries.iter().filter_map(|entry| entry.id) {
+        if take.entries.find(context.additions, chosen.bytes())?.is_some() {
+            return Err(Refusal::EntryExists(chosen));
+        }
+    }
+    let cells = store_entries(entries, context)?;
+    let Some(first) = cells.first().cloned() else {
+        return Ok(Applied::Unchanged);
+    };
+    let count = cells.len() as u64;
+    let entries = take
+        .entries
+        .splice(context.additions, position..position, cells)?;
+    let kind = OperationKind::EntriesAdded {
+        take: take.id,
+        entry: first.entry,
+        version: first.version,
+        count,
+        position,
+    };
+    changed(state, take, entries, kind, context)
+}
+
+pub(super) fn edit<O: Objects + ?Sized, F: Fresh>(
+    state: &ThreadState,
+    take: TakeId,
+    entry: EntryId,
+    text: &str,
+    context: &mut Context<'_, '_, O, F>,
+) -> Result<Applied, Refusal> {
+    let found = Found::entry(state, take, entry, context)?;
+    if found.version.text() == text {
+        return Ok(Applied::Unchanged);
+    }
+    let version = found.version.with_text(text, context.fresh.now());
+    put_version(state, found, &version, context)
+}
+
+pub(super) fn rewrite<O: Objects + ?Sized, F: Fresh>(
+    state: &ThreadState,
+    take: TakeId,
+    entry: EntryId,
+    version: &EntryVersion,
+    context: &mut Context<'_, '_, O, F>,
+) -> Result<Applied, Refusal> {
+    let found = Found::entry(state, take, entry, context)?;
+    put_version(state, found, version, context)
+}
+
+pub(super) fn change_role<O: Objects + ?Sized, F: Fresh>(
+    state: &ThreadState,
+    take: TakeId,
+    entry: EntryId,
+    role: &str,
+    context: &mut Context<'_, '_, O, F>,
+) -> Result<Applied, Refusal> {
+    let role = check(Naming::Role, role)?;
+    let found = Found::entry(state, take, entry, context)?;
+    if found.version.role == role {
+        return Ok(Applied::Unchanged);
+    }
+    let kind = OperationKind::RoleChanged {
+        take: found.take.id,
+        entry,
+        from: found.version.role.clone(),
+        to: role.clone(),
+    };
+    let version = EntryVersion {
+        role,
+        ..found.version.clone()
+    };
+    let version = store_version(&version, context)?;
+    replace_cell(state, found, version, kind, context)
+}
+
+pub(super) fn delete<O: Objects + ?Sized, F: Fresh>(
+    state: &ThreadState,
+    take: TakeId,
+    entries: &[EntryId],
+    context: &mut Context<'_, '_, O, F>,
+) -> Result<Applied, Refusal> {
+    let take = find_take(state, take, context)?;
+    let mut list = take.entries;
+    let mut first = None;
+    let mut count = 0;
+    for entry in entries {
+        // Deleting what is gone already is harmless: two windows may both ask for it.
+        let Some((position, cell)) = list.find(context.additions, entry.bytes())? else {
+            continue;
+        };
+        list = list.splice(context.additions, position..position + 1, Vec::new())?;
+        first.get_or_insert(cell);
+        count += 1;
+    }
+    let Some(first) = first else {
+        return Ok(Applied::Unchanged);
+    };
+    let kind = OperationKind::EntriesDeleted {
+        take: take.id,
+        entry: first.entry,
+        version: first.version,
+        count,
+    };
+    changed(state, take, list, kind, context)
+}
+
+pub(super) fn replace<O: Objects + ?Sized, F: Fresh>(
+    state: &ThreadState,
+    take: TakeId,
+    entries: Vec<NewEntry>,
+    context: &mut Context<'_, '_, O, F>,
+) -> Result<Applied, Refusal> {
+    let take = find_take(state, take, context)?;
+    let cells = store_entries(entries, context)?;
+    let list = List::from_cells(context.additions, cells);
+    if list == take.entries {
+        return Ok(Applied::Unchanged);
+    }
+    let kind = OperationKind::EntriesReplaced {
+        take: take.id,
+        from: take.entries.len(),
+        to: list.len(),
+    };
+    changed(state, take, list, kind, context)
+}
+
+pub(super) fn truncate<O: Objects + ?Sized, F: Fresh>(
+    state: &ThreadState,
+    take: TakeId,
+    pairs: u64,
+    context: &mut Context<'_, '_, O, F>,
+) -> Result<Applied, Refusal> {
+    let take = find_take(state, take, context)?;
+    let cut = start_of_last_pairs(&take, pairs, context)?;
+    if cut == 0 {
+        return Ok(Applied::Unchanged);
+    }
+    let list = take.entries.splice(context.additions, 0..cut, Vec::new())?;
+    let kind = OperationKind::Truncated {
+        take: take.id,
+        pairs,
+        removed: cut,
+    };
+    changed(state, take, list, kind, context)
+}
+
+pub(super) fn clear<O: Objects + ?Sized, F: Fresh>(
+    state: &ThreadState,
+    take: TakeId,
+    context: &mut Context<'_, '_, O, F>,
+) -> Result<Applied, Refusal> {
+    let take = find_take(state, take, context)?;
+    if take.entries.is_empty() {
+        return Ok(Applied::Unchanged);
+    }
+    let kind = OperationKind::Cleared {
+        take: take.id,
+        removed: take.entries.len(),
+    };
+    changed(state, take, List::empty(), kind, context)
+}
+
+/// Where the last pairs begin. A pair is a user entry with all that follows it up to the next user entry, so
+/// that tool results and notes stay with the exchange that they belong to.
+fn start_of_last_pairs<O: Objects + ?Sized, F: Fresh>(
+    take: &Take,
+    pairs: u64,
+    context: &Context<'_, '_, O, F>,
+) -> Result<u64, Refusal> {
+    let mut position = take.entries.len();
+    let mut seen = 0;
+    if pairs == 0 {
+        return Ok(position);
+    }
+    for cell in take.entries.iter_back(context.additions, position) {
+        position -= 1;
+        let version: EntryVersion = load(context.additions, cell?.version)?;
+        if RoleKind::of(&version.role) == RoleKind::User {
+            seen += 1;
+            if seen == pairs {
+                return Ok(position);
+            }
+        }
+    }
+    Ok(0)
+}
+
+/// An entry, where it stands, and the take that it stands in.
+struct Found {
+    take: Take,
+    position: u64,
+    cell: EntryCell,
+    version: EntryVersion,
+}
+
+impl Found {
+    fn entry<O: Objects + ?Sized, F: Fresh>(
+        state: &ThreadState,
+        take: TakeId,
+        entry: EntryId,
+        context: &Context<'_, '_, O, F>,
+    ) -> Result<Self, Refusal> {
+        let take = find_take(state, take, context)?;
+        let (position, cell) = take
+            .entries
+            .find(context.additions, entry.bytes())?
+            .ok_or(Refusal::NoSuchEntry)?;
+        let version = load(context.additions, cell.version)?;
+        Ok(Self {
+            take,
+            position,
+            cell,
+            version,
+        })
+    }
+}
+
+fn put_version<O: Objects + ?Sized, F: Fresh>(
+    state: &ThreadState,
+    found: Found,
+    version: &EntryVersion,
+    context: &mut Context<'_, '_, O, F>,
+) -> Result<Applied, Refusal> {
+    let version = store_version(version, context)?;
+    if version == found.cell.version {
+        return Ok(Applied::Unchanged);
+    }
+    let kind = OperationKind::EntryEdited {
+        take: found.take.id,
+        entry: found.cell.entry,
+        from: found.cell.version,
+        to: version,
+    };
+    replace_cell(state, found, version, kind, context)
+}
+
+fn replace_cell<O: Objects + ?Sized, F: Fresh>(
+    state: &ThreadState,
+    found: Found,
+    version: ContentId,
+    kind: OperationKind,
+    context: &mut Context<'_, '_, O, F>,
+) -> Result<Applied, Refusal> {
+    let Found {
+        take, position, cell, ..
+    } = found;
+    let list = take.entries.splice(
+        context.additions,
+        position..position + 1,
+        vec![EntryCell { version, ..cell }],
+    )?;
+    changed(state, take, list, kind, context)
+}
+
+fn changed<O: Objects + ?Sized, F: Fresh>(
+    state: &ThreadState,
+    take: Take,
+    entries: List<EntryCell>,
+    kind: OperationKind,
+    context: &mut Context<'_, '_, O, F>,
+) -> Result<Applied, Refusal> {
+    let take = Take { entries, ..take };
+    Ok(Applied::Changed {
+        state: with_take(state, &take, context)?,
+        kind,
+    })
+}
+
+fn position_of<O: Objects + ?Sized, F: Fresh>(
+    take: &Take,
+    at: Spot,
+    context: &Context<'_, '_, O, F>,
+) -> Result<u64, Refusal> {
+    let find = |entry: EntryId| -> Result<u64, Refusal> {
+        let found = take.entries.find(context.additions, entry.bytes())?;
+        found.map(|(position, _)| position).ok_or(Refusal::NoSuchEntry)
+    };
+    match at {
+        Spot::Start => Ok(0),
+        Spot::End => Ok(take.entries.len()),
+        Spot::Before(entry) => find(entry),
+        Spot::After(entry) => find(entry).map(|position| position + 1),
+    }
+}
+
+fn store_entries<O: Objects + ?Sized, F: Fresh>(
+    entries: Vec<NewEntry>,
+    context: &mut Context<'_, '_, O, F>,
+) -> Result<Vec<EntryCell>, Refusal> {
+    let mut seen = HashSet::new();
+    entries
+        .into_iter()
+        .map(|NewEntry { id, version }| {
+            let entry = id.unwrap_or_else(|| EntryId::fresh(context.fresh));
+            if !seen.insert(entry) {
+                return Err(Refusal::EntryExists(entry));
+            }
+            let version = store_version(&version, context)?;
+            Ok(EntryCell {
+                entry,
+                version,
+                files: None,
+            })
+        })
+        .collect()
+}
+
+fn store_version<O: Objects + ?Sized, F: Fresh>(
+    version: &EntryVersion,
+    context: &mut Context<'_, '_, O, F>,
+) -> Result<ContentId, Refusal> {
+    check(Naming::Role, &version.role)?;
+    if version.size() > ENTRY_BYTES {
+        return Err(Refusal::TooMuch {
+            what: "bytes of an entry",
+            limit: ENTRY_BYTES,
+        });
+    }
+    Ok(context.additions.add(version))
+}

@@ -1,0 +1,42 @@
+//! Names for new takes.
+
+use super::{Context, Refusal};
+use crate::id::Fresh;
+use crate::name::{Naming, base, check};
+use crate::object::Objects;
+use crate::state::ThreadState;
+
+/// The name that was asked for, if it is free; else the next free name after the source's base.
+pub(super) fn name_for_take<O: Objects + ?Sized, F: Fresh>(
+    state: &ThreadState,
+    source: &str,
+    asked: Option<String>,
+    context: &Context<'_, '_, O, F>,
+) -> Result<String, Refusal> {
+    if let Some(asked) = asked {
+        return free_name(&asked, context);
+    }
+    let base = base(source);
+    let numbered = |number: u64| format!("{base}_take_{number}");
+    // With as many takes as there are, this is where the row of numbers ends as a rule.
+    let mut number = state.takes.len().max(1);
+    while number > 1 && !(context.take_named)(&numbered(number - 1))? {
+        number -= 1;
+    }
+    while (context.take_named)(&numbered(number))? {
+        number += 1;
+    }
+    Ok(numbered(number))
+}
+
+/// The name without surrounding white space, if no take has it.
+pub(super) fn free_name<O: Objects + ?Sized, F: Fresh>(
+    asked: &str,
+    context: &Context<'_, '_, O, F>,
+) -> Result<String, Refusal> {
+    let name = check(Naming::Take, asked)?;
+    if (context.take_named)(&name)? {
+        return Err(Refusal::NameTaken(name));
+    }
+    Ok(name)
+}

@@ -1,0 +1,49 @@
+//! Reset: everything that was said, typed, set or attached is cleared; what the thread *is* stays.
+//!
+//! | cleared | kept |
+//! |---|---|
+//! | the entries of every take | the takes themselves, their names and parents |
+//! | drafts, files, context files, screenshots | title, tags, roles, pin, sharing |
+//! | what was last sent | the project, the log, every earlier state |
+//! | prompts, sampling, provider and model | |
+//!
+//! It is one operation, so one undo brings all of it back.
+
+use super::{Applied, Context, Refusal, take_cell};
+use crate::id::Fresh;
+use crate::list::List;
+use crate::object::Objects;
+use crate::operation::OperationKind;
+use crate::settings::Settings;
+use crate::state::ThreadState;
+use crate::take::Take;
+
+pub(super) fn reset<O: Objects + ?Sized, F: Fresh>(
+    state: &ThreadState,
+    context: &mut Context<'_, '_, O, F>,
+) -> Result<Applied, Refusal> {
+    let mut cells = Vec::new();
+    for take in state.all_takes(context.additions)? {
+        let emptied = Take {
+            parent: take.parent,
+            snapshot: take.snapshot,
+            ..Take::empty(take.id, take.name, take.created)
+        };
+        let content = context.additions.add(&emptied);
+        cells.push(take_cell(&emptied, content));
+    }
+    let takes = List::from_cells(context.additions, cells);
+    let settings = context.additions.add(&Settings::default());
+    let after = ThreadState {
+        takes,
+        settings,
+        ..state.clone()
+    };
+    if after == *state {
+        return Ok(Applied::Unchanged);
+    }
+    Ok(Applied::Changed {
+        state: after,
+        kind: OperationKind::Reset,
+    })
+}

@@ -1,0 +1,82 @@
+//! Thinking that a model wrote into its text, parted from what it said.
+
+use super::Block;
+
+const TAGS: [(&str, &str); 2] = [("<thinking>", "</thinking>"), ("<think>", "</think>")];
+
+/// Text with its `<thinking>` and `<think>` parts as blocks of their own.
+///
+/// A tag that is never closed is left as text: half a thought is still something that was said.
+pub fn split_thinking(text: &str) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut rest = text;
+    while let Some((before, thought, after)) = next_thought(rest) {
+        push_text(&mut blocks, before);
+        if !thought.trim().is_empty() {
+            blocks.push(Block::Thinking {
+                text: thought.trim().to_owned(),
+                signature: None,
+            });
+        }
+        rest = after;
+    }
+    if blocks.is_empty() {
+        return vec![Block::Text {
+            text: text.to_owned(),
+        }];
+    }
+    push_text(&mut blocks, rest);
+    blocks
+}
+
+fn next_thought(text: &str) -> Option<(&str, &str, &str)> {
+    let (start, open, close) = TAGS
+        .iter()
+        .filter_map(|&(open, close)| text.find(open).map(|start| (start, open, close)))
+        .min_by_key(|&(start, ..)| start)?;
+    let inside = &text[start + open.len()..];
+    let end = inside.find(close)?;
+    Some((&text[..start], &inside[..end], &inside[end + close.len()..]))
+}
+
+fn push_text(blocks: &mut Vec<Block>, text: &str) {
+    let text = text.trim_matches('\n');
+    if !text.trim().is_empty() {
+        blocks.push(Block::Text {
+            text: text.to_owned(),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thinking_is_parted_from_text() {
+        fn check(text: &str, expected: &[(&str, &str)]) {
+            let found: Vec<(&str, String)> = split_thinking(text)
+                .into_iter()
+                .map(|block| match block {
+                    Block::Thinking { text, .. } => ("thinking", text),
+                    Block::Text { text } => ("text", text),
+                    other => unreachable!("{other:?}"),
+                })
+                .collect();
+            let expected: Vec<(&str, String)> = expected
+                .iter()
+                .map(|&(kind, text)| (kind, text.to_owned()))
+                .collect();
+            assert_eq!(found, expected, "{text:?}");
+        }
+        check("plain", &[("text", "plain")]);
+        check("", &[("text", "")]);
+        check("<think>hm</think>\nyes", &[("thinking", "hm"), ("text", "yes")]);
+        check(
+            "a<thinking>b</thinking>c<think>d</think>",
+            &[("text", "a"), ("thinking", "b"), ("text", "c"), ("thinking", "d")],
+        );
+        check("<think>never closed", &[("text", "<think>never closed")]);
+        check("<think> </think>", &[("text", "<think> </think>")]);
+    }
+}

@@ -1,0 +1,80 @@
+//! JSON that is kept as it came.
+//!
+//! Fields that Retake does not know, and the inputs that a model gives to a tool, must come out again to the
+//! byte. They are held as checked text, not as a parsed value, so that neither key order nor the spelling of
+//! a number changes.
+
+use minicbor::{Decode, Encode};
+use serde::{Deserialize, Serialize, de::Error as _, ser::Error as _};
+use serde_json::value::RawValue;
+
+/// Well-formed JSON, exactly as it was written.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
+#[cbor(transparent)]
+pub struct Json(#[n(0)] String);
+
+/// The text is not JSON.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not valid JSON: {0}")]
+pub struct NotJson(String);
+
+impl Json {
+    /// Checks the text; keeps every byte of it.
+    pub fn new(text: impl Into<String>) -> Result<Self, NotJson> {
+        let text = text.into();
+        serde_json::from_str::<serde_json::Value>(&text).map_err(|error| NotJson(error.to_string()))?;
+        Ok(Self(text))
+    }
+
+    /// A JSON string with that content.
+    pub fn string(content: &str) -> Self {
+        Self(serde_json::to_string(content).expect("a string is always JSON"))
+    }
+
+    /// The text as it was written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Serialize for Json {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // Stored text was checked when it came in, but may be shown by a program that did not check it.
+        let raw = RawValue::from_string(self.0.clone()).map_err(S::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        Self::new(raw.get()).map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_survives_to_the_byte() {
+        for text in [
+            "1.0",
+            "1e400",
+            r#"{"b":1,"a":[ 2 ]}"#,
+            "18446744073709551616",
+            r#""\u00e9""#,
+        ] {
+            let json: Json = serde_json::from_str(text).expect("valid JSON");
+            assert_eq!(serde_json::to_string(&json).expect("raw text"), text);
+        }
+    }
+
+    #[test]
+    fn nonsense_and_deep_nesting_are_refused() {
+        let deep = "[".repeat(100_000);
+        for text in ["", "{", "nul", "1 2", &deep] {
+            assert!(Json::new(text).is_err());
+        }
+    }
+}

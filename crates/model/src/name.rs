@@ -1,0 +1,125 @@
+//! Names that people give: titles, take names, tags, roles.
+//!
+//! A name is one line of printable text. It is checked where it enters, so that nothing behind the boundary
+//! has to ask whether it could break a line, a path or a terminal.
+
+use crate::limits::{NAME_CHARS, TITLE_CHARS};
+
+/// What is being named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Naming {
+    /// A thread's title.
+    Title,
+    /// A take's name.
+    Take,
+    /// A tag.
+    Tag,
+    /// A role.
+    Role,
+    /// A saved moment.
+    Save,
+}
+
+/// Why a name was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadName {
+    /// Nothing is left after trimming.
+    #[error("{} must not be empty", what(*.0))]
+    Empty(Naming),
+    /// Longer than the limit.
+    #[error("{} has at most {limit} characters", what(*.naming))]
+    TooLong {
+        /// What was being named.
+        naming: Naming,
+        /// The most characters it may have.
+        limit: usize,
+    },
+    /// It holds a character that has no place in a name.
+    #[error("{} must not contain {character:?}", what(*.naming))]
+    Character {
+        /// What was being named.
+        naming: Naming,
+        /// The first such character.
+        character: char,
+    },
+}
+
+/// The name without surrounding white space, or why it cannot be one.
+pub fn check(naming: Naming, text: &str) -> Result<String, BadName> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(BadName::Empty(naming));
+    }
+    let limit = if naming == Naming::Title {
+        TITLE_CHARS
+    } else {
+        NAME_CHARS
+    };
+    if text.chars().count() > limit {
+        return Err(BadName::TooLong { naming, limit });
+    }
+    match text.chars().find(|&character| forbidden(naming, character)) {
+        Some(character) => Err(BadName::Character { naming, character }),
+        None => Ok(text.to_owned()),
+    }
+}
+
+/// The base of a take's name: what stands before `_take_`.
+pub fn base(name: &str) -> &str {
+    name.split_once("_take_").map_or(name, |(base, _)| base)
+}
+
+fn what(naming: Naming) -> &'static str {
+    match naming {
+        Naming::Title => "a title",
+        Naming::Take => "a take's name",
+        Naming::Tag => "a tag",
+        Naming::Role => "a role",
+        Naming::Save => "a saved moment's name",
+    }
+}
+
+fn forbidden(naming: Naming, character: char) -> bool {
+    let invisible = character.is_control()
+        || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    // Zero-width joiners hold emoji together and are shown as part of them.
+    let invisible = invisible && character != '\u{200d}';
+    match naming {
+        Naming::Title | Naming::Role | Naming::Save => invisible,
+        // `thread/take` and `tag,tag` are how the command line writes them.
+        Naming::Take => invisible || character == '/',
+        Naming::Tag => invisible || character == ',' || character.is_whitespace(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_one_printable_line() {
+        fn check_all(naming: Naming, good: &[&str], bad: &[&str]) {
+            for text in good {
+                assert!(check(naming, text).is_ok(), "{naming:?} {text:?}");
+            }
+            for text in bad {
+                assert!(check(naming, text).is_err(), "{naming:?} {text:?}");
+            }
+        }
+        let long = "x".repeat(10_000);
+        check_all(
+            Naming::Title,
+            &["Fix login", "修正", "👩‍💻 pairing", "a/b"],
+            &["", "  ", "a\nb", "\u{1b}[2J", "\u{202e}evil", &long],
+        );
+        check_all(Naming::Take, &["main", "main_take_2"], &["a/b", "\0", ""]);
+        check_all(Naming::Tag, &["bug", "v1.2"], &["two words", "a,b", ""]);
+        check_all(Naming::Role, &["Vendor API"], &["\u{7}"]);
+    }
+
+    #[test]
+    fn the_base_of_a_take_stands_before_its_number() {
+        assert_eq!(base("auth_take_12"), "auth");
+        assert_eq!(base("auth"), "auth");
+    }
+}

@@ -1,0 +1,264 @@
+//! What a user can set for a thread, apart from its entries: prompts, sampling, model.
+
+use minicbor::{Decode, Encode};
+use serde::{Deserialize, Serialize};
+
+use crate::content::{Content, Kind};
+use crate::limits::TEXT_BYTES;
+
+/// The settings of a thread. The defaults are what a reset goes back to.
+#[derive(Clone, Debug, PartialEq, Encode, Decode, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// The system prompt of the project.
+    #[n(0)]
+    pub project_system_prompt: String,
+    /// The system prompt of all the user's projects.
+    #[n(1)]
+    pub global_system_prompt: String,
+    /// The base system prompt, in use when `use_default_base_prompt` is off.
+    #[n(2)]
+    pub base_system_prompt: String,
+    /// Whether the program's own base prompt is in use.
+    #[n(3)]
+    pub use_default_base_prompt: bool,
+    /// Sampling temperature.
+    #[n(4)]
+    pub temperature: f64,
+    /// Nucleus sampling.
+    #[n(5)]
+    pub top_p: f64,
+    /// The most tokens that the model may answer with.
+    #[n(6)]
+    pub max_tokens: u32,
+    /// Whether what is sent and answered is added to the entries by itself.
+    #[n(7)]
+    pub auto_add_history: bool,
+    /// Who serves the model.
+    #[n(8)]
+    pub provider: Option<String>,
+    /// Which model answers.
+    #[n(9)]
+    pub model: Option<String>,
+}
+
+/// Names of the settings, as the command line, the API and the log call them.
+pub const NAMES: [&str; 10] = [
+    "project_system_prompt",
+    "global_system_prompt",
+    "base_system_prompt",
+    "use_default_base_prompt",
+    "temperature",
+    "top_p",
+    "max_tokens",
+    "auto_add_history",
+    "provider",
+    "model",
+];
+
+/// Why a setting was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadSetting {
+    /// There is no such setting.
+    #[error("there is no setting {0:?}; the settings are {names}", names = NAMES.join(", "))]
+    Unknown(String),
+    /// The value does not fit.
+    #[error("{name} must be {expected}")]
+    Value {
+        /// Which setting.
+        name: &'static str,
+        /// What it takes.
+        expected: &'static str,
+    },
+}
+
+impl Content for Settings {
+    const KIND: Kind = Kind::Settings;
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            project_system_prompt: String::new(),
+            global_system_prompt: String::new(),
+            base_system_prompt: String::new(),
+            use_default_base_prompt: true,
+            temperature: 0.0,
+            top_p: 1.0,
+            max_tokens: 8192,
+            auto_add_history: false,
+            provider: None,
+            model: None,
+        }
+    }
+}
+
+impl Settings {
+    /// The value of a setting as text; `None` for a name that is not a setting.
+    pub fn get(&self, name: &str) -> Option<String> {
+        Some(match name {
+            "project_system_prompt" => self.project_system_prompt.clone(),
+            "global_system_prompt" => self.global_system_prompt.clone(),
+            "base_system_prompt" => self.base_system_prompt.clone(),
+            "use_default_base_prompt" => self.use_default_base_prompt.to_string(),
+            "temperature" => self.temperature.to_string(),
+            "top_p" => self.top_p.to_string(),
+            "max_tokens" => self.max_tokens.to_string(),
+            "auto_add_history" => self.auto_add_history.to_string(),
+            "provider" => self.provider.clone().unwrap_or_default(),
+            "model" => self.model.clone().unwrap_or_default(),
+            _ => return None,
+        })
+    }
+
+    /// These settings with one of them changed.
+    pub fn with(&self, name: &str, value: &str) -> Result<Self, BadSetting> {
+        let mut settings = self.clone();
+        match name {
+            "project_system_prompt" => settings.project_system_prompt = value.to_owned(),
+            "global_system_prompt" => settings.global_system_prompt = value.to_owned(),
+            "base_system_prompt" => settings.base_system_prompt = value.to_owned(),
+            "use_default_base_prompt" => {
+                settings.use_default_base_prompt = flag("use_default_base_prompt", value)?
+            }
+            "temperature" => settings.temperature = number("temperature", value)?,
+            "top_p" => settings.top_p = number("top_p", value)?,
+            "max_tokens" => {
+                settings.max_tokens = value.trim().parse().map_err(|_| WHOLE_TOKENS)?;
+            }
+            "auto_add_history" => settings.auto_add_history = flag("auto_add_history", value)?,
+            "provider" => settings.provider = optional(value),
+            "model" => settings.model = optional(value),
+            _ => return Err(BadSetting::Unknown(name.chars().take(40).collect())),
+        }
+        settings.checked()
+    }
+
+    /// These settings, if every value is one that can be used.
+    pub fn checked(mut self) -> Result<Self, BadSetting> {
+        // Minus zero and zero are the same temperature, and must have the same name as content.
+        self.temperature += 0.0;
+        self.top_p += 0.0;
+        if !(0.0..=2.0).contains(&self.temperature) {
+            return Err(BadSetting::Value {
+                name: "temperature",
+                expected: "a number from 0 to 2",
+            });
+        }
+        if !(0.0..=1.0).contains(&self.top_p) {
+            return Err(BadSetting::Value {
+                name: "top_p",
+                expected: "a number from 0 to 1",
+            });
+        }
+        if self.max_tokens == 0 {
+            return Err(WHOLE_TOKENS);
+        }
+        let prompts = [
+            ("project_system_prompt", &self.project_system_prompt),
+            ("global_system_prompt", &self.global_system_prompt),
+            ("base_system_prompt", &self.base_system_prompt),
+        ];
+        for (name, prompt) in prompts {
+            if prompt.len() > TEXT_BYTES {
+                return Err(BadSetting::Value {
+                    name,
+                    expected: "at most 4 MiB of text",
+                });
+            }
+        }
+        for (name, value) in [("provider", &self.provider), ("model", &self.model)] {
+            if value
+                .as_ref()
+                .is_some_and(|text| text.len() > 200 || text.chars().any(char::is_control))
+            {
+                return Err(BadSetting::Value {
+                    name,
+                    expected: "one line of at most 200 bytes",
+                });
+            }
+        }
+        Ok(self)
+    }
+
+    /// The names of the settings that differ between the two.
+    pub fn changed(&self, other: &Self) -> Vec<String> {
+        NAMES
+            .iter()
+            .filter(|name| self.get(name) != other.get(name))
+            .map(ToString::to_string)
+            .collect()
+    }
+}
+
+const WHOLE_TOKENS: BadSetting = BadSetting::Value {
+    name: "max_tokens",
+    expected: "a whole number from 1 to 4294967295",
+};
+
+fn flag(name: &'static str, value: &str) -> Result<bool, BadSetting> {
+    match value.trim() {
+        "true" | "on" | "yes" | "1" => Ok(true),
+        "false" | "off" | "no" | "0" => Ok(false),
+        _ => Err(BadSetting::Value {
+            name,
+            expected: "on or off",
+        }),
+    }
+}
+
+fn number(name: &'static str, value: &str) -> Result<f64, BadSetting> {
+    value.trim().parse().map_err(|_| BadSetting::Value {
+        name,
+        expected: "a number",
+    })
+}
+
+fn optional(value: &str) -> Option<String> {
+    let value = value.trim();
+    (!value.is_empty()).then(|| value.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::content::{decode, encode};
+
+    #[test]
+    fn every_setting_can_be_read_set_and_told_apart() {
+        let values = [
+            "a",
+            "b",
+            "c",
+            "off",
+            "0.7",
+            "0.5",
+            "100",
+            "on",
+            "anthropic",
+            "opus",
+        ];
+        for (name, value) in NAMES.into_iter().zip(values) {
+            let before = Settings::default();
+            let after = before.with(name, value).expect("a good value");
+            assert_eq!(before.changed(&after), [name]);
+            assert_eq!(decode::<Settings>(&encode(&after)), Ok(after));
+        }
+    }
+
+    #[test]
+    fn bad_values_are_refused() {
+        for (name, value) in [
+            ("temperature", "NaN"),
+            ("temperature", "-1"),
+            ("top_p", "inf"),
+            ("max_tokens", "0"),
+            ("max_tokens", "1e3"),
+            ("auto_add_history", "maybe"),
+            ("model", "a\nb"),
+            ("nonsense", "1"),
+        ] {
+            assert!(Settings::default().with(name, value).is_err(), "{name}={value}");
+        }
+    }
+}

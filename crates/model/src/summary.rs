@@ -1,0 +1,199 @@
+//! What lists and trees show of a thread, worked out from its state so that no list has to open it.
+//!
+//! A summary is derived: it can be thrown away and made again from the state and the log. The store keeps it
+//! beside the thread and `verify` compares the two.
+
+use minicbor::{Decode, Encode};
+use serde::Serialize;
+
+use crate::entry::{EntryVersion, RoleKind, preview};
+use crate::id::{EntryId, ProjectId, TakeId, ThreadId};
+use crate::object::{Objects, Unavailable, load};
+use crate::operation::{Operation, OperationKind, Version};
+use crate::settings::Settings;
+use crate::state::{ThreadParent, ThreadState, Visibility};
+use crate::surroundings::Surroundings;
+use crate::take::Take;
+use crate::time::Timestamp;
+
+/// What lists show of one thread.
+#[derive(Clone, Debug, PartialEq, Encode, Decode, Serialize)]
+pub struct ThreadSummary {
+    /// Its identity.
+    #[n(0)]
+    pub id: ThreadId,
+    /// The project it belongs to.
+    #[n(1)]
+    pub project: ProjectId,
+    /// How many operations it has had.
+    #[n(2)]
+    pub version: Version,
+    /// What people call it.
+    #[n(3)]
+    pub title: String,
+    /// Words to find it by.
+    #[n(4)]
+    pub tags: Vec<String>,
+    /// Whether it stays on top.
+    #[n(5)]
+    pub pinned: bool,
+    /// Who may see it once it is on a hub.
+    #[n(6)]
+    pub visibility: Visibility,
+    /// Whether it never leaves this machine.
+    #[n(7)]
+    pub private: bool,
+    /// Whether support may see it.
+    #[n(8)]
+    pub shared_with_support: bool,
+    /// When it was made.
+    #[n(9)]
+    pub created: Timestamp,
+    /// When its last operation was made.
+    #[n(10)]
+    pub updated: Timestamp,
+    /// How many takes it has.
+    #[n(11)]
+    pub takes: u64,
+    /// The take that is being worked on.
+    #[n(12)]
+    pub active: TakeSummary,
+    /// Where its first operation was made.
+    #[n(13)]
+    pub first_seen: Surroundings,
+    /// Where its last operation was made.
+    #[n(14)]
+    pub last_seen: Surroundings,
+    /// When it was put away.
+    #[n(15)]
+    pub deleted: Option<Timestamp>,
+    /// The thread it was once a take of.
+    #[n(16)]
+    pub parent: Option<ThreadParent>,
+    /// Who serves the model.
+    #[n(17)]
+    pub provider: Option<String>,
+    /// Which model answers.
+    #[n(18)]
+    pub model: Option<String>,
+}
+
+/// The summary of a thread after an operation, given the one before it.
+///
+/// `None` if the operation is a thread's first and does not say which project it belongs to: no such log can
+/// come from Retake.
+pub fn summarize_thread(
+    before: Option<&ThreadSummary>,
+    operation: &Operation,
+    state: &ThreadState,
+    objects: &(impl Objects + ?Sized),
+) -> Result<Option<ThreadSummary>, Unavailable> {
+    let project = match (before, &operation.kind) {
+        (Some(before), _) => before.project,
+        (None, OperationKind::ThreadCreated { project } | OperationKind::ThreadPromoted { project, .. }) => {
+            *project
+        }
+        (None, _) => return Ok(None),
+    };
+    let around: Option<Surroundings> = operation.surroundings.map(|id| load(objects, id)).transpose()?;
+    let settings: Settings = load(objects, state.settings)?;
+    Ok(Some(ThreadSummary {
+        id: operation.thread,
+        project,
+        version: operation.version,
+        title: state.title.clone(),
+        tags: state.tags.iter().cloned().collect(),
+        pinned: state.pinned,
+        visibility: state.visibility,
+        private: state.private,
+        shared_with_support: state.shared_with_support,
+        created: before.map_or(operation.time, |before| before.created),
+        updated: operation.time,
+        takes: state.takes.len(),
+        active: summarize(&state.active_take(objects)?, objects)?,
+        first_seen: before.map_or_else(
+            || around.clone().unwrap_or_default(),
+            |before| before.first_seen.clone(),
+        ),
+        last_seen: around
+            .or_else(|| before.map(|before| before.last_seen.clone()))
+            .unwrap_or_default(),
+        deleted: state.deleted,
+        parent: state.parent,
+        provider: settings.provider,
+        model: settings.model,
+    }))
+}
+
+/// What a tree shows of one take.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
+pub struct TakeSummary {
+    /// Its identity.
+    #[n(0)]
+    pub id: TakeId,
+    /// Its name.
+    #[n(1)]
+    pub name: String,
+    /// How many entries it has.
+    #[n(2)]
+    pub entries: u64,
+    /// The first thing the user said in it that its parent does not have.
+    #[n(3)]
+    pub preview: String,
+    /// When its last entry was made, or the take itself.
+    #[n(4)]
+    pub last_entry: Timestamp,
+    /// The take that it was branched from.
+    #[n(5)]
+    pub parent: Option<TakeId>,
+    /// The last entry that it shares with its parent.
+    #[n(6)]
+    pub fork_point: Option<EntryId>,
+    /// How many entries it shares with its parent.
+    #[n(7)]
+    pub shared: u64,
+}
+
+/// How many entries after the fork point are looked at for a preview.
+const LOOK_AHEAD: usize = 8;
+
+/// The summary of a take.
+pub fn summarize(take: &Take, objects: &(impl Objects + ?Sized)) -> Result<TakeSummary, Unavailable> {
+    let shared = match take.fork_point {
+        Some(entry) => take
+            .entries
+            .find(objects, entry.bytes())?
+            .map_or(0, |(position, _)| position + 1),
+        None => 0,
+    };
+    let last_entry = match take.entries.len().checked_sub(1) {
+        Some(position) => match take.entries.get(objects, position)? {
+            Some(cell) => load::<EntryVersion>(objects, cell.version)?.created,
+            None => take.created,
+        },
+        None => take.created,
+    };
+    Ok(TakeSummary {
+        id: take.id,
+        name: take.name.clone(),
+        entries: take.entries.len(),
+        preview: first_words(take, shared, objects)?,
+        last_entry,
+        parent: take.parent,
+        fork_point: take.fork_point,
+        shared,
+    })
+}
+
+/// Siblings share how they begin, so what a person tells them apart by is what comes after the fork.
+fn first_words(take: &Take, shared: u64, objects: &(impl Objects + ?Sized)) -> Result<String, Unavailable> {
+    let mut fallback = None;
+    for cell in take.entries.iter(objects, shared).take(LOOK_AHEAD) {
+        let version: EntryVersion = load(objects, cell?.version)?;
+        if RoleKind::of(&version.role) == RoleKind::User {
+            return Ok(version.preview());
+        }
+        fallback.get_or_insert_with(|| version.preview());
+    }
+    Ok(fallback.unwrap_or_else(|| preview(&take.draft)))
+}

@@ -1,0 +1,149 @@
+//! Takes: the branches of a thread, each with entries, a draft and a context of its own.
+
+use std::collections::BTreeMap;
+
+use minicbor::{Decode, Encode};
+use serde::{Deserialize, Serialize};
+
+use crate::content::{Content, ContentId, Kind};
+use crate::id::{EntryId, TakeId};
+use crate::json::Json;
+use crate::list::{EntryCell, List};
+use crate::time::Timestamp;
+
+/// The name of a thread's first take.
+pub const FIRST_TAKE: &str = "main";
+
+/// One branch of a thread.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct Take {
+    /// Its identity.
+    #[n(0)]
+    pub id: TakeId,
+    /// Its name, unique within the thread.
+    #[n(1)]
+    pub name: String,
+    /// When it was made.
+    #[n(2)]
+    pub created: Timestamp,
+    /// Its entries.
+    #[n(3)]
+    pub entries: List<EntryCell>,
+    /// What is being typed and not yet sent.
+    #[n(4)]
+    pub draft: String,
+    /// Files of the take, files given to the model, and pictures given to the model.
+    #[n(5)]
+    pub files: Vec<FileItem>,
+    /// Files whose content goes into the next request.
+    #[n(6)]
+    pub context_files: Vec<FileItem>,
+    /// Pictures that go into the next request.
+    #[n(7)]
+    pub screenshots: Vec<FileItem>,
+    /// The take that this one was branched from; it may be gone.
+    #[n(8)]
+    pub parent: Option<TakeId>,
+    /// The last entry that this take shares with its parent; `None` if it shares none.
+    #[n(9)]
+    pub fork_point: Option<EntryId>,
+    /// What the last send gave to the model.
+    #[n(10)]
+    pub sent: Option<Sent>,
+    /// The files of the workspace at this take's last moment.
+    #[n(11)]
+    pub snapshot: Option<ContentId>,
+}
+
+/// A file that a take names. Fields that Retake does not know are kept.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+pub struct FileItem {
+    /// The path, as the user gave it.
+    #[n(0)]
+    pub path: String,
+    /// Whatever else came with it.
+    #[n(1)]
+    #[serde(flatten)]
+    pub extra: BTreeMap<String, Json>,
+}
+
+/// What was last given to the model, as blobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
+pub struct Sent {
+    /// The conversation and context as Markdown.
+    #[n(0)]
+    pub markdown: ContentId,
+    /// The system prompt that was active.
+    #[n(1)]
+    pub system_prompt: ContentId,
+}
+
+/// Which of a take's lists of files is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+#[cbor(index_only)]
+#[serde(rename_all = "snake_case")]
+pub enum FileList {
+    /// The take's files.
+    #[n(0)]
+    Files,
+    /// The context files.
+    #[n(1)]
+    ContextFiles,
+    /// The screenshots.
+    #[n(2)]
+    Screenshots,
+}
+
+impl Content for Take {
+    const KIND: Kind = Kind::Take;
+}
+
+impl Take {
+    /// A take with nothing in it.
+    pub fn empty(id: TakeId, name: String, created: Timestamp) -> Self {
+        Self {
+            id,
+            name,
+            created,
+            entries: List::empty(),
+            draft: String::new(),
+            files: Vec::new(),
+            context_files: Vec::new(),
+            screenshots: Vec::new(),
+            parent: None,
+            fork_point: None,
+            sent: None,
+            snapshot: None,
+        }
+    }
+
+    /// The files in one of its lists.
+    pub fn file_list(&self, which: FileList) -> &[FileItem] {
+        match which {
+            FileList::Files => &self.files,
+            FileList::ContextFiles => &self.context_files,
+            FileList::Screenshots => &self.screenshots,
+        }
+    }
+
+    /// The same take with another list of files.
+    #[must_use]
+    pub fn with_file_list(mut self, which: FileList, items: Vec<FileItem>) -> Self {
+        match which {
+            FileList::Files => self.files = items,
+            FileList::ContextFiles => self.context_files = items,
+            FileList::Screenshots => self.screenshots = items,
+        }
+        self
+    }
+}
+
+impl FileItem {
+    /// A file with nothing but its path.
+    pub fn new(path: impl Into<String>) -> Self {
+        Self {
+            path: path.into(),
+            extra: BTreeMap::new(),
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Facets: what a thread can be found by besides its words.
+
+use retake_model::summary::ThreadSummary;
+use rusqlite::params;
+use rusqlite::types::Value;
+
+use crate::queries::Queries;
+use crate::{StoreError, Writing};
+
+/// A kind of thing that a thread is found by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(i64)]
+pub enum Facet {
+    /// A tag that it has.
+    Tag = 1,
+    /// A branch that was checked out while it was worked on.
+    Branch = 2,
+    /// A commit that was checked out while it was worked on; the beginning is enough.
+    Commit = 3,
+    /// A folder that it was worked on in, or one above it.
+    Directory = 4,
+}
+
+impl Facet {
+    /// The condition on the value, and what is bound in it.
+    pub(crate) fn condition(self, value: &str) -> (&'static str, Vec<Value>) {
+        match self {
+            Self::Tag | Self::Branch => ("value = ?", vec![value.to_owned().into()]),
+            Self::Commit => {
+                let low = value.to_lowercase();
+                let high = format!("{low}g");
+                ("value >= ? AND value < ?", vec![low.into(), high.into()])
+            }
+            Self::Directory => {
+                let folder = value.trim_end_matches('/').to_owned();
+                let (low, high) = (format!("{folder}/"), format!("{folder}0"));
+                (
+                    "(value = ? OR (value >= ? AND value < ?))",
+                    vec![folder.into(), low.into(), high.into()],
+                )
+            }
+        }
+    }
+}
+
+/// The facets that a thread's summary shows: its tags, and where its last operation was made.
+pub(crate) fn of_summary(summary: &ThreadSummary) -> Vec<(Facet, String)> {
+    let around = &summary.last_seen;
+    let mut facets: Vec<(Facet, String)> = summary.tags.iter().map(|tag| (Facet::Tag, tag.clone())).collect();
+    let seen = [
+        (Facet::Branch, &around.git_branch),
+        (Facet::Commit, &around.git_commit),
+        (Facet::Directory, &around.working_directory),
+        (Facet::Directory, &around.workspace_root),
+    ];
+    facets.extend(
+        seen.into_iter()
+            .filter_map(|(facet, value)| Some((facet, value.clone()?))),
+    );
+    facets.sort();
+    facets.dedup();
+    facets
+}
+
+impl Writing<'_> {
+    /// Brings the facets of a thread up to its new summary. What was seen stays; tags come and go.
+    pub(crate) fn put_facets(
+        &self,
+        thread: i64,
+        before: Option<&ThreadSummary>,
+        after: &ThreadSummary,
+    ) -> Result<(), StoreError> {
+        let old = before.map(of_summary).unwrap_or_default();
+        let new = of_summary(after);
+        for (facet, value) in new.iter().filter(|facet| !old.contains(facet)) {
+            self.connection
+                .prepare_cached("INSERT OR IGNORE INTO facet (kind, value, thread) VALUES (?1, ?2, ?3)")?
+                .execute(params![*facet as i64, value, thread])?;
+        }
+        for (facet, value) in old
+            .iter()
+            .filter(|facet| facet.0 == Facet::Tag && !new.contains(facet))
+        {
+            self.connection
+                .prepare_cached("DELETE FROM facet WHERE kind = ?1 AND value = ?2 AND thread = ?3")?
+                .execute(params![*facet as i64, value, thread])?;
+        }
+        Ok(())
+    }
+}
+
+impl Queries<'_> {
+    /// All values of one facet that a thread has had.
+    pub fn facets(&self, thread: i64, facet: Facet) -> Result<Vec<String>, StoreError> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT value FROM facet WHERE thread = ?1 AND kind = ?2 ORDER BY value")?;
+        let rows = statement.query_map(params![thread, facet as i64], |row| row.get(0))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}

@@ -1,0 +1,126 @@
+//! Retake's durable store: one SQLite database that several programs use at once, with no daemon.
+//!
+//! ```text
+//!   object      number | kind | bytes              immutable content, named by its hash
+//!   operation   sequence | thread | version | …    the log of every thread: the truth
+//!   ─────────────────────────────────────────────────────────────────────────────────────
+//!   object_index, thread, take, facet              derived from the two above; can be rebuilt
+//!   search.db   words ► entry versions             derived too, in a file of its own
+//! ```
+//!
+//! Writing goes through one [`Writer`](writer) per process, which gathers what is waiting into one
+//! transaction with one sync. Between processes, writers queue on a lock file; readers never wait, and see
+//! the store as it was when they began ([`Reading`]). Nothing is acknowledged before SQLite has synced it.
+
+mod cache;
+
+mod facets;
+mod location;
+mod objects;
+mod open;
+mod operations;
+mod presentation;
+mod projects;
+mod publish;
+
+mod queries;
+mod reading;
+
+mod schema;
+
+mod takes;
+mod threads;
+
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+pub use facets::Facet;
+pub use location::Permissions;
+pub use open::OpenError;
+pub use operations::StoredOperation;
+pub use presentation::Shown;
+pub use projects::ProjectRow;
+pub use publish::{Publication, PublishError, Published};
+
+pub use queries::Queries;
+pub use reading::Reading;
+
+pub use schema::CURRENT as SCHEMA_VERSION;
+
+pub use takes::TakeRow;
+pub use threads::{Deleted, ThreadFilter, ThreadRow};
+
+pub use writer::{WriteError, Writing};
+
+use cache::Cache;
+use writer::Writer;
+
+/// A store that is open.
+pub struct Store {
+    folder: PathBuf,
+    cache: Arc<Cache>,
+    readers: Mutex<Vec<rusqlite::Connection>>,
+    writer: Writer,
+}
+
+/// The store failed. What was asked for was not done.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The disk is full.
+    #[error("the disk is full; nothing was changed. Free some space and try again")]
+    DiskFull,
+    /// A sync failed, so what is on disk is not known.
+    #[error(
+        "the disk failed while writing; nothing more is written until the program is started again, and `retake verify` should be run then"
+    )]
+    Poisoned,
+    /// The database is damaged.
+    #[error(
+        "the store is damaged ({0}); `retake verify` says where, `retake repair` mends what can be mended"
+    )]
+    Damaged(String),
+    /// Anything else that SQLite reports.
+    #[error("the store failed: {0}")]
+    Database(rusqlite::Error),
+    /// A file beside the database could not be used.
+    #[error("{path}: {error}", path = .path.display())]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// What happened.
+        error: std::io::Error,
+    },
+    /// Content could not be read.
+    #[error(transparent)]
+    Unavailable(#[from] retake_model::object::Unavailable),
+}
+
+impl Store {
+    /// The folder that the store lives in.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        use rusqlite::ErrorCode::{DatabaseCorrupt, DiskFull, NotADatabase};
+        match error.sqlite_error_code() {
+            Some(DiskFull) => Self::DiskFull,
+            Some(DatabaseCorrupt | NotADatabase) => Self::Damaged(error.to_string()),
+            _ => Self::Database(error),
+        }
+    }
+}
+
+impl From<StoreError> for retake_model::object::Unavailable {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Unavailable(unavailable) => unavailable,
+            other => Self::Unreadable(Arc::new(other)),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The files of a store, and that nobody but their owner can read them.
+//!
+//! Whatever the umask, folders are 0700 and files 0600. A file is created with its final mode; one that is
+//! found wider is narrowed before it is used.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::StoreError;
+
+/// Modes that the files of a store have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Permissions;
+
+impl Permissions {
+    /// Of folders.
+    pub const FOLDER: u32 = 0o700;
+    /// Of files.
+    pub const FILE: u32 = 0o600;
+}
+
+pub(crate) fn database(folder: &Path) -> PathBuf {
+    folder.join("retake.db")
+}
+
+pub(crate) fn search(folder: &Path) -> PathBuf {
+    folder.join("search.db")
+}
+
+pub(crate) fn lock(folder: &Path) -> PathBuf {
+    folder.join("writer.lock")
+}
+
+pub(crate) fn backups(folder: &Path) -> PathBuf {
+    folder.join("backups")
+}
+
+/// Makes a private folder, with its parents, or narrows the one that is there.
+pub(crate) fn private_folder(path: &Path) -> Result<(), StoreError> {
+    let fail = |error| StoreError::File {
+        path: path.to_owned(),
+        error,
+    };
+    match fs::metadata(path) {
+        Ok(_) => narrow(path, Permissions::FOLDER).map_err(fail),
+        Err(_) => {
+            DirBuilder::new()
+                .recursive(true)
+                .mode(Permissions::FOLDER)
+                .create(path)
+                .map_err(fail)?;
+            narrow(path, Permissions::FOLDER).map_err(fail)?;
+            // The new folder must still be there after a power cut, or all that is in it is gone.
+            path.ancestors()
+                .skip(1)
+                .take(2)
+                .try_for_each(sync_folder)
+                .map_err(fail)
+        }
+    }
+}
+
+/// Opens a private file for reading and writing, and makes it if need be.
+pub(crate) fn private_file(path: &Path) -> Result<File, StoreError> {
+    let fail = |error| StoreError::File {
+        path: path.to_owned(),
+        error,
+    };
+    let open = |create_new: bool| {
+        OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(create_new)
+            .mode(Permissions::FILE)
+            .open(path)
+    };
+    match open(false) {
+        Ok(file) => {
+            narrow(path, Permissions::FILE).map_err(fail)?;
+            Ok(file)
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match open(true) {
+            Ok(file) => {
+                // A umask can only take bits away, and an owner without access could not go on.
+                narrow(path, Permissions::FILE).map_err(fail)?;
+                path.parent().map_or(Ok(()), sync_folder).map_err(fail)?;
+                Ok(file)
+            }
+            // Another process was quicker.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => open(false).map_err(fail),
+            Err(error) => Err(fail(error)),
+        },
+        Err(error) => Err(fail(error)),
+    }
+}
+
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
+    let path = if path.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        path
+    };
+    File::open(path)?.sync_all()
+}
+
+fn narrow(path: &Path, mode: u32) -> io::Result<()> {
+    let found = fs::metadata(path)?.permissions().mode() & 0o777;
+    if found == mode {
+        Ok(())
+    } else {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode))
+    }
+}

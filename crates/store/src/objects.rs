@@ -1,0 +1,143 @@
+//! Objects: written once, checked against their name every time they are read.
+
+use std::sync::Arc;
+
+use retake_model::content::{ContentId, Kind, encode};
+use retake_model::entry::EntryVersion;
+use retake_model::object::{NewObject, Objects, Unavailable};
+use retake_model::time::Timestamp;
+use rusqlite::{OptionalExtension, params};
+
+use crate::queries::Queries;
+use crate::{StoreError, Writing};
+
+/// Smaller content is hashes and identities for the most part, which do not compress.
+const WORTH_PACKING: usize = 512;
+/// Fast, and already most of what can be gained on text.
+const LEVEL: i32 = 3;
+/// The most that packed content may unpack to: damage must not fill the memory.
+pub(crate) const LARGEST: usize = 256 * 1024 * 1024;
+
+const PLAIN: i64 = 0;
+const ZSTD: i64 = 1;
+
+impl Writing<'_> {
+    /// Stores content that is not there yet. Returns how many bytes were added.
+    pub(crate) fn put_objects(&self, objects: &[NewObject], now: Timestamp) -> Result<u64, StoreError> {
+        let mut added = 0;
+        for object in objects {
+            if self.stored_object(object.kind, object.id)?.is_some() {
+                continue;
+            }
+            let (packing, body) = pack(&object.bytes)?;
+            self.connection
+                .prepare_cached("INSERT INTO object (kind, packing, born, body) VALUES (?1, ?2, ?3, ?4)")?
+                .execute(params![object.kind as i64, packing, now.millis() / 1000, &*body])?;
+            let number = self.connection.last_insert_rowid();
+            self.connection
+                .prepare_cached("INSERT INTO object_index (prefix, number) VALUES (?1, ?2)")?
+                .execute([object.id.prefix(), number])?;
+            added += object.bytes.len() as u64;
+        }
+        Ok(added)
+    }
+}
+
+impl Queries<'_> {
+    /// The bytes of an object that is stored and whole.
+    pub(crate) fn stored_object(&self, kind: Kind, id: ContentId) -> Result<Option<Vec<u8>>, StoreError> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT object.kind, packing, body FROM object_index JOIN object USING (number) WHERE prefix = ?1",
+        )?;
+        let mut rows = statement.query([id.prefix()])?;
+        // A damaged copy does not hide a whole one that was stored after it.
+        while let Some(row) = rows.next()? {
+            let found: i64 = row.get(0)?;
+            let packing: i64 = row.get(1)?;
+            let body = row.get_ref(2)?.as_blob().unwrap_or_default();
+            if found == kind as i64
+                && let Some(bytes) = unpack(packing, body)
+                && ContentId::of(kind, &bytes) == id
+            {
+                return Ok(Some(bytes));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether content of that name was destroyed on purpose.
+    pub fn is_redacted(&self, id: ContentId) -> Result<bool, StoreError> {
+        let found = self
+            .connection
+            .prepare_cached("SELECT 1 FROM redaction WHERE id = ?1")?
+            .query_row([id.bytes()], |_| Ok(()))
+            .optional()?;
+        Ok(found.is_some())
+    }
+
+    fn fetch(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, StoreError> {
+        if let Some(bytes) = self.stored_object(kind, id)? {
+            let bytes: Arc<[u8]> = bytes.into();
+            self.cache.put(id, &bytes);
+            return Ok(bytes);
+        }
+        if self.is_redacted(id)? {
+            return Ok(in_place_of_redacted(kind).into());
+        }
+        let taken: bool = self
+            .connection
+            .prepare_cached("SELECT EXISTS (SELECT 1 FROM object_index WHERE prefix = ?1)")?
+            .query_row([id.prefix()], |row| row.get(0))?;
+        Err(if taken {
+            Unavailable::Damaged { kind, id }
+        } else {
+            Unavailable::Missing { kind, id }
+        }
+        .into())
+    }
+}
+
+impl Objects for Queries<'_> {
+    fn bytes(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, Unavailable> {
+        match self.cache.get(id) {
+            Some(bytes) => Ok(bytes),
+            None => Ok(self.fetch(kind, id)?),
+        }
+    }
+}
+
+/// What stands where content was redacted, so that everything around it goes on working.
+fn in_place_of_redacted(kind: Kind) -> Vec<u8> {
+    match kind {
+        Kind::Entry => encode(&EntryVersion::from_text(
+            "System",
+            "[redacted]",
+            Timestamp::default(),
+        )),
+        _ => b"[redacted]".to_vec(),
+    }
+}
+
+fn pack(bytes: &[u8]) -> Result<(i64, std::borrow::Cow<'_, [u8]>), StoreError> {
+    if bytes.len() >= WORTH_PACKING {
+        let packed = zstd::bulk::compress(bytes, LEVEL)
+            .map_err(|error| StoreError::Damaged(format!("compression failed: {error}")))?;
+        if packed.len() < bytes.len() {
+            return Ok((ZSTD, packed.into()));
+        }
+    }
+    Ok((PLAIN, bytes.into()))
+}
+
+/// The bytes that were packed; `None` if they are damaged.
+pub(crate) fn unpack(packing: i64, body: &[u8]) -> Option<Vec<u8>> {
+    match packing {
+        PLAIN => Some(body.to_vec()),
+        ZSTD => {
+            let size = zstd::zstd_safe::get_frame_content_size(body).ok()??;
+            let size = usize::try_from(size).ok().filter(|&size| size <= LARGEST)?;
+            zstd::bulk::decompress(body, size).ok()
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,151 @@
+//! Opening a store: its folder, its schema, and the settings that make a commit durable.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
+
+use crate::cache::Cache;
+use crate::location::{database, lock, private_file, private_folder};
+use crate::schema::{APPLICATION, MIGRATIONS, migrate, version};
+use crate::writer::Writer;
+use crate::{Store, StoreError};
+
+/// The first SQLite without the bug that could corrupt a database that several programs write to.
+const OLDEST_SQLITE: i32 = 3_051_003;
+
+/// Why a store could not be opened. It was not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// A newer program wrote it.
+    #[error(
+        "this store was written by a newer Retake (schema {found}; this program knows {wanted}). \
+         It was left as it is: update this program, or point RETAKE_HOME at another folder"
+    )]
+    Newer {
+        /// The schema of the store.
+        found: i64,
+        /// The schema of this program.
+        wanted: i64,
+    },
+    /// The file is something else.
+    #[error("{0} is not a Retake store; it was left as it is")]
+    Foreign(String),
+    /// This build has an SQLite that is not safe for several programs at once.
+    #[error("this build carries SQLite {0}, which can damage a store; at least 3.51.3 is needed")]
+    OldSqlite(&'static str),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Store {
+    /// Opens the store in that folder, making it if there is none.
+    pub fn open(folder: &Path) -> Result<Self, OpenError> {
+        Self::open_with(folder, MIGRATIONS)
+    }
+
+    /// Opens the store with another list of migrations: what tests of migration use.
+    #[doc(hidden)]
+    pub fn open_with(folder: &Path, migrations: &[&str]) -> Result<Self, OpenError> {
+        if rusqlite::version_number() < OLDEST_SQLITE {
+            return Err(OpenError::OldSqlite(rusqlite::version()));
+        }
+        private_folder(folder)?;
+        let lock = private_file(&lock(folder))?;
+        prepare(folder, &lock, migrations)?;
+        let cache = Arc::new(Cache::default());
+        let writer = Writer::new(folder.to_owned(), lock, Arc::clone(&cache));
+        Ok(Self {
+            folder: folder.to_owned(),
+            cache,
+            readers: Mutex::default(),
+            writer,
+        })
+    }
+}
+
+/// Makes sure that the database is there, is ours, and has the present schema.
+fn prepare(folder: &Path, lock: &std::fs::File, migrations: &[&str]) -> Result<(), OpenError> {
+    let path = database(folder);
+    let new = std::fs::metadata(&path).map_or(0, |found| found.len()) == 0;
+    private_file(&path)?;
+    let mut connection = connect(&path)?;
+    if !new {
+        check_ours(&connection, &path)?;
+        if version(&connection)? == migrations.len() as i64 {
+            return Ok(());
+        }
+    }
+    // Two programs may start at the same moment: one prepares, the other finds it done.
+    let _guard = Locked::new(lock, folder)?;
+    check_ours(&connection, &path)?;
+    if version(&connection)? == 0 {
+        connection
+            .pragma_update(None, "auto_vacuum", "INCREMENTAL")
+            .map_err(StoreError::from)?;
+        connection
+            .pragma_update(None, "journal_mode", "WAL")
+            .map_err(StoreError::from)?;
+    }
+    migrate(&mut connection, folder, migrations)
+}
+
+fn check_ours(connection: &Connection, path: &Path) -> Result<(), OpenError> {
+    let application: i64 = connection
+        .query_row("PRAGMA application_id", [], |row| row.get(0))
+        .map_err(StoreError::from)?;
+    let tables: i64 = connection
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+        .map_err(StoreError::from)?;
+    if application == APPLICATION || (application == 0 && tables == 0) {
+        Ok(())
+    } else {
+        Err(OpenError::Foreign(path.display().to_string()))
+    }
+}
+
+/// A connection whose commits are durable and whose waits are long enough never to be seen.
+pub(crate) fn connect(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    // Readers meet a lock only while a crashed program's log is being recovered.
+    connection.busy_timeout(Duration::from_mins(1))?;
+    // A database file can come from anywhere; nothing that its schema says may run.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    connection.execute_batch(
+        "PRAGMA synchronous = FULL;
+         PRAGMA mmap_size = 0;
+         PRAGMA cell_size_check = ON;
+         PRAGMA secure_delete = ON;
+         PRAGMA cache_size = -16384;
+         PRAGMA wal_autocheckpoint = 2000;
+         PRAGMA temp_store = MEMORY;",
+    )?;
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok(connection)
+}
+
+/// The lock that writers of all processes queue on, held until dropped. The system lets go of it when a
+/// process dies.
+pub(crate) struct Locked<'lock>(&'lock std::fs::File);
+
+impl<'lock> Locked<'lock> {
+    pub(crate) fn new(file: &'lock std::fs::File, folder: &Path) -> Result<Self, StoreError> {
+        file.lock().map_err(|error| StoreError::File {
+            path: lock(folder),
+            error,
+        })?;
+        Ok(Self(file))
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        // A lock that cannot be released is released when the file is closed.
+        let _ = self.0.unlock();
+    }
+}

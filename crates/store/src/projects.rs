@@ -1,0 +1,125 @@
+//! Projects: which folder is which, and which thread is being worked on in each.
+
+use retake_model::id::{ProjectId, ThreadId, keys_with_prefix};
+use retake_model::time::Timestamp;
+use rusqlite::{OptionalExtension, Row, params};
+
+use crate::queries::Queries;
+use crate::threads::key_of;
+use crate::{StoreError, Writing};
+
+/// A project, as this machine knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProjectRow {
+    /// Its identity.
+    pub id: ProjectId,
+    /// Where its folder was seen last.
+    pub path: String,
+    /// The file system that the folder is on.
+    pub device: u64,
+    /// The folder's number there.
+    pub inode: u64,
+    /// When the folder was made, in nanoseconds since 1970, where the file system knows.
+    pub born: Option<i64>,
+    /// Where its repository is pushed to.
+    pub remote: Option<String>,
+    /// When it was seen last.
+    pub last_seen: Timestamp,
+    /// The thread that commands mean when they name none.
+    pub current: Option<ThreadId>,
+}
+
+const COLUMNS: &str = "key, path, device, inode, born, remote, last_seen, current";
+
+impl Queries<'_> {
+    /// All projects, the most lately seen first.
+    pub fn projects(&self) -> Result<Vec<ProjectRow>, StoreError> {
+        self.collect_projects(
+            &format!("SELECT {COLUMNS} FROM project ORDER BY last_seen DESC"),
+            [],
+        )
+    }
+
+    /// One project.
+    pub fn project(&self, id: ProjectId) -> Result<Option<ProjectRow>, StoreError> {
+        let row = self
+            .connection
+            .prepare_cached(&format!("SELECT {COLUMNS} FROM project WHERE key = ?1"))?
+            .query_row([id.key()], read)
+            .optional()?;
+        Ok(row.flatten())
+    }
+
+    /// Projects whose identity begins with that text.
+    pub fn projects_with_prefix(&self, prefix: &str) -> Result<Vec<ProjectRow>, StoreError> {
+        let Some((low, high)) = keys_with_prefix(prefix) else {
+            return Ok(Vec::new());
+        };
+        self.collect_projects(
+            &format!("SELECT {COLUMNS} FROM project WHERE key BETWEEN ?1 AND ?2"),
+            params![low, high],
+        )
+    }
+
+    fn collect_projects(
+        &self,
+        sql: &str,
+        values: impl rusqlite::Params,
+    ) -> Result<Vec<ProjectRow>, StoreError> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let rows = statement.query_map(values, read)?;
+        Ok(rows
+            .collect::<Result<Vec<_>, _>>()?
+            .into_iter()
+            .flatten()
+            .collect())
+    }
+}
+
+impl Writing<'_> {
+    /// Records a project as it was just seen.
+    pub fn put_project(&self, project: &ProjectRow) -> Result<(), StoreError> {
+        self.connection
+            .prepare_cached(
+                "INSERT OR REPLACE INTO project (key, path, device, inode, born, remote, last_seen, current)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            )?
+            .execute(params![
+                project.id.key(),
+                project.path,
+                project.device as i64,
+                project.inode as i64,
+                project.born,
+                project.remote,
+                project.last_seen.millis(),
+                project.current.map(|thread| thread.key())
+            ])?;
+        Ok(())
+    }
+
+    /// Says which thread commands mean when they name none.
+    pub fn set_current(&self, project: ProjectId, thread: Option<ThreadId>) -> Result<(), StoreError> {
+        self.connection
+            .prepare_cached("UPDATE project SET current = ?2 WHERE key = ?1")?
+            .execute(params![project.key(), thread.map(|thread| thread.key())])?;
+        Ok(())
+    }
+}
+
+/// A row whose identity is not one was damaged; it is passed over here and named by `verify`.
+fn read(row: &Row<'_>) -> rusqlite::Result<Option<ProjectRow>> {
+    let Some(key) = key_of(row.get_ref(0)?.as_blob()?) else {
+        return Ok(None);
+    };
+    let current: Option<Vec<u8>> = row.get(7)?;
+    Ok(Some(ProjectRow {
+        id: ProjectId::from_key(key),
+        path: row.get(1)?,
+        device: row.get::<_, i64>(2)? as u64,
+        inode: row.get::<_, i64>(3)? as u64,
+        born: row.get(4)?,
+        remote: row.get(5)?,
+        last_seen: Timestamp::from_millis(row.get(6)?),
+        current: current.and_then(|bytes| key_of(&bytes)).map(ThreadId::from_key),
+    }))
+}

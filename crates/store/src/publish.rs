@@ -1,0 +1,112 @@
+//! Publishing: objects, the operation that needs them, and what is derived from both, in one transaction.
+
+use retake_model::content::{ContentId, Kind, encode};
+use retake_model::object::{NewObject, load};
+use retake_model::operation::Operation;
+use retake_model::state::ThreadState;
+use retake_model::summary::{ThreadSummary, summarize_thread};
+use rusqlite::params;
+
+use crate::{StoreError, Writing};
+
+/// An operation that is about to be made durable.
+#[must_use = "nothing is stored before it is published"]
+pub struct Publication {
+    /// The operation.
+    pub operation: Operation,
+    /// New content that it refers to, each piece after those that it refers to itself.
+    pub objects: Vec<NewObject>,
+}
+
+/// What was published.
+#[derive(Clone, Debug)]
+pub struct Published {
+    /// The thread's number in this store.
+    pub thread: i64,
+    /// The operation's name.
+    pub id: ContentId,
+    /// The operation's place among all operations.
+    pub sequence: i64,
+    /// Bytes of content that were new.
+    pub new_bytes: u64,
+    /// What lists show of the thread now.
+    pub summary: ThreadSummary,
+}
+
+/// Why an operation was not published.
+#[derive(Debug, thiserror::Error)]
+pub enum PublishError {
+    /// It does not follow the last operation of its thread.
+    #[error("operation {version} does not follow the log, which is at {current}")]
+    NotNext {
+        /// The version that it has.
+        version: u64,
+        /// The version that the log has.
+        current: u64,
+    },
+    /// A thread's first operation must say where it belongs.
+    #[error("the first operation of a thread must say which project it belongs to")]
+    NoProject,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<rusqlite::Error> for PublishError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+impl From<retake_model::object::Unavailable> for PublishError {
+    fn from(error: retake_model::object::Unavailable) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+impl Writing<'_> {
+    /// Adds an operation to its thread's log and brings the indexes along.
+    pub fn publish(&self, publication: Publication) -> Result<Published, PublishError> {
+        let Publication { operation, objects } = publication;
+        let row = self.thread(operation.thread)?;
+        let head = match &row {
+            Some(row) => self.head(row.number)?,
+            None => None,
+        };
+        let current = head.as_ref().map_or(0, |head| head.operation.version);
+        let previous = head.as_ref().map(|head| head.id);
+        if operation.version != current + 1 || operation.previous != previous {
+            return Err(PublishError::NotNext {
+                version: operation.version,
+                current,
+            });
+        }
+        let new_bytes = self.put_objects(&objects, operation.time)?;
+        let after: ThreadState = load(&**self, operation.after)?;
+        let before_state: Option<ThreadState> =
+            head.map(|head| load(&**self, head.operation.after)).transpose()?;
+        let before = row.as_ref().map(|row| &row.summary);
+        let summary =
+            summarize_thread(before, &operation, &after, &**self)?.ok_or(PublishError::NoProject)?;
+        let thread = self.put_thread(row.as_ref().map(|row| row.number), &summary)?;
+        self.put_takes(thread, before_state.as_ref(), &after)?;
+        self.put_facets(thread, before, &summary)?;
+        let (id, sequence) = self.put_operation(thread, &operation)?;
+        Ok(Published {
+            thread,
+            id,
+            sequence,
+            new_bytes,
+            summary,
+        })
+    }
+
+    fn put_operation(&self, thread: i64, operation: &Operation) -> Result<(ContentId, i64), StoreError> {
+        let body = encode(operation);
+        let id = ContentId::of(Kind::Operation, &body);
+        self.connection
+            .prepare_cached("INSERT INTO operation (thread, version, id, body) VALUES (?1, ?2, ?3, ?4)")?
+            .execute(params![thread, operation.version as i64, id.bytes(), body])?;
+        Ok((id, self.connection.last_insert_rowid()))
+    }
+}

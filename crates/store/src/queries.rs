@@ -1,0 +1,37 @@
+//! What can be asked of the store, the same inside a read and inside a write.
+
+use rusqlite::Connection;
+
+use crate::cache::Cache;
+
+/// The store as one transaction sees it.
+pub struct Queries<'transaction> {
+    pub(crate) connection: &'transaction Connection,
+    pub(crate) cache: &'transaction Cache,
+}
+
+impl<'transaction> Queries<'transaction> {
+    pub(crate) fn new(connection: &'transaction Connection, cache: &'transaction Cache) -> Self {
+        Self { connection, cache }
+    }
+}
+
+/// The guard of a derived row: a row whose bytes changed by themselves is not shown.
+pub(crate) fn digest(record: &[u8]) -> i64 {
+    let hash = blake3::hash(record);
+    let mut first = [0; 8];
+    first.copy_from_slice(&hash.as_bytes()[..8]);
+    i64::from_be_bytes(first)
+}
+
+/// A derived record, if its bytes are the ones that were written.
+pub(crate) fn checked<T>(record: &[u8], guard: i64, what: &str) -> Result<T, crate::StoreError>
+where
+    T: for<'bytes> minicbor::Decode<'bytes, ()>,
+{
+    let damaged = || crate::StoreError::Damaged(format!("a {what} in the index"));
+    if digest(record) != guard {
+        return Err(damaged());
+    }
+    minicbor::decode(record).map_err(|_| damaged())
+}

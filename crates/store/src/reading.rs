@@ -1,0 +1,57 @@
+//! Reading: the store as it was at one moment, however long one looks at it.
+
+use rusqlite::Connection;
+use std::sync::PoisonError;
+
+use crate::location::database;
+use crate::open::connect;
+use crate::queries::Queries;
+use crate::{Store, StoreError};
+
+/// A moment of the store. Writers go on beside it and are not seen.
+pub struct Reading<'store> {
+    store: &'store Store,
+    /// Taken out only when the reading ends.
+    connection: Option<Connection>,
+}
+
+impl Store {
+    /// Begins a reading.
+    pub fn read(&self) -> Result<Reading<'_>, StoreError> {
+        let idle = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => connect(&database(&self.folder))?,
+        };
+        // The moment is fixed by the first read inside the transaction.
+        connection.execute_batch("BEGIN; SELECT 1 FROM sqlite_schema")?;
+        Ok(Reading {
+            store: self,
+            connection: Some(connection),
+        })
+    }
+}
+
+impl Reading<'_> {
+    /// What can be asked.
+    pub fn queries(&self) -> Queries<'_> {
+        let connection = self.connection.as_ref().expect("held until the reading ends");
+        Queries::new(connection, &self.store.cache)
+    }
+}
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        let Some(connection) = self.connection.take() else {
+            return;
+        };
+        // A connection that cannot end its transaction is closed instead of being used again.
+        if connection.execute_batch("COMMIT").is_ok() {
+            self.store
+                .readers
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(connection);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The tables, and how an older store becomes a newer one.
+//!
+//! A store carries the number of its schema. An older one is copied to `backups/` and then brought forward in
+//! one transaction; a newer one is refused untouched. Objects carry their own evolution (fields are only ever
+//! added at the end), so a migration never rewrites history.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+
+use crate::StoreError;
+use crate::location::{backups, private_file, private_folder, sync_folder};
+use crate::open::OpenError;
+
+/// The schema that this program writes.
+pub const CURRENT: i64 = MIGRATIONS.len() as i64;
+
+/// Tells SQLite databases of Retake from others ("reta").
+pub(crate) const APPLICATION: i64 = 0x7265_7461;
+
+/// The step from each schema to the next; the first makes an empty store.
+pub(crate) const MIGRATIONS: &[&str] = &[include_str!("schema/1.sql")];
+
+/// Brings the database to the last of the migrations. The caller holds the writer's lock.
+pub(crate) fn migrate(
+    connection: &mut Connection,
+    folder: &Path,
+    migrations: &[&str],
+) -> Result<(), OpenError> {
+    let found = version(connection)?;
+    let wanted = migrations.len() as i64;
+    if found > wanted {
+        return Err(OpenError::Newer { found, wanted });
+    }
+    if found == wanted {
+        return Ok(());
+    }
+    if found > 0 {
+        back_up(connection, folder, found)?;
+    }
+    let transaction = connection.transaction().map_err(StoreError::from)?;
+    for step in &migrations[found as usize..] {
+        transaction.execute_batch(step).map_err(StoreError::from)?;
+    }
+    transaction
+        .pragma_update(None, "user_version", wanted)
+        .map_err(StoreError::from)?;
+    transaction
+        .pragma_update(None, "application_id", APPLICATION)
+        .map_err(StoreError::from)?;
+    transaction.commit().map_err(StoreError::from)?;
+    Ok(())
+}
+
+pub(crate) fn version(connection: &Connection) -> Result<i64, StoreError> {
+    Ok(connection.query_row("PRAGMA user_version", [], |row| row.get(0))?)
+}
+
+/// A durable copy of the whole database under `backups/`.
+fn back_up(connection: &Connection, folder: &Path, version: i64) -> Result<PathBuf, StoreError> {
+    let backups = backups(folder);
+    private_folder(&backups)?;
+    let target = free_name(&backups, version);
+    // Made empty first, so that it never exists with a wider mode.
+    let file = private_file(&target)?;
+    connection.execute("VACUUM INTO ?1", [target.to_string_lossy()])?;
+    let fail = |error| StoreError::File {
+        path: target.clone(),
+        error,
+    };
+    file.sync_all().map_err(fail)?;
+    sync_folder(&backups).map_err(fail)?;
+    Ok(target)
+}
+
+fn free_name(backups: &Path, version: i64) -> PathBuf {
+    let candidates = (1..).map(|number| backups.join(format!("schema-{version}-{number}.db")));
+    candidates
+        .into_iter()
+        .find(|path| fs::symlink_metadata(path).is_err())
+        .expect("an endless row of names has a free one")
+}

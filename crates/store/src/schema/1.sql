@@ -1,0 +1,86 @@
+-- Immutable content. Its name is the hash of its bytes and is not stored: reading checks it.
+CREATE TABLE object (
+    number  INTEGER PRIMARY KEY,
+    kind    INTEGER NOT NULL,
+    packing INTEGER NOT NULL,           -- 0 plain, 1 zstd
+    born    INTEGER NOT NULL,           -- seconds since 1970: garbage is left alone for a while
+    body    BLOB NOT NULL
+) STRICT;
+
+-- First eight bytes of the name, to the object.
+CREATE TABLE object_index (
+    prefix INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    PRIMARY KEY (prefix, number)
+) STRICT, WITHOUT ROWID;
+
+-- Content that was destroyed on purpose while its name lives on in the log.
+CREATE TABLE redaction (
+    id   BLOB PRIMARY KEY,
+    kind INTEGER NOT NULL,
+    time INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- The log of every thread, in the order in which it was written. A purged thread leaves one row without a
+-- body, so that whoever follows the sequence learns of it and no number is ever used twice.
+CREATE TABLE operation (
+    sequence INTEGER PRIMARY KEY,
+    thread   INTEGER NOT NULL,
+    version  INTEGER NOT NULL,
+    id       BLOB NOT NULL,
+    body     BLOB
+) STRICT;
+CREATE UNIQUE INDEX operation_version ON operation (thread, version);
+
+-- Derived from here on. `record` is what is shown, `digest` guards it.
+CREATE TABLE thread (
+    number  INTEGER PRIMARY KEY,
+    key     BLOB NOT NULL UNIQUE,
+    project BLOB NOT NULL,
+    title   TEXT NOT NULL,
+    updated INTEGER NOT NULL,
+    pinned  INTEGER NOT NULL,
+    deleted INTEGER NOT NULL,
+    record  BLOB NOT NULL,
+    digest  INTEGER NOT NULL
+) STRICT;
+CREATE INDEX thread_project ON thread (project, updated);
+CREATE INDEX thread_title ON thread (title);
+
+CREATE TABLE take (
+    key    BLOB NOT NULL,
+    thread INTEGER NOT NULL,
+    name   TEXT NOT NULL,
+    record BLOB NOT NULL,
+    digest INTEGER NOT NULL,
+    PRIMARY KEY (key, thread)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX take_name ON take (thread, name);
+
+-- What a thread can be found by: tag, branch, commit, directory.
+CREATE TABLE facet (
+    kind   INTEGER NOT NULL,
+    value  TEXT NOT NULL,
+    thread INTEGER NOT NULL,
+    PRIMARY KEY (kind, value, thread)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX facet_thread ON facet (thread);
+
+-- Not derived, and not history: folders, and how things are shown.
+CREATE TABLE project (
+    key       BLOB PRIMARY KEY,
+    path      TEXT NOT NULL,
+    device    INTEGER NOT NULL,
+    inode     INTEGER NOT NULL,
+    born      INTEGER,
+    remote    TEXT,
+    last_seen INTEGER NOT NULL,
+    current   BLOB                      -- the thread that commands mean when they name none
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE presentation (
+    thread INTEGER NOT NULL,
+    entry  BLOB NOT NULL,
+    shown  INTEGER NOT NULL,
+    PRIMARY KEY (thread, entry)
+) STRICT, WITHOUT ROWID;

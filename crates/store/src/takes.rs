@@ -1,0 +1,117 @@
+//! The index of takes: what the tree shows, and which names are taken.
+
+use retake_model::id::{TakeId, keys_with_prefix};
+use retake_model::list::{List, TakeCell};
+use retake_model::object::load;
+use retake_model::state::ThreadState;
+use retake_model::summary::{TakeSummary, summarize};
+use retake_model::take::Take;
+use rusqlite::{OptionalExtension, Row, params};
+
+use crate::queries::{Queries, checked, digest};
+use crate::{StoreError, Writing};
+
+/// A take in the index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TakeRow {
+    /// The number of the thread that it belongs to.
+    pub thread: i64,
+    /// What is shown of it.
+    pub summary: TakeSummary,
+}
+
+impl Queries<'_> {
+    /// Whether a thread has a take of that name.
+    pub fn take_named(&self, thread: i64, name: &str) -> Result<Option<TakeRow>, StoreError> {
+        let row = self
+            .connection
+            .prepare_cached("SELECT thread, record, digest FROM take WHERE thread = ?1 AND name = ?2")?
+            .query_row(params![thread, name], raw)
+            .optional()?;
+        row.map(read).transpose()
+    }
+
+    /// All takes of a thread, oldest first.
+    pub fn takes_of(&self, thread: i64) -> Result<Vec<TakeRow>, StoreError> {
+        let mut found = self.collect_takes(
+            "SELECT thread, record, digest FROM take INDEXED BY take_name WHERE thread = ?1",
+            [thread],
+        )?;
+        found.sort_by_key(|row| row.summary.id);
+        Ok(found)
+    }
+
+    /// Takes of any thread whose identity begins with that text, at most `limit`.
+    pub fn takes_with_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<TakeRow>, StoreError> {
+        let Some((low, high)) = keys_with_prefix(prefix) else {
+            return Ok(Vec::new());
+        };
+        self.collect_takes(
+            "SELECT thread, record, digest FROM take WHERE key BETWEEN ?1 AND ?2 LIMIT ?3",
+            params![low, high, limit as i64],
+        )
+    }
+
+    fn collect_takes(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<TakeRow>, StoreError> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query(values)?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            found.push(read(raw(row)?)?);
+        }
+        Ok(found)
+    }
+}
+
+impl Writing<'_> {
+    /// Brings the index of takes from one state of a thread to another. Only takes that differ are opened.
+    pub(crate) fn put_takes(
+        &self,
+        thread: i64,
+        before: Option<&ThreadState>,
+        after: &ThreadState,
+    ) -> Result<(), StoreError> {
+        let old = before.map_or_else(List::<TakeCell>::empty, |state| state.takes);
+        let hunks = List::diff(&**self, &old, &after.takes)?;
+        // All that goes goes first: a name may pass from one take to another.
+        for cell in hunks.iter().flat_map(|hunk| &hunk.removed) {
+            self.remove_take(thread, cell.take)?;
+        }
+        for cell in hunks.iter().flat_map(|hunk| &hunk.added) {
+            let take: Take = load(&**self, cell.content)?;
+            self.put_take(thread, &summarize(&take, &**self)?)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn put_take(&self, thread: i64, summary: &TakeSummary) -> Result<(), StoreError> {
+        let record = minicbor::to_vec(summary).expect("encoding into memory cannot fail");
+        let digest = digest(&record);
+        self.connection
+            .prepare_cached(
+                "INSERT OR REPLACE INTO take (key, thread, name, record, digest) VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?
+            .execute(params![summary.id.key(), thread, summary.name, record, digest])?;
+        Ok(())
+    }
+
+    fn remove_take(&self, thread: i64, take: TakeId) -> Result<(), StoreError> {
+        self.connection
+            .prepare_cached("DELETE FROM take WHERE key = ?1 AND thread = ?2")?
+            .execute(params![take.key(), thread])?;
+        Ok(())
+    }
+}
+
+type Raw = (i64, Vec<u8>, i64);
+
+fn raw(row: &Row<'_>) -> rusqlite::Result<Raw> {
+    Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+}
+
+fn read((thread, record, guard): Raw) -> Result<TakeRow, StoreError> {
+    Ok(TakeRow {
+        thread,
+        summary: checked(&record, guard, "take")?,
+    })
+}
