@@ -16,4 +16,5 @@ pub mod content;
 pub mod id;
 pub mod list;
 pub mod object;
+pub mod project;
 pub mod time;
