@@ -23,6 +23,7 @@ pub mod list;
 pub mod name;
 pub mod object;
 pub mod operation;
+pub mod project;
 pub mod reference;
 pub mod settings;
 pub mod state;

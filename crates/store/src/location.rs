@@ -62,38 +62,41 @@ pub(crate) fn private_folder(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Opens a private file for reading and writing, and makes it if need be.
-pub(crate) fn private_file(path: &Path) -> Result<File, StoreError> {
+/// Makes a private file, or narrows the one that is there.
+///
+/// A file that exists is not opened: closing it again would drop the locks that SQLite holds on it for
+/// another connection of this process.
+pub(crate) fn private_file(path: &Path) -> Result<(), StoreError> {
     let fail = |error| StoreError::File {
         path: path.to_owned(),
         error,
     };
-    let open = |create_new: bool| {
-        OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(create_new)
-            .mode(Permissions::FILE)
-            .open(path)
-    };
-    match open(false) {
-        Ok(file) => {
+    match OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(Permissions::FILE)
+        .open(path)
+    {
+        Ok(_) => {
+            // A umask can only take bits away, and an owner without access could not go on.
             narrow(path, Permissions::FILE).map_err(fail)?;
-            Ok(file)
+            path.parent().map_or(Ok(()), sync_folder).map_err(fail)
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => match open(true) {
-            Ok(file) => {
-                // A umask can only take bits away, and an owner without access could not go on.
-                narrow(path, Permissions::FILE).map_err(fail)?;
-                path.parent().map_or(Ok(()), sync_folder).map_err(fail)?;
-                Ok(file)
-            }
-            // Another process was quicker.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => open(false).map_err(fail),
-            Err(error) => Err(fail(error)),
-        },
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            narrow(path, Permissions::FILE).map_err(fail)
+        }
         Err(error) => Err(fail(error)),
     }
+}
+
+/// Opens a private file that no database library locks, making it if need be.
+pub(crate) fn open_private(path: &Path) -> Result<File, StoreError> {
+    private_file(path)?;
+    let open = OpenOptions::new().read(true).write(true).open(path);
+    open.map_err(|error| StoreError::File {
+        path: path.to_owned(),
+        error,
+    })
 }
 
 pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {

@@ -8,7 +8,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::cache::Cache;
-use crate::location::{database, lock, private_file, private_folder};
+use crate::location::{database, lock, open_private, private_file, private_folder};
 use crate::schema::{APPLICATION, MIGRATIONS, migrate, version};
 use crate::writer::Writer;
 use crate::{Store, StoreError};
@@ -54,7 +54,7 @@ impl Store {
             return Err(OpenError::OldSqlite(rusqlite::version()));
         }
         private_folder(folder)?;
-        let lock = private_file(&lock(folder))?;
+        let lock = open_private(&lock(folder))?;
         prepare(folder, &lock, migrations)?;
         let cache = Arc::new(Cache::default());
         let writer = Writer::new(folder.to_owned(), lock, Arc::clone(&cache));

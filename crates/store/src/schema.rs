@@ -63,13 +63,15 @@ fn back_up(connection: &Connection, folder: &Path, version: i64) -> Result<PathB
     private_folder(&backups)?;
     let target = free_name(&backups, version);
     // Made empty first, so that it never exists with a wider mode.
-    let file = private_file(&target)?;
+    private_file(&target)?;
     connection.execute("VACUUM INTO ?1", [target.to_string_lossy()])?;
     let fail = |error| StoreError::File {
         path: target.clone(),
         error,
     };
-    file.sync_all().map_err(fail)?;
+    std::fs::File::open(&target)
+        .and_then(|file| file.sync_all())
+        .map_err(fail)?;
     sync_folder(&backups).map_err(fail)?;
     Ok(target)
 }

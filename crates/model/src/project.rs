@@ -1,0 +1,229 @@
+//! Which project a folder is.
+//!
+//! A path is a poor identity: folders are renamed, moved to another disk, copied, deleted and made again under
+//! the same name. So a project is recognised by everything its folder shows ([`Folder`]), weighed against what
+//! was recorded when it was last seen ([`ProjectRecord`]) and against what stands at the recorded path now
+//! ([`Candidate`]). Looking at disks is the caller's part; the decision here is pure.
+//!
+//! Evidence, strongest first. A folder is *proven* to be the recorded one if inode and birth time agree (and
+//! the device, which is only stable enough to be asked for where the path differs). It is *alike* if device and
+//! inode agree and a birth time is missing: inodes are reused, so this alone adopts nobody. The *mark* is an
+//! attribute on the folder that names its project; it survives renames and moves, but a copy carries it too.
+//!
+//! ```text
+//!   evidence            recorded path   what is there now         verdict
+//!   ──────────────────────────────────────────────────────────────────────────────────────────
+//!   proven              this one        –                         Same
+//!   mark                this one        –                         Same
+//!   mark or proven      elsewhere       this very folder          Same      (one folder, two paths)
+//!   mark or proven      elsewhere       the recorded folder       Copied    (the original stands)
+//!   mark or proven      elsewhere       nothing, or a stranger    Moved
+//!   alike               this one        –                         Same      (unless the remotes differ)
+//!   path, same remote   this one        –                         Same      (cloned again)
+//!   path only           this one        –                         Replaced  (new, with a hint)
+//!   alike               elsewhere       this very folder          Same
+//!   alike, same remote  elsewhere       nothing                   Moved
+//!   alike               elsewhere       otherwise                 New       (with a hint)
+//!   nothing             –               –                         New
+//! ```
+//!
+//! Rows are tried from the top, each over all candidates, the one seen last first. Whatever the verdict, the
+//! caller records what the folder shows now and marks it; the next folder to show the same evidence then finds
+//! its original standing and becomes a project of its own. That is why two folders never share threads.
+
+use crate::id::ProjectId;
+use crate::time::Timestamp;
+
+/// What a folder shows of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Folder {
+    /// Its absolute path, without symbolic links.
+    pub path: String,
+    /// The device that holds it.
+    pub device: u64,
+    /// Its number on that device.
+    pub inode: u64,
+    /// When it was made, in nanoseconds since 1970, where the file system knows.
+    pub born: Option<i64>,
+    /// The project that an attribute on the folder names.
+    pub mark: Option<ProjectId>,
+    /// Where its git repository comes from, without credentials.
+    pub remote: Option<String>,
+}
+
+/// What a project's folder showed when it was last seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProjectRecord {
+    /// The project.
+    pub id: ProjectId,
+    /// Where its folder was.
+    pub path: String,
+    /// The device that held it.
+    pub device: u64,
+    /// Its number on that device.
+    pub inode: u64,
+    /// When it was made, in nanoseconds since 1970, if that was known.
+    pub born: Option<i64>,
+    /// Where its git repository came from, without credentials.
+    pub remote: Option<String>,
+    /// When that was.
+    pub last_seen: Timestamp,
+}
+
+/// A known project, and what is at its recorded path now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// What was recorded.
+    pub record: ProjectRecord,
+    /// The folder at the recorded path, or nothing if there is none or it cannot be read.
+    pub there: Option<Folder>,
+}
+
+/// Which project a folder is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict<'known> {
+    /// It is the folder of this project.
+    Same(ProjectId),
+    /// It is the folder of this project, at another path than before.
+    Moved {
+        /// The project, which keeps its threads.
+        project: ProjectId,
+        /// Where its folder was.
+        from: &'known str,
+    },
+    /// It is a copy of a folder that still stands: a project of its own.
+    Copied {
+        /// The project of the original.
+        of: ProjectId,
+    },
+    /// Another folder has taken the path of a known project: a project of its own.
+    Replaced {
+        /// The project that was at this path, worth naming to the user.
+        formerly: ProjectId,
+    },
+    /// A folder that was not seen before: a project of its own.
+    New {
+        /// A project that it may once have been, worth naming to the user, but not proven.
+        perhaps: Option<ProjectId>,
+    },
+}
+
+impl ProjectRecord {
+    /// Whether this project can matter to the decision on that folder; all others may be left out.
+    pub fn may_be(&self, folder: &Folder) -> bool {
+        folder.mark == Some(self.id)
+            || self.path == folder.path
+            || (self.device, self.inode) == (folder.device, folder.inode)
+    }
+
+    fn at_path_of(&self, folder: &Folder) -> bool {
+        self.path == folder.path
+    }
+
+    fn proven_by(&self, folder: &Folder) -> bool {
+        // Device numbers are given out anew at a restart on some systems, so at the recorded path the inode
+        // and the moment of birth suffice. Elsewhere they would also fit a snapshot of the whole file system.
+        let same_device = self.device == folder.device || self.at_path_of(folder);
+        same_device && self.inode == folder.inode && self.born.is_some() && self.born == folder.born
+    }
+
+    fn alike(&self, folder: &Folder) -> bool {
+        let birth_unknown = self.born.is_none() || folder.born.is_none();
+        birth_unknown && (self.device, self.inode) == (folder.device, folder.inode)
+    }
+
+    fn remote_agrees(&self, folder: &Folder) -> bool {
+        self.remote.is_some() && self.remote == folder.remote
+    }
+
+    fn remote_contradicts(&self, folder: &Folder) -> bool {
+        self.remote.is_some() && folder.remote.is_some() && self.remote != folder.remote
+    }
+}
+
+impl Candidate {
+    /// Whether the path where the project was shows the very folder that is asked about.
+    fn is_there(&self, folder: &Folder) -> bool {
+        self.there.as_ref().is_some_and(|there| {
+            (there.device, there.inode, there.born) == (folder.device, folder.inode, folder.born)
+        })
+    }
+
+    /// Whether the project's own folder is still where it was.
+    fn stands(&self) -> bool {
+        self.there.as_ref().is_some_and(|there| match there.mark {
+            Some(mark) if mark == self.record.id => true,
+            // A mark that names another project may have come over with a copied attribute.
+            Some(_) => self.record.proven_by(there),
+            None => self.record.proven_by(there) || self.record.alike(there),
+        })
+    }
+
+    /// The verdict where the evidence names this project, yet its path is another one.
+    fn seen_elsewhere(&self, folder: &Folder) -> Verdict<'_> {
+        let project = self.record.id;
+        if self.is_there(folder) {
+            Verdict::Same(project)
+        } else if self.stands() {
+            Verdict::Copied { of: project }
+        } else {
+            Verdict::Moved {
+                project,
+                from: &self.record.path,
+            }
+        }
+    }
+}
+
+/// Decides which project a folder is.
+pub fn decide<'known>(folder: &Folder, known: &'known [Candidate]) -> Verdict<'known> {
+    let latest = |fits: &dyn Fn(&Candidate) -> bool| {
+        known
+            .iter()
+            .filter(|candidate| fits(candidate))
+            .max_by_key(|candidate| candidate.record.last_seen)
+    };
+    let here = |candidate: &Candidate| candidate.record.at_path_of(folder);
+
+    if let Some(found) = latest(&|candidate| here(candidate) && candidate.record.proven_by(folder)) {
+        return Verdict::Same(found.record.id);
+    }
+    if let Some(found) = latest(&|candidate| folder.mark == Some(candidate.record.id)) {
+        return if here(found) {
+            Verdict::Same(found.record.id)
+        } else {
+            found.seen_elsewhere(folder)
+        };
+    }
+    if let Some(found) = latest(&|candidate| candidate.record.proven_by(folder)) {
+        return found.seen_elsewhere(folder);
+    }
+    if let Some(found) = latest(&here) {
+        let record = &found.record;
+        let alike = record.alike(folder) && !record.remote_contradicts(folder);
+        return if alike || record.remote_agrees(folder) {
+            Verdict::Same(record.id)
+        } else {
+            Verdict::Replaced { formerly: record.id }
+        };
+    }
+    let Some(found) = latest(&|candidate| candidate.record.alike(folder)) else {
+        return Verdict::New { perhaps: None };
+    };
+    let record = &found.record;
+    if found.is_there(folder) {
+        Verdict::Same(record.id)
+    } else if found.there.is_none() && record.remote_agrees(folder) {
+        Verdict::Moved {
+            project: record.id,
+            from: &record.path,
+        }
+    } else {
+        Verdict::New {
+            perhaps: Some(record.id),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,278 @@
+//! Evidence of which folder this is.
+//!
+//! Path, device, inode and birth time are read from the file system; the mark is an extended attribute on the
+//! folder, which renames and moves keep and which neither git nor the user's tools show. Marking is best
+//! effort: a file system without attributes, or one that may not be written, is a fact and not a failure.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use retake_model::id::{ID_TEXT, ProjectId};
+use retake_model::project::Folder;
+use rustix::fs::XattrFlags;
+use rustix::io::Errno;
+
+use crate::git;
+
+/// The attribute that names a folder's project.
+pub const MARK: &str = "user.retake.project";
+
+/// What a folder shows of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FolderFacts {
+    /// Its absolute path, without symbolic links.
+    pub path: PathBuf,
+    /// The device that holds it.
+    pub device: u64,
+    /// Its number on that device.
+    pub inode: u64,
+    /// When it was made, in nanoseconds since 1970, where the file system knows.
+    pub born: Option<i64>,
+    /// The project that its mark names.
+    pub mark: Option<ProjectId>,
+    /// Where its git repository comes from, without credentials.
+    pub remote: Option<String>,
+}
+
+/// A folder cannot be looked at or marked.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    /// There is nothing, or nothing that may be read.
+    #[error("cannot read the folder {}", path.display())]
+    Unreadable {
+        /// The path that was asked about.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// There is something else.
+    #[error("{} is not a folder", path.display())]
+    NotAFolder {
+        /// The path that was asked about.
+        path: PathBuf,
+    },
+    /// The mark could not be written, though the file system seems to allow it.
+    #[error("cannot mark the folder {}", path.display())]
+    Unmarkable {
+        /// The path that was to be marked.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// What became of a mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Marked {
+    /// The folder carries it now.
+    Written,
+    /// The folder carried it already, and was not touched.
+    Already,
+    /// The folder cannot carry one: no attributes here, or no right to write them.
+    Unsupported,
+}
+
+/// Looks at a folder.
+pub fn observe(path: &Path) -> Result<FolderFacts, FolderError> {
+    let unreadable = |source| FolderError::Unreadable {
+        path: path.to_owned(),
+        source,
+    };
+    let canonical = path.canonicalize().map_err(unreadable)?;
+    let metadata = canonical.metadata().map_err(unreadable)?;
+    if !metadata.is_dir() {
+        return Err(FolderError::NotAFolder {
+            path: path.to_owned(),
+        });
+    }
+    Ok(FolderFacts {
+        device: metadata.dev(),
+        inode: metadata.ino(),
+        born: born(&metadata),
+        mark: read_mark(&canonical),
+        remote: git::observe(&canonical).remote,
+        path: canonical,
+    })
+}
+
+/// Writes the mark that names a folder's project.
+pub fn mark(path: &Path, project: ProjectId) -> Result<Marked, FolderError> {
+    if read_mark(path) == Some(project) {
+        return Ok(Marked::Already);
+    }
+    match rustix::fs::setxattr(path, MARK, project.to_string().as_bytes(), XattrFlags::empty()) {
+        Ok(()) => Ok(Marked::Written),
+        // No room for attributes is no reason to fail either: the folder is then known by its other facts.
+        Err(
+            Errno::NOTSUP
+            | Errno::NOSYS
+            | Errno::ROFS
+            | Errno::PERM
+            | Errno::ACCESS
+            | Errno::NOSPC
+            | Errno::DQUOT
+            | Errno::TOOBIG,
+        ) => Ok(Marked::Unsupported),
+        Err(errno) => Err(FolderError::Unmarkable {
+            path: path.to_owned(),
+            source: errno.into(),
+        }),
+    }
+}
+
+/// A path as text, one to one: paths that are not Unicode are written as hexadecimal bytes.
+///
+/// Replacing what is not Unicode, as paths are usually shown, would make two folders one.
+pub fn path_to_text(path: &Path) -> String {
+    use std::fmt::Write;
+
+    match path.to_str() {
+        Some(text) => text.to_owned(),
+        None => path
+            .as_os_str()
+            .as_bytes()
+            .iter()
+            .fold(BYTES.to_owned(), |mut text, byte| {
+                write!(text, "{byte:02x}").expect("writing to memory cannot fail");
+                text
+            }),
+    }
+}
+
+/// The path that [`path_to_text`] made this text of.
+pub fn path_from_text(text: &str) -> PathBuf {
+    text.strip_prefix(BYTES)
+        .and_then(from_hexadecimal)
+        .map_or_else(|| PathBuf::from(text), PathBuf::from)
+}
+
+/// Starts the text of a path that is not Unicode. Absolute paths start with a slash, so none is mistaken.
+const BYTES: &str = "bytes:";
+
+fn from_hexadecimal(text: &str) -> Option<OsString> {
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    let byte = |pair: &[u8; 2]| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok();
+    let bytes: Option<Vec<u8>> = pairs.iter().map(byte).collect();
+    rest.is_empty().then_some(OsString::from_vec(bytes?))
+}
+
+impl FolderFacts {
+    /// The same facts, as the decision about projects takes them.
+    pub fn as_evidence(&self) -> Folder {
+        Folder {
+            path: path_to_text(&self.path),
+            device: self.device,
+            inode: self.inode,
+            born: self.born,
+            mark: self.mark,
+            remote: self.remote.clone(),
+        }
+    }
+}
+
+fn born(metadata: &std::fs::Metadata) -> Option<i64> {
+    let since = metadata.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    // Some file systems answer zero where they mean that they do not know.
+    i64::try_from(since.as_nanos()).ok().filter(|nanos| *nanos > 0)
+}
+
+fn read_mark(path: &Path) -> Option<ProjectId> {
+    // One byte more than a mark has, so that a longer attribute is seen to be longer, or refused.
+    let mut buffer = [0; ID_TEXT + 1];
+    let length = rustix::fs::getxattr(path, MARK, &mut buffer).ok()?;
+    str::from_utf8(&buffer[..length]).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn project(number: u8) -> ProjectId {
+        ProjectId::from_bytes([number; 16])
+    }
+
+    #[test]
+    fn a_mark_stays_with_the_folder() {
+        let place = tempfile::tempdir().expect("a temporary folder");
+        let first = place.path().join("first");
+        let second = place.path().join("second");
+        std::fs::create_dir(&first).expect("a new folder");
+        let before = observe(&first).expect("a folder");
+        assert_eq!(before.mark, None);
+        assert_eq!(before.path.file_name(), first.file_name());
+
+        if mark(&first, project(1)).expect("a folder") == Marked::Unsupported {
+            return;
+        }
+        assert_eq!(mark(&first, project(1)).expect("a folder"), Marked::Already);
+        std::fs::rename(&first, &second).expect("a free name");
+        let after = observe(&second).expect("a folder");
+        assert_eq!(after.mark, Some(project(1)));
+        assert_eq!(
+            (before.device, before.inode, before.born),
+            (after.device, after.inode, after.born)
+        );
+
+        assert_eq!(mark(&second, project(2)).expect("a folder"), Marked::Written);
+        assert_eq!(observe(&second).expect("a folder").mark, Some(project(2)));
+    }
+
+    #[test]
+    fn a_hostile_mark_is_no_mark() {
+        let place = tempfile::tempdir().expect("a temporary folder");
+        let long = "0".repeat(2000);
+        for text in ["", "..", "not an id", "\u{1b}[31m", &long] {
+            let written = rustix::fs::setxattr(place.path(), MARK, text.as_bytes(), XattrFlags::empty());
+            assert!(
+                written.is_err() || observe(place.path()).expect("a folder").mark.is_none(),
+                "{text:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_folder_is_refused() {
+        let place = tempfile::tempdir().expect("a temporary folder");
+        let file = place.path().join("file");
+        std::fs::write(&file, "").expect("a new file");
+        assert!(matches!(observe(&file), Err(FolderError::NotAFolder { .. })));
+        let gone = place.path().join("gone");
+        assert!(matches!(observe(&gone), Err(FolderError::Unreadable { .. })));
+        assert!(matches!(
+            mark(&gone, project(1)),
+            Err(FolderError::Unmarkable { .. })
+        ));
+    }
+
+    #[test]
+    fn what_cannot_carry_a_mark_is_unsupported() {
+        // The kernel's own file systems take no user attributes, whoever asks.
+        assert_eq!(
+            mark(Path::new("/proc/self"), project(1)).expect("no failure"),
+            Marked::Unsupported
+        );
+    }
+
+    #[test]
+    fn every_path_has_its_own_text() {
+        for bytes in [
+            &b"/home/a"[..],
+            b"/home/\xff",
+            b"/home/\xfe",
+            b"/",
+            "/home/ü".as_bytes(),
+            b"bytes:2f",
+        ] {
+            let path = PathBuf::from(OsString::from_vec(bytes.to_vec()));
+            if path.is_absolute() {
+                assert_eq!(path_from_text(&path_to_text(&path)), path);
+            }
+        }
+        let lossy = |byte| path_to_text(Path::new(&OsString::from_vec(vec![b'/', byte])));
+        assert_ne!(lossy(0xff), lossy(0xfe));
+    }
+}

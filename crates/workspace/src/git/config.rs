@@ -1,0 +1,218 @@
+//! The remotes that a repository's configuration names.
+//!
+//! A small reader of git's format: sections, quoted names, quoted and continued values, comments. Includes are
+//! not followed and nothing is evaluated, so an address that a user's own configuration rewrites
+//! (`insteadOf`) is given as it stands in the repository.
+
+use std::path::Path;
+
+use super::read::{self, Links};
+use super::url::without_credentials;
+
+/// Far longer than any configuration that a person or a tool keeps.
+const CONFIG_LIMIT: usize = 1024 * 1024;
+
+/// The address of `origin`, or else of the first remote that has one.
+pub(super) fn remote(common: &Path) -> Option<String> {
+    let bytes = read::whole(&common.join("config"), Links::Follow, CONFIG_LIMIT)?;
+    let remotes = remotes(&String::from_utf8_lossy(&bytes));
+    let origin = remotes.iter().find(|(name, _)| name == "origin");
+    let (_, address) = origin.or(remotes.first())?;
+    without_credentials(address)
+}
+
+/// The first address of each remote, in the order of the configuration.
+fn remotes(text: &str) -> Vec<(String, String)> {
+    let mut remotes: Vec<(String, String)> = Vec::new();
+    let mut scanner = Scanner {
+        rest: text.trim_start_matches('\u{feff}'),
+    };
+    let mut section = None;
+    loop {
+        match scanner.next() {
+            Some(Item::Section(name)) => section = name,
+            Some(Item::Address(address)) => {
+                let Some(name) = &section else { continue };
+                let known = remotes.iter_mut().find(|(known, _)| known == name);
+                match known {
+                    // An empty address takes back those before it.
+                    Some((_, first)) if first.is_empty() || address.is_empty() => *first = address,
+                    Some(_) => {}
+                    None => remotes.push((name.clone(), address)),
+                }
+            }
+            Some(Item::Other) => {}
+            None => break,
+        }
+    }
+    remotes.retain(|(_, address)| !address.is_empty());
+    remotes
+}
+
+enum Item {
+    /// A section starts: that of the named remote, or another one.
+    Section(Option<String>),
+    /// A value of `url`.
+    Address(String),
+    /// Anything else.
+    Other,
+}
+
+struct Scanner<'text> {
+    rest: &'text str,
+}
+
+impl Scanner<'_> {
+    fn next(&mut self) -> Option<Item> {
+        self.rest = self.rest.trim_start();
+        match self.take()? {
+            '[' => self.section(),
+            '#' | ';' => {
+                self.skip_line();
+                Some(Item::Other)
+            }
+            first => Some(self.variable(first)),
+        }
+    }
+
+    fn take(&mut self) -> Option<char> {
+        let first = self.rest.chars().next()?;
+        self.rest = &self.rest[first.len_utf8()..];
+        Some(first)
+    }
+
+    fn skip_line(&mut self) {
+        self.rest = self.rest.find('\n').map_or("", |end| &self.rest[end + 1..]);
+    }
+
+    /// `remote "name"]` or, as it once was written, `remote.name]`; nothing if it does not end properly.
+    fn section(&mut self) -> Option<Item> {
+        let end = self
+            .rest
+            .find(|character: char| !(character.is_ascii_alphanumeric() || "-.".contains(character)))?;
+        let title = self.rest[..end].to_ascii_lowercase();
+        self.rest = self.rest[end..].trim_start_matches([' ', '\t']);
+        match self.take()? {
+            ']' => Some(Item::Section(title.strip_prefix("remote.").map(str::to_owned))),
+            '"' => {
+                let mut name = String::new();
+                loop {
+                    match self.take()? {
+                        '"' => break,
+                        '\n' => return None,
+                        '\\' => name.push(self.take()?),
+                        plain => name.push(plain),
+                    }
+                }
+                (self.take()? == ']').then_some(Item::Section((title == "remote").then_some(name)))
+            }
+            _ => None,
+        }
+    }
+
+    fn variable(&mut self, first: char) -> Item {
+        let end = self.rest.find(['=', '\n']).unwrap_or(self.rest.len());
+        let is_url = format!("{first}{}", &self.rest[..end])
+            .trim()
+            .eq_ignore_ascii_case("url");
+        self.rest = &self.rest[end..];
+        if self.take() != Some('=') {
+            return Item::Other;
+        }
+        let value = self.value();
+        if is_url { Item::Address(value) } else { Item::Other }
+    }
+
+    /// The rest of a line, and of the lines that continue it.
+    fn value(&mut self) -> String {
+        let mut value = String::new();
+        let mut quoted = false;
+        // White space at the end is dropped, unless it was quoted.
+        let mut kept = 0;
+        while let Some(character) = self.take() {
+            match character {
+                '\n' => break,
+                '#' | ';' if !quoted => {
+                    self.skip_line();
+                    break;
+                }
+                '"' => quoted = !quoted,
+                '\\' => match self.take() {
+                    Some('\n') | None => continue,
+                    Some('n') => value.push('\n'),
+                    Some('t') => value.push('\t'),
+                    Some('b') => value.push('\u{8}'),
+                    Some(escaped) => value.push(escaped),
+                },
+                space if space.is_whitespace() && !quoted => {
+                    if !value.is_empty() {
+                        value.push(space);
+                    }
+                    continue;
+                }
+                plain => value.push(plain),
+            }
+            kept = value.len();
+        }
+        value.truncate(kept);
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[(&str, &str)]) {
+        let found = remotes(text);
+        let found: Vec<(&str, &str)> = found
+            .iter()
+            .map(|(name, address)| (&**name, &**address))
+            .collect();
+        assert_eq!(found, expected, "{text:?}");
+    }
+
+    #[test]
+    fn remotes_are_read_as_git_writes_them() {
+        check(
+            "[remote \"origin\"]\n\turl = https://example.org/a\n\tfetch = +x:y\n",
+            &[("origin", "https://example.org/a")],
+        );
+        check(
+            "[remote \"b\"]\nurl=1\n[core]\nurl=2\n[remote \"a\"]\nurl=3",
+            &[("b", "1"), ("a", "3")],
+        );
+    }
+
+    #[test]
+    fn the_format_has_corners() {
+        check("[Remote \"x\"] URL = a ; comment", &[("x", "a")]);
+        check("[remote.x]\nurl = a", &[("x", "a")]);
+        check("[remote \"q\\\"uo\\\\te\"]\nurl = a", &[("q\"uo\\te", "a")]);
+        check("[remote \"x\"]\nurl = \"a # b\" # c\n", &[("x", "a # b")]);
+        check("[remote \"x\"]\nurl = a\\\n  b\n", &[("x", "a  b")]);
+        check("[remote \"x\"]\nurl = a\nurl = b\npushurl = c\n", &[("x", "a")]);
+        check("[remote \"x\"]\nurl = a\nurl =\nurl = b\n", &[("x", "b")]);
+        check("[remote \"x\"]\nurl\n[remote \"y\"]\nurl=\n", &[]);
+        check("\u{feff}# c\r\n[remote \"x\"]\r\n\turl = a\r\n", &[("x", "a")]);
+        check("[include]\npath = /etc/passwd\n[url \"a\"]\ninsteadOf = b\n", &[]);
+        check("[remote \"x\"]\n[remote \"x\"]\nurl = a\n", &[("x", "a")]);
+    }
+
+    #[test]
+    fn malformed_text_ends_the_reading() {
+        for text in [
+            "[",
+            "[remote",
+            "[remote \"x",
+            "[remote \"x\"",
+            "[remote \"x\ny\"]\nurl=a",
+            "[]\nurl=a",
+            "=\n=",
+            "\\",
+        ] {
+            check(text, &[]);
+        }
+    }
+}

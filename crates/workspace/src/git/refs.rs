@@ -1,0 +1,193 @@
+//! From `HEAD` to a branch and a commit.
+//!
+//! A name is read from a file that anyone may have written and then becomes part of a path, so only names that
+//! git itself would accept are looked up. Repositories that keep their references in tables (reftable) put a
+//! name into `HEAD` that is deliberately not one; for these, branch and commit stay unknown.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use super::read::{self, Links};
+
+/// Longer than any reference that git would write.
+const REFERENCE_LIMIT: usize = 4 * 1024;
+/// Enough for half a million references.
+const PACKED_LIMIT: u64 = 64 * 1024 * 1024;
+/// As many steps as git itself follows.
+const DEPTH: usize = 5;
+
+/// What is checked out.
+#[derive(Default)]
+pub(super) struct Head {
+    pub(super) branch: Option<String>,
+    pub(super) commit: Option<String>,
+}
+
+/// What a reference says.
+enum Reference {
+    /// Look at that name instead.
+    Symbolic(Vec<u8>),
+    /// This commit.
+    Commit(String),
+    /// There is no such reference here.
+    Absent,
+    /// There is something, and it is not a reference.
+    Malformed,
+}
+
+/// Reads what is checked out.
+pub(super) fn head(git: &Path, common: &Path) -> Head {
+    let mut name = match read_loose(&git.join("HEAD")) {
+        Reference::Symbolic(name) => name,
+        Reference::Commit(commit) => {
+            return Head {
+                branch: None,
+                commit: Some(commit),
+            };
+        }
+        Reference::Absent | Reference::Malformed => return Head::default(),
+    };
+    for _ in 0..DEPTH {
+        if !is_valid_name(&name) {
+            return Head::default();
+        }
+        let folder = if is_of_one_work_tree(&name) { git } else { common };
+        let commit = match read_loose(&folder.join(OsStr::from_bytes(&name))) {
+            Reference::Symbolic(next) => {
+                name = next;
+                continue;
+            }
+            Reference::Commit(commit) => Some(commit),
+            Reference::Absent => read_packed(common, &name),
+            Reference::Malformed => None,
+        };
+        let branch = name
+            .strip_prefix(b"refs/heads/")
+            .and_then(|short| str::from_utf8(short).ok());
+        return Head {
+            branch: branch.map(str::to_owned),
+            commit,
+        };
+    }
+    Head::default()
+}
+
+fn read_loose(path: &Path) -> Reference {
+    let Ok(metadata) = fs::symlink_metadata(path) else {
+        return Reference::Absent;
+    };
+    if metadata.is_dir() {
+        // `refs/heads/a` is a folder where only `a/b` is loose; `a` itself may still be packed.
+        return Reference::Absent;
+    }
+    if metadata.is_symlink() {
+        // Before there were symbolic references, git used symbolic links, which were never followed as files.
+        return match fs::read_link(path) {
+            Ok(target) if target.as_os_str().as_bytes().starts_with(b"refs/") => {
+                Reference::Symbolic(target.into_os_string().as_bytes().to_vec())
+            }
+            _ => Reference::Malformed,
+        };
+    }
+    let Some(bytes) = read::whole(path, Links::Refuse, REFERENCE_LIMIT) else {
+        return Reference::Malformed;
+    };
+    match bytes.strip_prefix(b"ref:") {
+        Some(name) => Reference::Symbolic(name.trim_ascii().to_vec()),
+        None => first_word(&bytes)
+            .and_then(as_commit)
+            .map_or(Reference::Malformed, Reference::Commit),
+    }
+}
+
+fn first_word(bytes: &[u8]) -> Option<&[u8]> {
+    bytes.split(u8::is_ascii_whitespace).next()
+}
+
+fn as_commit(word: &[u8]) -> Option<String> {
+    let digits = matches!(word.len(), 40 | 64) && word.iter().all(u8::is_ascii_hexdigit);
+    digits.then(|| String::from_utf8_lossy(word).to_ascii_lowercase())
+}
+
+fn read_packed(common: &Path, name: &[u8]) -> Option<String> {
+    let file = read::open(&common.join("packed-refs"), Links::Follow)?;
+    read::find_line(file, PACKED_LIMIT, REFERENCE_LIMIT, |line| {
+        let (commit, rest) = line.split_at_checked(line.len().checked_sub(name.len() + 1)?)?;
+        (rest[0] == b' ' && &rest[1..] == name)
+            .then(|| as_commit(commit))
+            .flatten()
+    })
+}
+
+fn is_of_one_work_tree(name: &[u8]) -> bool {
+    [&b"refs/bisect/"[..], b"refs/worktree/", b"refs/rewritten/"]
+        .iter()
+        .any(|start| name.starts_with(start))
+}
+
+/// The rules of `git check-ref-format`, for names below `refs/`.
+fn is_valid_name(name: &[u8]) -> bool {
+    let forbidden = |byte: &u8| {
+        *byte < b' '
+            || matches!(
+                byte,
+                b' ' | b'~' | b'^' | b':' | b'?' | b'*' | b'[' | b'\\' | 0x7f
+            )
+    };
+    let part_is_valid =
+        |part: &[u8]| !part.is_empty() && !part.starts_with(b".") && !part.ends_with(b".lock");
+    let has = |pair: &[u8; 2]| name.array_windows().any(|window| window == pair);
+    name.starts_with(b"refs/")
+        && name.len() < REFERENCE_LIMIT
+        && !name.iter().any(forbidden)
+        && !has(b"..")
+        && !has(b"@{")
+        && !name.ends_with(b".")
+        && name.split(|byte| *byte == b'/').all(part_is_valid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_valid_as_git_sees_it() {
+        for name in [
+            "refs/heads/main",
+            "refs/heads/a/b",
+            "refs/heads/@",
+            "refs/heads/ü",
+            "refs/heads/a.b",
+        ] {
+            assert!(is_valid_name(name.as_bytes()), "{name:?}");
+        }
+        for name in [
+            "",
+            "HEAD",
+            "refs",
+            "refs/",
+            "/etc/passwd",
+            "refs//a",
+            "refs/heads/",
+            "refs/heads/../../x",
+            "refs/heads/.invalid",
+            "refs/heads/a..b",
+            "refs/heads/a.lock",
+            "refs/heads/a.lock/b",
+            "refs/heads/a.",
+            "refs/heads/a\\b",
+            "refs/heads/a b",
+            "refs/heads/a\0b",
+            "refs/heads/a\nb",
+            "refs/heads/a@{1}",
+            "refs/heads/a~1",
+            "refs/heads/a^",
+            "refs/heads/a:b",
+            "refs/heads/\u{1b}[31m",
+        ] {
+            assert!(!is_valid_name(name.as_bytes()), "{name:?}");
+        }
+    }
+}
