@@ -27,19 +27,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("proof", ALL),
 ];
 
-const ALL: &[&str] = &[
-    "model",
-    "store",
-    "workspace",
-    "timeline",
-    "agent",
-    "sync",
-    "api",
-    "studio",
-    "hub",
-    "cli",
-    "proof",
-];
+const ALL: &[&str] =
+    &["model", "store", "workspace", "timeline", "agent", "sync", "api", "studio", "hub", "cli", "proof"];
 
 /// Dependencies whose first user is still being written. One that is in use must leave this list.
 const PLANNED: &[&str] = &[
@@ -89,11 +78,7 @@ fn shared_lints(path: &Path, text: &str) -> Vec<Violation> {
         .and_then(|lints| lints.get("workspace"))
         .and_then(Value::as_bool)
         .unwrap_or(false);
-    if inherits {
-        vec![]
-    } else {
-        vec![format!("{}: add `[lints] workspace = true`", path.display())]
-    }
+    if inherits { vec![] } else { vec![format!("{}: add `[lints] workspace = true`", path.display())] }
 }
 
 /// Every version is chosen once, in the workspace.
@@ -113,10 +98,7 @@ fn short_file(path: &Path, text: &str) -> Vec<Violation> {
     if lines <= LONGEST_FILE {
         return vec![];
     }
-    vec![format!(
-        "{}: {lines} lines; split it below {LONGEST_FILE}",
-        path.display()
-    )]
+    vec![format!("{}: {lines} lines; split it below {LONGEST_FILE}", path.display())]
 }
 
 /// Nothing that was meant to go before it was shared.
@@ -124,10 +106,7 @@ fn finished(path: &Path, text: &str) -> Vec<Violation> {
     text.lines()
         .enumerate()
         .flat_map(|(index, line)| {
-            NEVER
-                .iter()
-                .filter(|never| line.contains(**never))
-                .map(move |never| (index, never))
+            NEVER.iter().filter(|never| line.contains(**never)).map(move |never| (index, never))
         })
         .map(|(index, never)| format!("{}:{}: `{never}`", path.display(), index + 1))
         .collect()
@@ -138,10 +117,7 @@ fn module_documentation(path: &Path, text: &str) -> Vec<Violation> {
     if text.starts_with("//! ") {
         vec![]
     } else {
-        vec![format!(
-            "{}: begin with a `//!` that says what this is",
-            path.display()
-        )]
+        vec![format!("{}: begin with a `//!` that says what this is", path.display())]
     }
 }
 
@@ -167,8 +143,7 @@ fn used_dependencies(workspace: &str, used: &BTreeSet<String>, planned: &[&str])
 }
 
 fn parse(path: &Path, text: &str) -> Table {
-    text.parse()
-        .unwrap_or_else(|error| panic!("{} is not TOML: {error}", path.display()))
+    text.parse().unwrap_or_else(|error| panic!("{} is not TOML: {error}", path.display()))
 }
 
 fn folder_name(manifest: &Path) -> &str {
@@ -181,28 +156,17 @@ fn folder_name(manifest: &Path) -> &str {
 
 /// The folder of one of our crates by the name of its package.
 fn own_crate(package: &str) -> Option<&str> {
-    if package == "retake" {
-        Some("cli")
-    } else {
-        package.strip_prefix("retake-")
-    }
+    if package == "retake" { Some("cli") } else { package.strip_prefix("retake-") }
 }
 
 /// All tables of dependencies in a manifest: ordinary ones, those of tests and builds, those per platform.
 fn dependency_tables(manifest: &Table) -> Vec<&Table> {
     const KINDS: [&str; 3] = ["dependencies", "dev-dependencies", "build-dependencies"];
     let platforms = manifest.get("target").and_then(Value::as_table);
-    let per_platform = platforms
-        .into_iter()
-        .flat_map(Table::values)
-        .filter_map(Value::as_table);
+    let per_platform = platforms.into_iter().flat_map(Table::values).filter_map(Value::as_table);
     std::iter::once(manifest)
         .chain(per_platform)
-        .flat_map(|table| {
-            KINDS
-                .iter()
-                .filter_map(|kind| table.get(*kind).and_then(Value::as_table))
-        })
+        .flat_map(|table| KINDS.iter().filter_map(|kind| table.get(*kind).and_then(Value::as_table)))
         .collect()
 }
 
@@ -211,13 +175,7 @@ fn dependencies(manifest: &Table) -> BTreeSet<String> {
         .into_iter()
         .flatten()
         // A renamed dependency is known by its package.
-        .map(|(name, value)| {
-            value
-                .get("package")
-                .and_then(Value::as_str)
-                .unwrap_or(name)
-                .to_owned()
-        })
+        .map(|(name, value)| value.get("package").and_then(Value::as_str).unwrap_or(name).to_owned())
         .collect()
 }
 
@@ -234,10 +192,7 @@ mod repository {
             .map(|folder| folder.expect("a readable folder").path().join("Cargo.toml"))
             .filter(|manifest| manifest.exists())
             .collect();
-        assert!(
-            !manifests.is_empty(),
-            "no manifest was found, so nothing was checked"
-        );
+        assert!(!manifests.is_empty(), "no manifest was found, so nothing was checked");
         manifests
     }
 
@@ -292,10 +247,8 @@ mod repository {
 
     #[test]
     fn nothing_is_left_unfinished() {
-        let others: Vec<PathBuf> = sources("")
-            .into_iter()
-            .filter(|path| !path.ends_with("cli/tests/tidy.rs"))
-            .collect();
+        let others: Vec<PathBuf> =
+            sources("").into_iter().filter(|path| !path.ends_with("cli/tests/tidy.rs")).collect();
         check(&others, finished);
     }
 
@@ -309,10 +262,7 @@ mod repository {
         let used = manifests()
             .iter()
             .flat_map(|path| {
-                dependencies(&parse(
-                    path,
-                    &fs::read_to_string(path).expect("manifests are text"),
-                ))
+                dependencies(&parse(path, &fs::read_to_string(path).expect("manifests are text")))
             })
             .collect();
         let workspace = fs::read_to_string(root().join("Cargo.toml")).expect("the workspace has a manifest");
@@ -340,24 +290,14 @@ mod controls {
             "[dependencies]\nretake-timeline.workspace = true\n",
             good,
         );
-        check(
-            layering,
-            "crates/hub/Cargo.toml",
-            "[dev-dependencies]\nretake-agent.workspace = true\n",
-            good,
-        );
+        check(layering, "crates/hub/Cargo.toml", "[dev-dependencies]\nretake-agent.workspace = true\n", good);
         check(
             layering,
             "crates/store/Cargo.toml",
             "[target.'cfg(unix)'.dependencies]\nbase = { package = \"retake-api\", path = \"../api\" }\n",
             good,
         );
-        check(
-            layering,
-            "crates/model/Cargo.toml",
-            "[dependencies]\nretake = { path = \"../cli\" }\n",
-            "",
-        );
+        check(layering, "crates/model/Cargo.toml", "[dependencies]\nretake = { path = \"../cli\" }\n", "");
         // A crate that nobody has put into the design.
         assert_eq!(layering(Path::new("crates/helpers/Cargo.toml"), "").len(), 1);
     }
@@ -376,60 +316,29 @@ mod controls {
     #[test]
     fn own_lints_and_versions_are_caught() {
         let path = "crates/store/Cargo.toml";
-        check(
-            shared_lints,
-            path,
-            "[lints.rust]\n",
-            "[lints]\nworkspace = true\n",
-        );
-        check(
-            shared_lints,
-            path,
-            "[lints]\nworkspace = false\n",
-            "lints.workspace = true\n",
-        );
+        check(shared_lints, path, "[lints.rust]\n", "[lints]\nworkspace = true\n");
+        check(shared_lints, path, "[lints]\nworkspace = false\n", "lints.workspace = true\n");
         let good = "[dependencies]\nserde = { workspace = true, features = [\"rc\"] }\n";
         check(shared_versions, path, "[dependencies]\nserde = \"1\"\n", good);
-        check(
-            shared_versions,
-            path,
-            "[build-dependencies]\nserde = { version = \"1\" }\n",
-            good,
-        );
+        check(shared_versions, path, "[build-dependencies]\nserde = { version = \"1\" }\n", good);
     }
 
     #[test]
     fn long_files_are_caught() {
-        check(
-            short_file,
-            "long.rs",
-            &"x\n".repeat(LONGEST_FILE + 1),
-            &"x\n".repeat(LONGEST_FILE),
-        );
+        check(short_file, "long.rs", &"x\n".repeat(LONGEST_FILE + 1), &"x\n".repeat(LONGEST_FILE));
     }
 
     #[test]
     fn unfinished_code_is_caught() {
         for never in NEVER {
-            check(
-                finished,
-                "some.rs",
-                &format!("fn main() {{\n    {never} }}\n"),
-                "fn main() {}\n",
-            );
+            check(finished, "some.rs", &format!("fn main() {{\n    {never} }}\n"), "fn main() {}\n");
         }
     }
 
     #[test]
     fn missing_documentation_is_caught() {
         let good = "//! The door for changes.\n";
-        for bad in [
-            "",
-            "mod x;\n",
-            "// A comment.\n",
-            "/// An item.\nmod x;\n",
-            "\n//! Late.\n",
-        ] {
+        for bad in ["", "mod x;\n", "// A comment.\n", "/// An item.\nmod x;\n", "\n//! Late.\n"] {
             check(module_documentation, "some.rs", bad, good);
         }
     }
@@ -448,11 +357,7 @@ mod controls {
             (&used, &["serde"], 1),
             (&used, &["zstd"], 1),
         ] {
-            assert_eq!(
-                used_dependencies(workspace, used, planned).len(),
-                wrong,
-                "{used:?} {planned:?}"
-            );
+            assert_eq!(used_dependencies(workspace, used, planned).len(), wrong, "{used:?} {planned:?}");
         }
     }
 }

@@ -319,19 +319,15 @@ pub fn apply<O: Objects + ?Sized, F: Fresh>(
         Command::DeleteTake { take } => takes::delete(state, take, context),
         Command::SetDraft { take, text } => takes::set_draft(state, take, text, context),
         Command::SetFiles { take, list, items } => takes::set_files(state, take, list, items, context),
-        Command::RecordSend {
-            take,
-            markdown,
-            system_prompt,
-        } => takes::record_send(state, take, markdown, system_prompt, context),
+        Command::RecordSend { take, markdown, system_prompt } => {
+            takes::record_send(state, take, markdown, system_prompt, context)
+        }
         Command::Rename { title } => thread::rename(state, &title),
         Command::Tag { add, remove } => thread::tag(state, &add, &remove),
         Command::Pin { pinned } => Ok(thread::pin(state, pinned)),
-        Command::Share {
-            visibility,
-            private,
-            shared_with_support,
-        } => Ok(thread::share(state, visibility, private, shared_with_support)),
+        Command::Share { visibility, private, shared_with_support } => {
+            Ok(thread::share(state, visibility, private, shared_with_support))
+        }
         Command::Delete => Ok(thread::delete(state, context.fresh.now())),
         Command::Restore => Ok(thread::restore(state)),
         Command::SetRoles { roles } => thread::set_roles(state, &roles),
@@ -339,10 +335,7 @@ pub fn apply<O: Objects + ?Sized, F: Fresh>(
         Command::Reset => reset::reset(state, context),
         Command::Save { name } => {
             let name = crate::name::check(crate::name::Naming::Save, &name)?;
-            Ok(Applied::Changed {
-                state: state.clone(),
-                kind: OperationKind::Saved { name },
-            })
+            Ok(Applied::Changed { state: state.clone(), kind: OperationKind::Saved { name } })
         }
     }
 }
@@ -354,26 +347,14 @@ fn with_take<O: Objects + ?Sized, F: Fresh>(
     context: &mut Context<'_, '_, O, F>,
 ) -> Result<ThreadState, Refusal> {
     let content = context.additions.add(take);
-    let (position, _) = state
-        .takes
-        .find(context.additions, take.id.bytes())?
-        .ok_or(Refusal::NoSuchTake)?;
-    let takes = state.takes.splice(
-        context.additions,
-        position..position + 1,
-        vec![take_cell(take, content)],
-    )?;
-    Ok(ThreadState {
-        takes,
-        ..state.clone()
-    })
+    let (position, _) = state.takes.find(context.additions, take.id.bytes())?.ok_or(Refusal::NoSuchTake)?;
+    let takes =
+        state.takes.splice(context.additions, position..position + 1, vec![take_cell(take, content)])?;
+    Ok(ThreadState { takes, ..state.clone() })
 }
 
 fn take_cell(take: &crate::take::Take, content: ContentId) -> crate::list::TakeCell {
-    crate::list::TakeCell {
-        take: take.id,
-        content,
-    }
+    crate::list::TakeCell { take: take.id, content }
 }
 
 fn find_take<O: Objects + ?Sized, F: Fresh>(

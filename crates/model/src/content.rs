@@ -124,11 +124,7 @@ pub fn encode<C: Content>(content: &C) -> Vec<u8> {
 pub fn decode<C: Content>(bytes: &[u8]) -> Result<C, Malformed> {
     let content: C = minicbor::decode(bytes).map_err(|_| Malformed { kind: C::KIND })?;
     // Unknown fields, longer lengths or trailing bytes would give one content two names.
-    if encode(&content) == bytes {
-        Ok(content)
-    } else {
-        Err(Malformed { kind: C::KIND })
-    }
+    if encode(&content) == bytes { Ok(content) } else { Err(Malformed { kind: C::KIND }) }
 }
 
 impl fmt::Display for ContentId {
@@ -152,9 +148,7 @@ impl FromStr for ContentId {
     type Err = NotAContentId;
 
     fn from_str(text: &str) -> Result<Self, NotAContentId> {
-        let bytes = data_encoding::HEXLOWER
-            .decode(text.as_bytes())
-            .map_err(|_| NotAContentId)?;
+        let bytes = data_encoding::HEXLOWER.decode(text.as_bytes()).map_err(|_| NotAContentId)?;
         bytes.try_into().map(Self).map_err(|_| NotAContentId)
     }
 }

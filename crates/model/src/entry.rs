@@ -146,9 +146,7 @@ impl EntryVersion {
         let blocks = if RoleKind::of(role) == RoleKind::Assistant {
             split_thinking(text)
         } else {
-            vec![Block::Text {
-                text: text.to_owned(),
-            }]
+            vec![Block::Text { text: text.to_owned() }]
         };
         Self {
             role: role.to_owned(),
@@ -171,41 +169,25 @@ impl EntryVersion {
     /// block stood.
     #[must_use]
     pub fn with_text(&self, text: &str, edited: Timestamp) -> Self {
-        let first = self
-            .blocks
-            .iter()
-            .position(|block| block.text().is_some())
-            .unwrap_or(self.blocks.len());
+        let first = self.blocks.iter().position(|block| block.text().is_some()).unwrap_or(self.blocks.len());
         let mut blocks: Vec<Block> = Vec::with_capacity(self.blocks.len() + 1);
         for (index, block) in self.blocks.iter().enumerate() {
             if index == first {
-                blocks.push(Block::Text {
-                    text: text.to_owned(),
-                });
+                blocks.push(Block::Text { text: text.to_owned() });
             }
             if block.text().is_none() {
                 blocks.push(block.clone());
             }
         }
         if first == self.blocks.len() {
-            blocks.push(Block::Text {
-                text: text.to_owned(),
-            });
+            blocks.push(Block::Text { text: text.to_owned() });
         }
-        Self {
-            blocks,
-            edited: Some(edited),
-            ..self.clone()
-        }
+        Self { blocks, edited: Some(edited), ..self.clone() }
     }
 
     /// One line that stands for the entry where there is no room for more.
     pub fn preview(&self) -> String {
-        let text = self
-            .blocks
-            .iter()
-            .find_map(Block::text)
-            .map_or_else(|| self.substitute(), str::to_owned);
+        let text = self.blocks.iter().find_map(Block::text).map_or_else(|| self.substitute(), str::to_owned);
         preview(&text)
     }
 
@@ -231,11 +213,7 @@ impl EntryVersion {
     /// How many bytes its texts have.
     pub fn size(&self) -> usize {
         let blocks: usize = self.blocks.iter().map(Block::size).sum();
-        let extra: usize = self
-            .extra
-            .iter()
-            .map(|(name, value)| name.len() + value.as_str().len())
-            .sum();
+        let extra: usize = self.extra.iter().map(|(name, value)| name.len() + value.as_str().len()).sum();
         blocks + extra + self.role.len()
     }
 
@@ -290,24 +268,16 @@ mod tests {
     use super::*;
 
     fn entry(blocks: Vec<Block>) -> EntryVersion {
-        EntryVersion {
-            blocks,
-            ..EntryVersion::from_text("User", "", Timestamp::from_millis(1))
-        }
+        EntryVersion { blocks, ..EntryVersion::from_text("User", "", Timestamp::from_millis(1)) }
     }
 
     fn text(text: &str) -> Block {
-        Block::Text {
-            text: text.to_owned(),
-        }
+        Block::Text { text: text.to_owned() }
     }
 
     #[test]
     fn editing_replaces_text_and_keeps_the_rest() {
-        let thought = Block::Thinking {
-            text: "hm".to_owned(),
-            signature: Some("sealed".to_owned()),
-        };
+        let thought = Block::Thinking { text: "hm".to_owned(), signature: Some("sealed".to_owned()) };
         let call = Block::ToolCall {
             call: "1".to_owned(),
             name: "read".to_owned(),
@@ -325,10 +295,7 @@ mod tests {
             vec![thought.clone(), text("a"), call.clone(), text("b")],
             vec![thought.clone(), text("new"), call.clone()],
         );
-        check(
-            vec![thought.clone(), call.clone()],
-            vec![thought, call, text("new")],
-        );
+        check(vec![thought.clone(), call.clone()], vec![thought, call, text("new")]);
     }
 
     #[test]

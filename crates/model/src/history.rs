@@ -52,13 +52,7 @@ pub struct Move {
 }
 
 /// Where the first operation of a thread stands.
-pub const FIRST: Place = Place {
-    parent: 0,
-    depth: 0,
-    jump: 1,
-    position: 1,
-    tip: 1,
-};
+pub const FIRST: Place = Place { parent: 0, depth: 0, jump: 1, position: 1, tip: 1 };
 
 /// Where a new change stands that is made while `head` is the last operation.
 pub fn place_of_change<L: Log>(log: &L, head: &Place, version: Version) -> Result<Place, L::Error> {
@@ -66,29 +60,17 @@ pub fn place_of_change<L: Log>(log: &L, head: &Place, version: Version) -> Resul
     let near = log.step(parent.jump)?.place;
     let far = log.step(near.jump)?.place;
     // Two equal hops in a row are joined into one: the hops grow like the digits of a skew-binary number.
-    let jump = if parent.depth - near.depth == near.depth - far.depth {
+    let jump = if parent.depth.abs_diff(near.depth) == near.depth.abs_diff(far.depth) {
         near.jump
     } else {
         head.position
     };
-    Ok(Place {
-        parent: head.position,
-        depth: parent.depth + 1,
-        jump,
-        position: version,
-        tip: version,
-    })
+    Ok(Place { parent: head.position, depth: parent.depth + 1, jump, position: version, tip: version })
 }
 
 /// Where an operation stands that only moves (or only names a moment).
 pub fn place_of_move(head: &Place, to: Move) -> Place {
-    Place {
-        parent: head.position,
-        depth: 0,
-        jump: 0,
-        position: to.position,
-        tip: to.tip,
-    }
+    Place { parent: head.position, depth: 0, jump: 0, position: to.position, tip: to.tip }
 }
 
 /// Where an undo leads; `None` if there is nothing to undo.
@@ -102,10 +84,7 @@ pub fn undo<L: Log>(log: &L, head: &Place, unit: Unit) -> Result<Option<Move>, L
         }
         target = step.place.parent;
     }
-    Ok((target != 0).then_some(Move {
-        position: target,
-        tip: head.tip,
-    }))
+    Ok((target != 0).then_some(Move { position: target, tip: head.tip }))
 }
 
 /// Where a redo leads; `None` if there is nothing to redo.
@@ -124,10 +103,7 @@ pub fn redo<L: Log>(log: &L, head: &Place, unit: Unit) -> Result<Option<Move>, L
         }
         (target, step) = (next, next_step);
     }
-    Ok(Some(Move {
-        position: target,
-        tip: head.tip,
-    }))
+    Ok(Some(Move { position: target, tip: head.tip }))
 }
 
 /// Where a jump to the moment just after operation `version` leads.
@@ -137,10 +113,14 @@ pub fn jump<L: Log>(log: &L, head: &Place, version: Version) -> Result<Move, L::
     let tip_depth = log.step(head.tip)?.place.depth;
     // Going back along the present branch keeps what lies ahead for redo.
     let ahead = depth <= tip_depth && ancestor_at(log, head.tip, depth)? == position;
-    Ok(Move {
-        position,
-        tip: if ahead { head.tip } else { position },
-    })
+    Ok(Move { position, tip: if ahead { head.tip } else { position } })
+}
+
+/// How many changes lie between a position and the tip that redo would lead back to.
+pub fn distance<L: Log>(log: &L, to: Move) -> Result<u64, L::Error> {
+    let tip = log.step(to.tip)?.place.depth;
+    let position = log.step(to.position)?.place.depth;
+    Ok(tip.saturating_sub(position))
 }
 
 /// Whether a new operation continues the typing that `head` recorded, and so is undone together with it.
@@ -166,11 +146,7 @@ fn ancestor_at<L: Log>(log: &L, version: Version, depth: u64) -> Result<Version,
     let mut place = log.step(version)?.place;
     while place.depth > depth {
         let far = log.step(place.jump)?.place;
-        version = if far.depth >= depth {
-            place.jump
-        } else {
-            place.parent
-        };
+        version = if far.depth >= depth { place.jump } else { place.parent };
         place = log.step(version)?.place;
     }
     Ok(version)
@@ -199,13 +175,7 @@ mod tests {
 
     impl Steps {
         fn new() -> Self {
-            Self {
-                steps: vec![Step {
-                    place: FIRST,
-                    turn: turn(0),
-                }],
-                reads: Cell::new(0),
-            }
+            Self { steps: vec![Step { place: FIRST, turn: turn(0) }], reads: Cell::new(0) }
         }
 
         fn head(&self) -> Place {
@@ -214,20 +184,14 @@ mod tests {
 
         fn change(&mut self, number: u8) {
             let Ok(place) = place_of_change(self, &self.head(), self.steps.len() as u64 + 1);
-            self.steps.push(Step {
-                place,
-                turn: turn(number),
-            });
+            self.steps.push(Step { place, turn: turn(number) });
         }
 
         fn go(&mut self, to: Result<Option<Move>, Infallible>) -> Option<Version> {
             let Ok(to) = to;
             let to = to?;
             let place = place_of_move(&self.head(), to);
-            self.steps.push(Step {
-                place,
-                turn: turn(255),
-            });
+            self.steps.push(Step { place, turn: turn(255) });
             Some(to.position)
         }
 

@@ -89,9 +89,7 @@ pub fn keys_with_prefix(prefix: &str) -> Option<([u8; ID_BYTES], [u8; ID_BYTES])
 }
 
 fn from_text(text: &str) -> Result<[u8; ID_BYTES], NotAnId> {
-    let refuse = || NotAnId {
-        shown: text.chars().take(40).collect(),
-    };
+    let refuse = || NotAnId { shown: text.chars().take(40).collect() };
     if text.len() != ID_TEXT || !text.is_ascii() {
         return Err(refuse());
     }
@@ -253,17 +251,9 @@ mod tests {
     fn hostile_text_is_refused() {
         let long = "0".repeat(4096);
         let not_canonical = format!("{}z", "0".repeat(25));
-        for text in [
-            "",
-            "..",
-            "/etc/passwd",
-            "a\0b",
-            "C:",
-            &long,
-            "0000000000000000000000000!",
-            "ß",
-            &not_canonical,
-        ] {
+        for text in
+            ["", "..", "/etc/passwd", "a\0b", "C:", &long, "0000000000000000000000000!", "ß", &not_canonical]
+        {
             assert!(text.parse::<ThreadId>().is_err(), "{text:?}");
         }
     }

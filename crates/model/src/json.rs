@@ -58,13 +58,7 @@ mod tests {
 
     #[test]
     fn text_survives_to_the_byte() {
-        for text in [
-            "1.0",
-            "1e400",
-            r#"{"b":1,"a":[ 2 ]}"#,
-            "18446744073709551616",
-            r#""\u00e9""#,
-        ] {
+        for text in ["1.0", "1e400", r#"{"b":1,"a":[ 2 ]}"#, "18446744073709551616", r#""\u00e9""#] {
             let json: Json = serde_json::from_str(text).expect("valid JSON");
             assert_eq!(serde_json::to_string(&json).expect("raw text"), text);
         }

@@ -50,11 +50,7 @@ pub fn check(naming: Naming, text: &str) -> Result<String, BadName> {
     if text.is_empty() {
         return Err(BadName::Empty(naming));
     }
-    let limit = if naming == Naming::Title {
-        TITLE_CHARS
-    } else {
-        NAME_CHARS
-    };
+    let limit = if naming == Naming::Title { TITLE_CHARS } else { NAME_CHARS };
     if text.chars().count() > limit {
         return Err(BadName::TooLong { naming, limit });
     }

@@ -54,11 +54,7 @@ pub struct Additions<'base, O: Objects + ?Sized> {
 impl<'base, O: Objects + ?Sized> Additions<'base, O> {
     /// No new content yet.
     pub fn new(base: &'base O) -> Self {
-        Self {
-            base,
-            new: HashMap::new(),
-            order: Vec::new(),
-        }
+        Self { base, new: HashMap::new(), order: Vec::new() }
     }
 
     /// Adds content and names it.
@@ -119,11 +115,7 @@ pub struct Memory {
 impl Memory {
     /// Keeps these objects too.
     pub fn keep(&mut self, objects: impl IntoIterator<Item = NewObject>) {
-        self.held.extend(
-            objects
-                .into_iter()
-                .map(|object| (object.id, (object.kind, object.bytes))),
-        );
+        self.held.extend(objects.into_iter().map(|object| (object.id, (object.kind, object.bytes))));
     }
 
     /// How many objects are held.

@@ -466,9 +466,6 @@ impl Content for Operation {
 impl OperationKind {
     /// Whether the operation only moves along the log (or names a moment) and changes nothing of its own.
     pub fn moves_only(&self) -> bool {
-        matches!(
-            self,
-            Self::Undone { .. } | Self::Redone { .. } | Self::Jumped { .. } | Self::Saved { .. }
-        )
+        matches!(self, Self::Undone { .. } | Self::Redone { .. } | Self::Jumped { .. } | Self::Saved { .. })
     }
 }

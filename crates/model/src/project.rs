@@ -167,10 +167,7 @@ impl Candidate {
         } else if self.stands() {
             Verdict::Copied { of: project }
         } else {
-            Verdict::Moved {
-                project,
-                from: &self.record.path,
-            }
+            Verdict::Moved { project, from: &self.record.path }
         }
     }
 }
@@ -178,10 +175,7 @@ impl Candidate {
 /// Decides which project a folder is.
 pub fn decide<'known>(folder: &Folder, known: &'known [Candidate]) -> Verdict<'known> {
     let latest = |fits: &dyn Fn(&Candidate) -> bool| {
-        known
-            .iter()
-            .filter(|candidate| fits(candidate))
-            .max_by_key(|candidate| candidate.record.last_seen)
+        known.iter().filter(|candidate| fits(candidate)).max_by_key(|candidate| candidate.record.last_seen)
     };
     let here = |candidate: &Candidate| candidate.record.at_path_of(folder);
 
@@ -189,11 +183,7 @@ pub fn decide<'known>(folder: &Folder, known: &'known [Candidate]) -> Verdict<'k
         return Verdict::Same(found.record.id);
     }
     if let Some(found) = latest(&|candidate| folder.mark == Some(candidate.record.id)) {
-        return if here(found) {
-            Verdict::Same(found.record.id)
-        } else {
-            found.seen_elsewhere(folder)
-        };
+        return if here(found) { Verdict::Same(found.record.id) } else { found.seen_elsewhere(folder) };
     }
     if let Some(found) = latest(&|candidate| candidate.record.proven_by(folder)) {
         return found.seen_elsewhere(folder);
@@ -214,14 +204,9 @@ pub fn decide<'known>(folder: &Folder, known: &'known [Candidate]) -> Verdict<'k
     if found.is_there(folder) {
         Verdict::Same(record.id)
     } else if found.there.is_none() && record.remote_agrees(folder) {
-        Verdict::Moved {
-            project: record.id,
-            from: &record.path,
-        }
+        Verdict::Moved { project: record.id, from: &record.path }
     } else {
-        Verdict::New {
-            perhaps: Some(record.id),
-        }
+        Verdict::New { perhaps: Some(record.id) }
     }
 }
 

@@ -140,16 +140,10 @@ impl Settings {
         self.temperature += 0.0;
         self.top_p += 0.0;
         if !(0.0..=2.0).contains(&self.temperature) {
-            return Err(BadSetting::Value {
-                name: "temperature",
-                expected: "a number from 0 to 2",
-            });
+            return Err(BadSetting::Value { name: "temperature", expected: "a number from 0 to 2" });
         }
         if !(0.0..=1.0).contains(&self.top_p) {
-            return Err(BadSetting::Value {
-                name: "top_p",
-                expected: "a number from 0 to 1",
-            });
+            return Err(BadSetting::Value { name: "top_p", expected: "a number from 0 to 1" });
         }
         if self.max_tokens == 0 {
             return Err(WHOLE_TOKENS);
@@ -161,21 +155,12 @@ impl Settings {
         ];
         for (name, prompt) in prompts {
             if prompt.len() > TEXT_BYTES {
-                return Err(BadSetting::Value {
-                    name,
-                    expected: "at most 4 MiB of text",
-                });
+                return Err(BadSetting::Value { name, expected: "at most 4 MiB of text" });
             }
         }
         for (name, value) in [("provider", &self.provider), ("model", &self.model)] {
-            if value
-                .as_ref()
-                .is_some_and(|text| text.len() > 200 || text.chars().any(char::is_control))
-            {
-                return Err(BadSetting::Value {
-                    name,
-                    expected: "one line of at most 200 bytes",
-                });
+            if value.as_ref().is_some_and(|text| text.len() > 200 || text.chars().any(char::is_control)) {
+                return Err(BadSetting::Value { name, expected: "one line of at most 200 bytes" });
             }
         }
         Ok(self)
@@ -183,35 +168,23 @@ impl Settings {
 
     /// The names of the settings that differ between the two.
     pub fn changed(&self, other: &Self) -> Vec<String> {
-        NAMES
-            .iter()
-            .filter(|name| self.get(name) != other.get(name))
-            .map(ToString::to_string)
-            .collect()
+        NAMES.iter().filter(|name| self.get(name) != other.get(name)).map(ToString::to_string).collect()
     }
 }
 
-const WHOLE_TOKENS: BadSetting = BadSetting::Value {
-    name: "max_tokens",
-    expected: "a whole number from 1 to 4294967295",
-};
+const WHOLE_TOKENS: BadSetting =
+    BadSetting::Value { name: "max_tokens", expected: "a whole number from 1 to 4294967295" };
 
 fn flag(name: &'static str, value: &str) -> Result<bool, BadSetting> {
     match value.trim() {
         "true" | "on" | "yes" | "1" => Ok(true),
         "false" | "off" | "no" | "0" => Ok(false),
-        _ => Err(BadSetting::Value {
-            name,
-            expected: "on or off",
-        }),
+        _ => Err(BadSetting::Value { name, expected: "on or off" }),
     }
 }
 
 fn number(name: &'static str, value: &str) -> Result<f64, BadSetting> {
-    value.trim().parse().map_err(|_| BadSetting::Value {
-        name,
-        expected: "a number",
-    })
+    value.trim().parse().map_err(|_| BadSetting::Value { name, expected: "a number" })
 }
 
 fn optional(value: &str) -> Option<String> {
@@ -226,18 +199,7 @@ mod tests {
 
     #[test]
     fn every_setting_can_be_read_set_and_told_apart() {
-        let values = [
-            "a",
-            "b",
-            "c",
-            "off",
-            "0.7",
-            "0.5",
-            "100",
-            "on",
-            "anthropic",
-            "opus",
-        ];
+        let values = ["a", "b", "c", "off", "0.7", "0.5", "100", "on", "anthropic", "opus"];
         for (name, value) in NAMES.into_iter().zip(values) {
             let before = Settings::default();
             let after = before.with(name, value).expect("a good value");

@@ -120,13 +120,7 @@ impl ThreadState {
             shared_with_support: false,
             roles: DEFAULT_ROLES.map(str::to_owned).to_vec(),
             settings: additions.add(&Settings::default()),
-            takes: List::from_cells(
-                additions,
-                [TakeCell {
-                    take: active,
-                    content,
-                }],
-            ),
+            takes: List::from_cells(additions, [TakeCell { take: active, content }]),
             active,
             deleted: None,
             parent: None,
@@ -143,17 +137,11 @@ impl ThreadState {
 
     /// The take that is being worked on.
     pub fn active_take(&self, objects: &(impl Objects + ?Sized)) -> Result<Take, Unavailable> {
-        self.take(objects, self.active)?.ok_or(Unavailable::Damaged {
-            kind: Kind::State,
-            id: self.settings,
-        })
+        self.take(objects, self.active)?.ok_or(Unavailable::Damaged { kind: Kind::State, id: self.settings })
     }
 
     /// All its takes, oldest first.
     pub fn all_takes(&self, objects: &(impl Objects + ?Sized)) -> Result<Vec<Take>, Unavailable> {
-        self.takes
-            .iter(objects, 0)
-            .map(|cell| load(objects, cell?.content))
-            .collect()
+        self.takes.iter(objects, 0).map(|cell| load(objects, cell?.content)).collect()
     }
 }

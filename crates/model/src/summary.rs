@@ -111,13 +111,9 @@ pub fn summarize_thread(
         updated: operation.time,
         takes: state.takes.len(),
         active: summarize(&state.active_take(objects)?, objects)?,
-        first_seen: before.map_or_else(
-            || around.clone().unwrap_or_default(),
-            |before| before.first_seen.clone(),
-        ),
-        last_seen: around
-            .or_else(|| before.map(|before| before.last_seen.clone()))
-            .unwrap_or_default(),
+        first_seen: before
+            .map_or_else(|| around.clone().unwrap_or_default(), |before| before.first_seen.clone()),
+        last_seen: around.or_else(|| before.map(|before| before.last_seen.clone())).unwrap_or_default(),
         deleted: state.deleted,
         parent: state.parent,
         provider: settings.provider,
@@ -160,10 +156,7 @@ const LOOK_AHEAD: usize = 8;
 /// The summary of a take.
 pub fn summarize(take: &Take, objects: &(impl Objects + ?Sized)) -> Result<TakeSummary, Unavailable> {
     let shared = match take.fork_point {
-        Some(entry) => take
-            .entries
-            .find(objects, entry.bytes())?
-            .map_or(0, |(position, _)| position + 1),
+        Some(entry) => take.entries.find(objects, entry.bytes())?.map_or(0, |(position, _)| position + 1),
         None => 0,
     };
     let last_entry = match take.entries.len().checked_sub(1) {

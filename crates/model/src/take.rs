@@ -141,9 +141,6 @@ impl Take {
 impl FileItem {
     /// A file with nothing but its path.
     pub fn new(path: impl Into<String>) -> Self {
-        Self {
-            path: path.into(),
-            extra: BTreeMap::new(),
-        }
+        Self { path: path.into(), extra: BTreeMap::new() }
     }
 }

@@ -23,12 +23,7 @@ fn victim() -> &'static Path {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let program = folder.path().join("victim");
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/victim.c");
-        let status = Command::new("cc")
-            .arg("-pthread")
-            .arg("-o")
-            .arg(&program)
-            .arg(source)
-            .status();
+        let status = Command::new("cc").arg("-pthread").arg("-o").arg(&program).arg(source).status();
         assert!(status.expect("a C compiler").success());
         (folder, program)
     });
@@ -72,15 +67,9 @@ impl Ground {
     fn run(&self, faults: &Faults, steps: &str) -> Outcome {
         let mut command = Command::new(victim());
         command.args(steps.split_whitespace()).current_dir(self.path(""));
-        let output = faults
-            .attach(shim(), &mut command)
-            .output()
-            .expect("the victim starts");
+        let output = faults.attach(shim(), &mut command).output().expect("the victim starts");
         Outcome {
-            said: String::from_utf8_lossy(&output.stdout)
-                .split_whitespace()
-                .collect::<Vec<_>>()
-                .join(" "),
+            said: String::from_utf8_lossy(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" "),
             signal: output.status.signal(),
             code: output.status.code(),
             report: Report::read(&self.place.path().join("count")).expect("a report"),
@@ -111,31 +100,17 @@ fn calls_are_counted() {
     ] {
         let ground = Ground::new();
         let outcome = ground.run(&ground.faults(), steps);
-        let expected = Report {
-            calls,
-            faults: 0,
-            lost: 0,
-            untracked: 0,
-        };
+        let expected = Report { calls, faults: 0, lost: 0, untracked: 0 };
         assert_eq!(outcome.report, expected, "{steps}");
     }
 }
 
 #[test]
 fn a_class_is_counted_alone() {
-    for (class, calls) in [
-        (Class::Write, 2),
-        (Class::Sync, 1),
-        (Class::Name, 1),
-        (Class::Open, 3),
-    ] {
+    for (class, calls) in [(Class::Write, 2), (Class::Sync, 1), (Class::Name, 1), (Class::Open, 3)] {
         let ground = Ground::new();
         let outcome = ground.run(&ground.faults().only(class), "w:a:one w:a:two s:a r:a:b");
-        assert_eq!(
-            (outcome.report.calls, outcome.code),
-            (calls, Some(0)),
-            "{class:?}"
-        );
+        assert_eq!((outcome.report.calls, outcome.code), (calls, Some(0)), "{class:?}");
     }
 }
 
@@ -144,10 +119,7 @@ fn a_kill_leaves_what_came_before() {
     let all = ["1", "2", "3", "4"];
     for call in 1..=4_usize {
         let ground = Ground::with("a", "");
-        let faults = ground
-            .faults()
-            .only(Class::Write)
-            .die_at(call as u64, Death::Kill);
+        let faults = ground.faults().only(Class::Write).die_at(call as u64, Death::Kill);
         let outcome = ground.run(&faults, "w:a:1 w:a:2 w:a:3 w:a:4");
         assert_eq!(outcome.signal, Some(KILLED));
         assert_eq!(outcome.said, all[..call - 1].join(" "));
@@ -156,11 +128,7 @@ fn a_kill_leaves_what_came_before() {
     }
     let ground = Ground::new();
     let outcome = ground.run(&ground.faults().die_at(99, Death::Kill), "w:a:1");
-    assert_eq!(
-        (outcome.code, outcome.report.faults),
-        (Some(0), 0),
-        "too late to matter"
-    );
+    assert_eq!((outcome.code, outcome.report.faults), (Some(0), 0), "too late to matter");
 }
 
 #[test]
@@ -176,20 +144,10 @@ fn a_cut_loses_what_was_not_synced() {
     // The last step is where the power goes.
     for (what, before, steps, after) in [
         ("an append", "old", "w:a:lost u:a", "old"),
-        (
-            "an append after a sync",
-            "old",
-            "w:a:kept s:a w:a:lost u:a",
-            "oldkept",
-        ),
+        ("an append after a sync", "old", "w:a:kept s:a w:a:lost u:a", "oldkept"),
         ("an overwrite", "old", "p:a:new u:a", "old"),
         ("a longer overwrite", "old", "p:a:longer u:a", "old"),
-        (
-            "two overwrites and a sync between",
-            "old",
-            "p:a:new s:a p:a:xx u:a",
-            "new",
-        ),
+        ("two overwrites and a sync between", "old", "p:a:new s:a p:a:xx u:a", "new"),
         ("a truncation", "old", "t:a:1 u:a", "old"),
         ("a truncation and an append", "old", "t:a:1 w:a:lost u:a", "old"),
         ("an extension", "old", "t:a:9 u:a", "old"),
@@ -204,11 +162,7 @@ fn a_cut_loses_what_was_not_synced() {
         let counted = Ground::with("a", before);
         let last = counted.run(&counted.faults(), steps).report.calls;
         let outcome = ground.run(&ground.faults().die_at(last, Death::Cut), steps);
-        assert_eq!(
-            (outcome.signal, outcome.report.untracked),
-            (Some(KILLED), 0),
-            "{what}"
-        );
+        assert_eq!((outcome.signal, outcome.report.untracked), (Some(KILLED), 0), "{what}");
         let content = fs::read_to_string(ground.path("a")).expect("a file");
         assert_eq!(content, after, "{what}");
     }
@@ -234,10 +188,7 @@ fn lying_syncs_lose_everything() {
     let steps = "w:a:one s:a w:a:two s:a u:nothing";
     let ground = Ground::with("a", "");
     let outcome = ground.run(&ground.faults().lying_syncs().die_at(7, Death::Cut), steps);
-    assert_eq!(
-        (outcome.signal, &*outcome.said, outcome.report.lost),
-        (Some(KILLED), "1 2 3 4", 2)
-    );
+    assert_eq!((outcome.signal, &*outcome.said, outcome.report.lost), (Some(KILLED), "1 2 3 4", 2));
     ground.holds("a", "");
     // Without a cut the lie is harmless: the system keeps what a killed process has written.
     let ground = Ground::with("a", "");
@@ -269,19 +220,12 @@ fn calls_fail_as_asked() {
         (Failure::Forbidden, Class::Open, once, "1 EACCES"),
     ] {
         let ground = Ground::with("a", "");
-        let outcome = ground.run(
-            &ground.faults().only(class).fail_at(2, failure, times),
-            "w:a:1 w:a:2",
-        );
+        let outcome = ground.run(&ground.faults().only(class).fail_at(2, failure, times), "w:a:1 w:a:2");
         assert_eq!((&*outcome.said, outcome.report.faults), (said, 1));
         ground.holds("a", "1");
     }
     let ground = Ground::with("a", "");
-    let faults = ground
-        .faults()
-        .only(Class::Sync)
-        .fail_at(1, Failure::BrokenDisk, once)
-        .cut_at_exit();
+    let faults = ground.faults().only(Class::Sync).fail_at(1, Failure::BrokenDisk, once).cut_at_exit();
     assert_eq!(ground.run(&faults, "w:a:1 s:a").said, "1 EIO");
     ground.holds("a", "");
 }
@@ -299,17 +243,11 @@ fn nonsense_is_refused_aloud() {
     let ground = Ground::new();
     let zero = ground.faults().die_at(0, Death::Kill);
     let mut command = Command::new(victim());
-    let output = zero
-        .attach(shim(), &mut command)
-        .output()
-        .expect("the victim starts");
+    let output = zero.attach(shim(), &mut command).output().expect("the victim starts");
     assert_eq!(output.status.code(), Some(97));
     assert!(String::from_utf8_lossy(&output.stderr).contains("FAULTS_KILL_AT"));
     let gone = Faults::under(ground.path("gone"));
-    let output = gone
-        .attach(shim(), &mut Command::new(victim()))
-        .output()
-        .expect("the victim starts");
+    let output = gone.attach(shim(), &mut Command::new(victim())).output().expect("the victim starts");
     assert_eq!(output.status.code(), Some(97));
 }
 

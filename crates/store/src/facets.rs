@@ -34,10 +34,7 @@ impl Facet {
             Self::Directory => {
                 let folder = value.trim_end_matches('/').to_owned();
                 let (low, high) = (format!("{folder}/"), format!("{folder}0"));
-                (
-                    "(value = ? OR (value >= ? AND value < ?))",
-                    vec![folder.into(), low.into(), high.into()],
-                )
+                ("(value = ? OR (value >= ? AND value < ?))", vec![folder.into(), low.into(), high.into()])
             }
         }
     }
@@ -53,10 +50,7 @@ pub(crate) fn of_summary(summary: &ThreadSummary) -> Vec<(Facet, String)> {
         (Facet::Directory, &around.working_directory),
         (Facet::Directory, &around.workspace_root),
     ];
-    facets.extend(
-        seen.into_iter()
-            .filter_map(|(facet, value)| Some((facet, value.clone()?))),
-    );
+    facets.extend(seen.into_iter().filter_map(|(facet, value)| Some((facet, value.clone()?))));
     facets.sort();
     facets.dedup();
     facets
@@ -77,10 +71,7 @@ impl Writing<'_> {
                 .prepare_cached("INSERT OR IGNORE INTO facet (kind, value, thread) VALUES (?1, ?2, ?3)")?
                 .execute(params![*facet as i64, value, thread])?;
         }
-        for (facet, value) in old
-            .iter()
-            .filter(|facet| facet.0 == Facet::Tag && !new.contains(facet))
-        {
+        for (facet, value) in old.iter().filter(|facet| facet.0 == Facet::Tag && !new.contains(facet)) {
             self.connection
                 .prepare_cached("DELETE FROM facet WHERE kind = ?1 AND value = ?2 AND thread = ?3")?
                 .execute(params![*facet as i64, value, thread])?;

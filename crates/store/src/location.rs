@@ -39,25 +39,14 @@ pub(crate) fn backups(folder: &Path) -> PathBuf {
 
 /// Makes a private folder, with its parents, or narrows the one that is there.
 pub(crate) fn private_folder(path: &Path) -> Result<(), StoreError> {
-    let fail = |error| StoreError::File {
-        path: path.to_owned(),
-        error,
-    };
+    let fail = |error| StoreError::File { path: path.to_owned(), error };
     match fs::metadata(path) {
         Ok(_) => narrow(path, Permissions::FOLDER).map_err(fail),
         Err(_) => {
-            DirBuilder::new()
-                .recursive(true)
-                .mode(Permissions::FOLDER)
-                .create(path)
-                .map_err(fail)?;
+            DirBuilder::new().recursive(true).mode(Permissions::FOLDER).create(path).map_err(fail)?;
             narrow(path, Permissions::FOLDER).map_err(fail)?;
             // The new folder must still be there after a power cut, or all that is in it is gone.
-            path.ancestors()
-                .skip(1)
-                .take(2)
-                .try_for_each(sync_folder)
-                .map_err(fail)
+            path.ancestors().skip(1).take(2).try_for_each(sync_folder).map_err(fail)
         }
     }
 }
@@ -67,16 +56,8 @@ pub(crate) fn private_folder(path: &Path) -> Result<(), StoreError> {
 /// A file that exists is not opened: closing it again would drop the locks that SQLite holds on it for
 /// another connection of this process.
 pub(crate) fn private_file(path: &Path) -> Result<(), StoreError> {
-    let fail = |error| StoreError::File {
-        path: path.to_owned(),
-        error,
-    };
-    match OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(Permissions::FILE)
-        .open(path)
-    {
+    let fail = |error| StoreError::File { path: path.to_owned(), error };
+    match OpenOptions::new().write(true).create_new(true).mode(Permissions::FILE).open(path) {
         Ok(_) => {
             // A umask can only take bits away, and an owner without access could not go on.
             narrow(path, Permissions::FILE).map_err(fail)?;
@@ -93,26 +74,15 @@ pub(crate) fn private_file(path: &Path) -> Result<(), StoreError> {
 pub(crate) fn open_private(path: &Path) -> Result<File, StoreError> {
     private_file(path)?;
     let open = OpenOptions::new().read(true).write(true).open(path);
-    open.map_err(|error| StoreError::File {
-        path: path.to_owned(),
-        error,
-    })
+    open.map_err(|error| StoreError::File { path: path.to_owned(), error })
 }
 
 pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
-    let path = if path.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        path
-    };
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     File::open(path)?.sync_all()
 }
 
 fn narrow(path: &Path, mode: u32) -> io::Result<()> {
     let found = fs::metadata(path)?.permissions().mode() & 0o777;
-    if found == mode {
-        Ok(())
-    } else {
-        fs::set_permissions(path, fs::Permissions::from_mode(mode))
-    }
+    if found == mode { Ok(()) } else { fs::set_permissions(path, fs::Permissions::from_mode(mode)) }
 }

@@ -43,6 +43,16 @@ impl Writing<'_> {
     }
 }
 
+impl Writing<'_> {
+    /// Records that content was destroyed on purpose, here or where it came from.
+    pub fn put_redaction(&self, kind: Kind, id: ContentId, now: Timestamp) -> Result<(), StoreError> {
+        self.connection
+            .prepare_cached("INSERT OR IGNORE INTO redaction (id, kind, time) VALUES (?1, ?2, ?3)")?
+            .execute(params![id.bytes(), kind as i64, now.millis()])?;
+        Ok(())
+    }
+}
+
 impl Queries<'_> {
     /// The bytes of an object that is stored and whole.
     pub(crate) fn stored_object(&self, kind: Kind, id: ContentId) -> Result<Option<Vec<u8>>, StoreError> {
@@ -88,12 +98,7 @@ impl Queries<'_> {
             .connection
             .prepare_cached("SELECT EXISTS (SELECT 1 FROM object_index WHERE prefix = ?1)")?
             .query_row([id.prefix()], |row| row.get(0))?;
-        Err(if taken {
-            Unavailable::Damaged { kind, id }
-        } else {
-            Unavailable::Missing { kind, id }
-        }
-        .into())
+        Err(if taken { Unavailable::Damaged { kind, id } } else { Unavailable::Missing { kind, id } }.into())
     }
 }
 
@@ -109,11 +114,7 @@ impl Objects for Queries<'_> {
 /// What stands where content was redacted, so that everything around it goes on working.
 fn in_place_of_redacted(kind: Kind) -> Vec<u8> {
     match kind {
-        Kind::Entry => encode(&EntryVersion::from_text(
-            "System",
-            "[redacted]",
-            Timestamp::default(),
-        )),
+        Kind::Entry => encode(&EntryVersion::from_text("System", "[redacted]", Timestamp::default())),
         _ => b"[redacted]".to_vec(),
     }
 }

@@ -58,12 +58,7 @@ impl Store {
         prepare(folder, &lock, migrations)?;
         let cache = Arc::new(Cache::default());
         let writer = Writer::new(folder.to_owned(), lock, Arc::clone(&cache));
-        Ok(Self {
-            folder: folder.to_owned(),
-            cache,
-            readers: Mutex::default(),
-            writer,
-        })
+        Ok(Self { folder: folder.to_owned(), cache, readers: Mutex::default(), writer })
     }
 }
 
@@ -83,20 +78,15 @@ fn prepare(folder: &Path, lock: &std::fs::File, migrations: &[&str]) -> Result<(
     let _guard = Locked::new(lock, folder)?;
     check_ours(&connection, &path)?;
     if version(&connection)? == 0 {
-        connection
-            .pragma_update(None, "auto_vacuum", "INCREMENTAL")
-            .map_err(StoreError::from)?;
-        connection
-            .pragma_update(None, "journal_mode", "WAL")
-            .map_err(StoreError::from)?;
+        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL").map_err(StoreError::from)?;
+        connection.pragma_update(None, "journal_mode", "WAL").map_err(StoreError::from)?;
     }
     migrate(&mut connection, folder, migrations)
 }
 
 fn check_ours(connection: &Connection, path: &Path) -> Result<(), OpenError> {
-    let application: i64 = connection
-        .query_row("PRAGMA application_id", [], |row| row.get(0))
-        .map_err(StoreError::from)?;
+    let application: i64 =
+        connection.query_row("PRAGMA application_id", [], |row| row.get(0)).map_err(StoreError::from)?;
     let tables: i64 = connection
         .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
         .map_err(StoreError::from)?;
@@ -135,10 +125,7 @@ pub(crate) struct Locked<'lock>(&'lock std::fs::File);
 
 impl<'lock> Locked<'lock> {
     pub(crate) fn new(file: &'lock std::fs::File, folder: &Path) -> Result<Self, StoreError> {
-        file.lock().map_err(|error| StoreError::File {
-            path: lock(folder),
-            error,
-        })?;
+        file.lock().map_err(|error| StoreError::File { path: lock(folder), error })?;
         Ok(Self(file))
     }
 }

@@ -26,15 +26,10 @@ impl Queries<'_> {
             .connection
             .prepare_cached("SELECT sequence, id, body FROM operation WHERE thread = ?1 AND version = ?2")?
             .query_row(params![thread, version as i64], |row| {
-                Ok((
-                    row.get::<_, i64>(0)?,
-                    row.get::<_, Vec<u8>>(1)?,
-                    row.get::<_, Vec<u8>>(2)?,
-                ))
+                Ok((row.get::<_, i64>(0)?, row.get::<_, Vec<u8>>(1)?, row.get::<_, Vec<u8>>(2)?))
             })
             .optional()?;
-        row.map(|(sequence, id, body)| checked(sequence, &id, &body))
-            .transpose()
+        row.map(|(sequence, id, body)| checked(sequence, &id, &body)).transpose()
     }
 
     /// The last operation of a thread.
@@ -46,15 +41,10 @@ impl Queries<'_> {
                  ORDER BY version DESC LIMIT 1",
             )?
             .query_row([thread], |row| {
-                Ok((
-                    row.get::<_, i64>(0)?,
-                    row.get::<_, Vec<u8>>(1)?,
-                    row.get::<_, Vec<u8>>(2)?,
-                ))
+                Ok((row.get::<_, i64>(0)?, row.get::<_, Vec<u8>>(1)?, row.get::<_, Vec<u8>>(2)?))
             })
             .optional()?;
-        row.map(|(sequence, id, body)| checked(sequence, &id, &body))
-            .transpose()
+        row.map(|(sequence, id, body)| checked(sequence, &id, &body)).transpose()
     }
 
     /// The operations of a thread up to and including a version, newest first.
@@ -109,10 +99,7 @@ impl Queries<'_> {
 
     /// The log of one thread, for walks along it.
     pub fn log(&self, thread: i64) -> ThreadLog<'_, '_> {
-        ThreadLog {
-            queries: self,
-            thread,
-        }
+        ThreadLog { queries: self, thread }
     }
 }
 
@@ -128,10 +115,7 @@ impl Log for ThreadLog<'_, '_> {
     fn step(&self, version: Version) -> Result<Step, StoreError> {
         let found = self.queries.operation(self.thread, version)?;
         let found = found.ok_or_else(|| StoreError::Damaged(format!("operation {version} is missing")))?;
-        Ok(Step {
-            place: found.operation.place,
-            turn: found.operation.turn,
-        })
+        Ok(Step { place: found.operation.place, turn: found.operation.turn })
     }
 }
 
@@ -144,9 +128,5 @@ pub(crate) fn checked(sequence: i64, id: &[u8], body: &[u8]) -> Result<StoredOpe
         return Err(damaged());
     }
     let operation = decode(body).map_err(|_| damaged())?;
-    Ok(StoredOperation {
-        id,
-        sequence,
-        operation,
-    })
+    Ok(StoredOperation { id, sequence, operation })
 }

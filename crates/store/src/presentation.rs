@@ -24,19 +24,15 @@ impl Shown {
     }
 
     fn from_bits(bits: i64) -> Self {
-        Self {
-            collapsed: bits & 1 != 0,
-            source: bits & 2 != 0,
-        }
+        Self { collapsed: bits & 1 != 0, source: bits & 2 != 0 }
     }
 }
 
 impl Queries<'_> {
     /// The entries of a thread that are shown in another way than the usual.
     pub fn shown(&self, thread: i64) -> Result<HashMap<EntryId, Shown>, StoreError> {
-        let mut statement = self
-            .connection
-            .prepare_cached("SELECT entry, shown FROM presentation WHERE thread = ?1")?;
+        let mut statement =
+            self.connection.prepare_cached("SELECT entry, shown FROM presentation WHERE thread = ?1")?;
         let mut rows = statement.query([thread])?;
         let mut found = HashMap::new();
         while let Some(row) = rows.next()? {

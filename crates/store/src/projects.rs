@@ -34,10 +34,7 @@ const COLUMNS: &str = "key, path, device, inode, born, remote, last_seen, curren
 impl Queries<'_> {
     /// All projects, the most lately seen first.
     pub fn projects(&self) -> Result<Vec<ProjectRow>, StoreError> {
-        self.collect_projects(
-            &format!("SELECT {COLUMNS} FROM project ORDER BY last_seen DESC"),
-            [],
-        )
+        self.collect_projects(&format!("SELECT {COLUMNS} FROM project ORDER BY last_seen DESC"), [])
     }
 
     /// One project.
@@ -68,11 +65,7 @@ impl Queries<'_> {
     ) -> Result<Vec<ProjectRow>, StoreError> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let rows = statement.query_map(values, read)?;
-        Ok(rows
-            .collect::<Result<Vec<_>, _>>()?
-            .into_iter()
-            .flatten()
-            .collect())
+        Ok(rows.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 }
 

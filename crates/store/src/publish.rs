@@ -1,6 +1,7 @@
 //! Publishing: objects, the operation that needs them, and what is derived from both, in one transaction.
 
 use retake_model::content::{ContentId, Kind, encode};
+use retake_model::id::ProjectId;
 use retake_model::object::{NewObject, load};
 use retake_model::operation::Operation;
 use retake_model::state::ThreadState;
@@ -67,6 +68,15 @@ impl From<retake_model::object::Unavailable> for PublishError {
 impl Writing<'_> {
     /// Adds an operation to its thread's log and brings the indexes along.
     pub fn publish(&self, publication: Publication) -> Result<Published, PublishError> {
+        self.publish_in(publication, None)
+    }
+
+    /// The same; a thread that is new here is listed under that project, whatever project it came from.
+    pub fn publish_in(
+        &self,
+        publication: Publication,
+        home: Option<ProjectId>,
+    ) -> Result<Published, PublishError> {
         let Publication { operation, objects } = publication;
         let row = self.thread(operation.thread)?;
         let head = match &row {
@@ -76,10 +86,7 @@ impl Writing<'_> {
         let current = head.as_ref().map_or(0, |head| head.operation.version);
         let previous = head.as_ref().map(|head| head.id);
         if operation.version != current + 1 || operation.previous != previous {
-            return Err(PublishError::NotNext {
-                version: operation.version,
-                current,
-            });
+            return Err(PublishError::NotNext { version: operation.version, current });
         }
         let new_bytes = self.put_objects(&objects, operation.time)?;
         let after: ThreadState = load(&**self, operation.after)?;
@@ -88,17 +95,11 @@ impl Writing<'_> {
         let before = row.as_ref().map(|row| &row.summary);
         let summary =
             summarize_thread(before, &operation, &after, &**self)?.ok_or(PublishError::NoProject)?;
-        let thread = self.put_thread(row.as_ref().map(|row| row.number), &summary)?;
+        let thread = self.put_thread(row.as_ref().map(|row| row.number), &summary, home)?;
         self.put_takes(thread, before_state.as_ref(), &after)?;
         self.put_facets(thread, before, &summary)?;
         let (id, sequence) = self.put_operation(thread, &operation)?;
-        Ok(Published {
-            thread,
-            id,
-            sequence,
-            new_bytes,
-            summary,
-        })
+        Ok(Published { thread, id, sequence, new_bytes, summary })
     }
 
     fn put_operation(&self, thread: i64, operation: &Operation) -> Result<(ContentId, i64), StoreError> {

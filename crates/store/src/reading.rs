@@ -25,10 +25,7 @@ impl Store {
         };
         // The moment is fixed by the first read inside the transaction.
         connection.execute_batch("BEGIN; SELECT 1 FROM sqlite_schema")?;
-        Ok(Reading {
-            store: self,
-            connection: Some(connection),
-        })
+        Ok(Reading { store: self, connection: Some(connection) })
     }
 }
 
@@ -47,11 +44,7 @@ impl Drop for Reading<'_> {
         };
         // A connection that cannot end its transaction is closed instead of being used again.
         if connection.execute_batch("COMMIT").is_ok() {
-            self.store
-                .readers
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(connection);
+            self.store.readers.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
         }
     }
 }

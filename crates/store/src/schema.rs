@@ -43,12 +43,8 @@ pub(crate) fn migrate(
     for step in &migrations[found as usize..] {
         transaction.execute_batch(step).map_err(StoreError::from)?;
     }
-    transaction
-        .pragma_update(None, "user_version", wanted)
-        .map_err(StoreError::from)?;
-    transaction
-        .pragma_update(None, "application_id", APPLICATION)
-        .map_err(StoreError::from)?;
+    transaction.pragma_update(None, "user_version", wanted).map_err(StoreError::from)?;
+    transaction.pragma_update(None, "application_id", APPLICATION).map_err(StoreError::from)?;
     transaction.commit().map_err(StoreError::from)?;
     Ok(())
 }
@@ -65,13 +61,8 @@ fn back_up(connection: &Connection, folder: &Path, version: i64) -> Result<PathB
     // Made empty first, so that it never exists with a wider mode.
     private_file(&target)?;
     connection.execute("VACUUM INTO ?1", [target.to_string_lossy()])?;
-    let fail = |error| StoreError::File {
-        path: target.clone(),
-        error,
-    };
-    std::fs::File::open(&target)
-        .and_then(|file| file.sync_all())
-        .map_err(fail)?;
+    let fail = |error| StoreError::File { path: target.clone(), error };
+    std::fs::File::open(&target).and_then(|file| file.sync_all()).map_err(fail)?;
     sync_folder(&backups).map_err(fail)?;
     Ok(target)
 }

@@ -1,6 +1,6 @@
 //! The index of takes: what the tree shows, and which names are taken.
 
-use retake_model::id::{TakeId, keys_with_prefix};
+use retake_model::id::{ProjectId, TakeId, keys_with_prefix};
 use retake_model::list::{List, TakeCell};
 use retake_model::object::load;
 use retake_model::state::ThreadState;
@@ -39,6 +39,18 @@ impl Queries<'_> {
         )?;
         found.sort_by_key(|row| row.summary.id);
         Ok(found)
+    }
+
+    /// All takes of a project's threads, or of all threads.
+    pub fn takes_in(&self, project: Option<ProjectId>) -> Result<Vec<TakeRow>, StoreError> {
+        match project {
+            Some(project) => self.collect_takes(
+                "SELECT take.thread, take.record, take.digest FROM take JOIN thread ON thread.number = take.thread
+                 WHERE thread.project = ?1",
+                [project.key()],
+            ),
+            None => self.collect_takes("SELECT thread, record, digest FROM take", []),
+        }
     }
 
     /// Takes of any thread whose identity begins with that text, at most `limit`.
@@ -110,8 +122,5 @@ fn raw(row: &Row<'_>) -> rusqlite::Result<Raw> {
 }
 
 fn read((thread, record, guard): Raw) -> Result<TakeRow, StoreError> {
-    Ok(TakeRow {
-        thread,
-        summary: checked(&record, guard, "take")?,
-    })
+    Ok(TakeRow { thread, summary: checked(&record, guard, "take")? })
 }

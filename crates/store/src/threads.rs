@@ -76,10 +76,7 @@ impl Queries<'_> {
 
     /// Threads with exactly that title, in use or not.
     pub fn threads_titled(&self, title: &str) -> Result<Vec<ThreadRow>, StoreError> {
-        self.collect_threads(
-            "SELECT number, record, digest FROM thread WHERE title = ?1",
-            [title],
-        )
+        self.collect_threads("SELECT number, record, digest FROM thread WHERE title = ?1", [title])
     }
 
     /// Threads that the filter lets through: pinned ones first, then the most lately changed.
@@ -128,8 +125,14 @@ impl Queries<'_> {
 }
 
 impl Writing<'_> {
-    /// Writes what lists show of a thread; gives its number.
-    pub(crate) fn put_thread(&self, number: Option<i64>, summary: &ThreadSummary) -> Result<i64, StoreError> {
+    /// Writes what lists show of a thread; gives its number. Where a thread is listed is decided when it comes
+    /// to this machine, and stays.
+    pub(crate) fn put_thread(
+        &self,
+        number: Option<i64>,
+        summary: &ThreadSummary,
+        home: Option<ProjectId>,
+    ) -> Result<i64, StoreError> {
         let record = minicbor::to_vec(summary).expect("encoding into memory cannot fail");
         let digest = digest(&record);
         let deleted = i64::from(summary.deleted.is_some());
@@ -137,13 +140,13 @@ impl Writing<'_> {
             .prepare_cached(
                 "INSERT INTO thread (number, key, project, title, updated, pinned, deleted, record, digest)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
-                 ON CONFLICT (number) DO UPDATE SET project = ?3, title = ?4, updated = ?5, pinned = ?6,
+                 ON CONFLICT (number) DO UPDATE SET title = ?4, updated = ?5, pinned = ?6,
                      deleted = ?7, record = ?8, digest = ?9",
             )?
             .execute(params![
                 number,
                 summary.id.key(),
-                summary.project.key(),
+                home.unwrap_or(summary.project).key(),
                 summary.title,
                 summary.updated.millis(),
                 summary.pinned,
@@ -162,10 +165,7 @@ fn raw(row: &Row<'_>) -> rusqlite::Result<Raw> {
 }
 
 fn read((number, record, guard): Raw) -> Result<ThreadRow, StoreError> {
-    Ok(ThreadRow {
-        number,
-        summary: checked(&record, guard, "thread")?,
-    })
+    Ok(ThreadRow { number, summary: checked(&record, guard, "thread")? })
 }
 
 pub(crate) fn key_of(bytes: &[u8]) -> Option<[u8; ID_BYTES]> {

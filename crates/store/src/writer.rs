@@ -122,13 +122,7 @@ where
 
 impl Writer {
     pub(crate) fn new(folder: PathBuf, lock: File, cache: Arc<Cache>) -> Self {
-        Self {
-            folder,
-            lock: Arc::new(lock),
-            cache,
-            poisoned: Arc::default(),
-            running: Mutex::default(),
-        }
+        Self { folder, lock: Arc::new(lock), cache, poisoned: Arc::default(), running: Mutex::default() }
     }
 
     fn submit<T, E>(
@@ -143,11 +137,7 @@ impl Writer {
             return Err(StoreError::Poisoned.into());
         }
         let (tell, told) = channel();
-        self.enqueue(Box::new(Waiting {
-            job: Some(job),
-            result: None,
-            tell,
-        }))?;
+        self.enqueue(Box::new(Waiting { job: Some(job), result: None, tell }))?;
         // An unanswered job is one that panicked, and took the writer's thread with it.
         told.recv().unwrap_or_else(|_| Err(StoreError::Poisoned.into()))
     }
@@ -155,10 +145,7 @@ impl Writer {
     /// Hands a job to the writer's thread, which is started by the first one.
     fn enqueue(&self, job: Box<dyn Job>) -> Result<(), StoreError> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        if running
-            .as_ref()
-            .is_none_or(|running| running.thread.is_finished())
-        {
+        if running.as_ref().is_none_or(|running| running.thread.is_finished()) {
             *running = Some(self.start()?);
         }
         let queue = &running.as_ref().expect("started just above").queue;
@@ -178,21 +165,14 @@ impl Writer {
         let thread = std::thread::Builder::new()
             .name("retake-writer".to_owned())
             .spawn(move || worker.run(&jobs))
-            .map_err(|error| StoreError::File {
-                path: self.folder.clone(),
-                error,
-            })?;
+            .map_err(|error| StoreError::File { path: self.folder.clone(), error })?;
         Ok(Running { queue, thread })
     }
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        let running = self
-            .running
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let running = self.running.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(Running { queue, thread }) = running {
             drop(queue);
             // The thread closes its connection, which moves the log into the database.
@@ -230,21 +210,13 @@ impl Worker {
             return Err(StoreError::Poisoned);
         }
         let _guard = Locked::new(&self.lock, &self.folder)?;
-        let transaction = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut kept = false;
         let mut next = 0;
         while next < jobs.len() {
             transaction.execute_batch("SAVEPOINT job")?;
-            let keep = jobs[next].run(&Writing {
-                queries: Queries::new(&transaction, &self.cache),
-            });
-            transaction.execute_batch(if keep {
-                "RELEASE job"
-            } else {
-                "ROLLBACK TO job; RELEASE job"
-            })?;
+            let keep = jobs[next].run(&Writing { queries: Queries::new(&transaction, &self.cache) });
+            transaction.execute_batch(if keep { "RELEASE job" } else { "ROLLBACK TO job; RELEASE job" })?;
             kept |= keep;
             next += 1;
             if jobs.len() < LARGEST_BATCH {

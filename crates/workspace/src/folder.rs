@@ -78,16 +78,11 @@ pub enum Marked {
 
 /// Looks at a folder.
 pub fn observe(path: &Path) -> Result<FolderFacts, FolderError> {
-    let unreadable = |source| FolderError::Unreadable {
-        path: path.to_owned(),
-        source,
-    };
+    let unreadable = |source| FolderError::Unreadable { path: path.to_owned(), source };
     let canonical = path.canonicalize().map_err(unreadable)?;
     let metadata = canonical.metadata().map_err(unreadable)?;
     if !metadata.is_dir() {
-        return Err(FolderError::NotAFolder {
-            path: path.to_owned(),
-        });
+        return Err(FolderError::NotAFolder { path: path.to_owned() });
     }
     Ok(FolderFacts {
         device: metadata.dev(),
@@ -117,10 +112,7 @@ pub fn mark(path: &Path, project: ProjectId) -> Result<Marked, FolderError> {
             | Errno::DQUOT
             | Errno::TOOBIG,
         ) => Ok(Marked::Unsupported),
-        Err(errno) => Err(FolderError::Unmarkable {
-            path: path.to_owned(),
-            source: errno.into(),
-        }),
+        Err(errno) => Err(FolderError::Unmarkable { path: path.to_owned(), source: errno.into() }),
     }
 }
 
@@ -132,22 +124,16 @@ pub fn path_to_text(path: &Path) -> String {
 
     match path.to_str() {
         Some(text) => text.to_owned(),
-        None => path
-            .as_os_str()
-            .as_bytes()
-            .iter()
-            .fold(BYTES.to_owned(), |mut text, byte| {
-                write!(text, "{byte:02x}").expect("writing to memory cannot fail");
-                text
-            }),
+        None => path.as_os_str().as_bytes().iter().fold(BYTES.to_owned(), |mut text, byte| {
+            write!(text, "{byte:02x}").expect("writing to memory cannot fail");
+            text
+        }),
     }
 }
 
 /// The path that [`path_to_text`] made this text of.
 pub fn path_from_text(text: &str) -> PathBuf {
-    text.strip_prefix(BYTES)
-        .and_then(from_hexadecimal)
-        .map_or_else(|| PathBuf::from(text), PathBuf::from)
+    text.strip_prefix(BYTES).and_then(from_hexadecimal).map_or_else(|| PathBuf::from(text), PathBuf::from)
 }
 
 /// Starts the text of a path that is not Unicode. Absolute paths start with a slash, so none is mistaken.
@@ -212,10 +198,7 @@ mod tests {
         std::fs::rename(&first, &second).expect("a free name");
         let after = observe(&second).expect("a folder");
         assert_eq!(after.mark, Some(project(1)));
-        assert_eq!(
-            (before.device, before.inode, before.born),
-            (after.device, after.inode, after.born)
-        );
+        assert_eq!((before.device, before.inode, before.born), (after.device, after.inode, after.born));
 
         assert_eq!(mark(&second, project(2)).expect("a folder"), Marked::Written);
         assert_eq!(observe(&second).expect("a folder").mark, Some(project(2)));
@@ -227,10 +210,7 @@ mod tests {
         let long = "0".repeat(2000);
         for text in ["", "..", "not an id", "\u{1b}[31m", &long] {
             let written = rustix::fs::setxattr(place.path(), MARK, text.as_bytes(), XattrFlags::empty());
-            assert!(
-                written.is_err() || observe(place.path()).expect("a folder").mark.is_none(),
-                "{text:?}"
-            );
+            assert!(written.is_err() || observe(place.path()).expect("a folder").mark.is_none(), "{text:?}");
         }
     }
 
@@ -242,31 +222,19 @@ mod tests {
         assert!(matches!(observe(&file), Err(FolderError::NotAFolder { .. })));
         let gone = place.path().join("gone");
         assert!(matches!(observe(&gone), Err(FolderError::Unreadable { .. })));
-        assert!(matches!(
-            mark(&gone, project(1)),
-            Err(FolderError::Unmarkable { .. })
-        ));
+        assert!(matches!(mark(&gone, project(1)), Err(FolderError::Unmarkable { .. })));
     }
 
     #[test]
     fn what_cannot_carry_a_mark_is_unsupported() {
         // The kernel's own file systems take no user attributes, whoever asks.
-        assert_eq!(
-            mark(Path::new("/proc/self"), project(1)).expect("no failure"),
-            Marked::Unsupported
-        );
+        assert_eq!(mark(Path::new("/proc/self"), project(1)).expect("no failure"), Marked::Unsupported);
     }
 
     #[test]
     fn every_path_has_its_own_text() {
-        for bytes in [
-            &b"/home/a"[..],
-            b"/home/\xff",
-            b"/home/\xfe",
-            b"/",
-            "/home/ü".as_bytes(),
-            b"bytes:2f",
-        ] {
+        for bytes in [&b"/home/a"[..], b"/home/\xff", b"/home/\xfe", b"/", "/home/ü".as_bytes(), b"bytes:2f"]
+        {
             let path = PathBuf::from(OsString::from_vec(bytes.to_vec()));
             if path.is_absolute() {
                 assert_eq!(path_from_text(&path_to_text(&path)), path);

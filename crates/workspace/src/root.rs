@@ -29,11 +29,7 @@ mod tests {
         let repository = top.join("repository");
 
         let check = |known: &[&Path], expected: &Path| {
-            assert_eq!(
-                find_root(&deep, |folder| known.contains(&folder)),
-                expected,
-                "{known:?}"
-            );
+            assert_eq!(find_root(&deep, |folder| known.contains(&folder)), expected, "{known:?}");
         };
         check(&[], &deep);
         check(&[&top], &top);

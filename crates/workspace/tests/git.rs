@@ -30,10 +30,7 @@ fn try_git(folder: &Path, arguments: &str) -> Option<String> {
         .envs(["AUTHOR", "COMMITTER"].map(|who| (format!("GIT_{who}_EMAIL"), "a@example.org")))
         .output()
         .expect("git is installed");
-    output
-        .status
-        .success()
-        .then(|| String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
 }
 
 fn git(folder: &Path, arguments: &str) -> String {
@@ -53,11 +50,7 @@ fn check(what: &str, folder: &Path) -> GitFacts {
     let facts = observe(folder);
     let branch = try_git(folder, "branch --show-current").filter(|branch| !branch.is_empty());
     assert_eq!(facts.branch, branch, "branch, {what}");
-    assert_eq!(
-        facts.commit,
-        try_git(folder, "rev-parse --verify -q HEAD"),
-        "commit, {what}"
-    );
+    assert_eq!(facts.commit, try_git(folder, "rev-parse --verify -q HEAD"), "commit, {what}");
     let root = try_git(folder, "rev-parse --show-toplevel").map(PathBuf::from);
     assert_eq!(facts.root, root, "root, {what}");
     facts
@@ -72,10 +65,7 @@ fn repositories_that_git_made() {
 
     git(&main, "init -q -b first/branch");
     let unborn = check("unborn branch", &main);
-    assert_eq!(
-        (unborn.branch.as_deref(), unborn.commit),
-        (Some("first/branch"), None)
-    );
+    assert_eq!((unborn.branch.as_deref(), unborn.commit), (Some("first/branch"), None));
 
     git(&main, "commit -q --allow-empty -m first");
     check("loose", &main);
@@ -107,10 +97,7 @@ fn repositories_that_git_made() {
     check("through a link", &top.join("link/deep"));
 
     git(&main, "worktree add -q -b side ../side");
-    assert_eq!(
-        check("another work tree", &top.join("side")).branch.as_deref(),
-        Some("side")
-    );
+    assert_eq!(check("another work tree", &top.join("side")).branch.as_deref(), Some("side"));
     git(&main, "worktree add -q --detach ../loose");
     check("another work tree, detached", &top.join("loose"));
 
@@ -124,20 +111,14 @@ fn submodules_and_nested_repositories() {
     repository(&top.join("inner"));
     let outer = top.join("outer");
     repository(&outer);
-    git(
-        &outer,
-        "-c protocol.file.allow=always submodule --quiet add ../inner module",
-    );
+    git(&outer, "-c protocol.file.allow=always submodule --quiet add ../inner module");
     git(&outer, "commit -q -m module");
     let module = check("submodule", &outer.join("module"));
     assert_eq!(module.root, Some(outer.join("module")));
     assert_eq!(module.remote, Some(top.join("inner").display().to_string()));
 
     fs::create_dir_all(outer.join("empty/.git")).expect("a new folder");
-    assert_eq!(
-        check("an empty .git is passed by", &outer.join("empty")).root,
-        Some(outer)
-    );
+    assert_eq!(check("an empty .git is passed by", &outer.join("empty")).root, Some(outer));
 }
 
 #[test]
@@ -147,10 +128,7 @@ fn other_formats() {
     fs::create_dir(&long).expect("a new folder");
     git(&long, "init -q -b main --object-format=sha256");
     git(&long, "commit -q --allow-empty -m first");
-    assert_eq!(
-        check("long hashes", &long).commit.map(|commit| commit.len()),
-        Some(64)
-    );
+    assert_eq!(check("long hashes", &long).commit.map(|commit| commit.len()), Some(64));
 
     let tables = top.join("tables");
     fs::create_dir(&tables).expect("a new folder");
@@ -158,14 +136,7 @@ fn other_formats() {
         git(&tables, "commit -q --allow-empty -m first");
         git(&tables, "remote add origin https://example.org/a");
         let remote = Some("https://example.org/a".to_owned());
-        assert_eq!(
-            observe(&tables),
-            GitFacts {
-                remote,
-                root: Some(tables),
-                ..GitFacts::default()
-            }
-        );
+        assert_eq!(observe(&tables), GitFacts { remote, root: Some(tables), ..GitFacts::default() });
     }
 }
 
@@ -180,10 +151,7 @@ fn remotes() {
     git(&top, "remote add origin https://user:secret@example.org/b");
     check(Some("https://example.org/b"));
     git(&top, "worktree add -q side");
-    assert_eq!(
-        observe(&top.join("side")).remote.as_deref(),
-        Some("https://example.org/b")
-    );
+    assert_eq!(observe(&top.join("side")).remote.as_deref(), Some("https://example.org/b"));
 }
 
 /// A repository made by hand: whatever is written into its files, observing returns, and soon.
@@ -209,10 +177,8 @@ impl Hostile {
 
     fn sparse(self, file: &str, start: &str) -> Self {
         let this = self.write(file, start);
-        let opened = fs::File::options()
-            .write(true)
-            .open(this.top.join(".git").join(file))
-            .expect("it exists");
+        let opened =
+            fs::File::options().write(true).open(this.top.join(".git").join(file)).expect("it exists");
         opened.set_len(1 << 30).expect("a sparse file");
         this
     }
@@ -223,10 +189,7 @@ impl Hostile {
     }
 
     fn pipe(self, file: &str) -> Self {
-        let made = Command::new("mkfifo")
-            .arg(self.top.join(".git").join(file))
-            .status()
-            .expect("coreutils");
+        let made = Command::new("mkfifo").arg(self.top.join(".git").join(file)).status().expect("coreutils");
         assert!(made.success());
         self
     }
@@ -235,16 +198,8 @@ impl Hostile {
     fn check(&self, what: &str, branch: Option<&str>, commit: Option<&str>) {
         let start = Instant::now();
         let facts = observe(&self.top);
-        assert_eq!(
-            (facts.branch.as_deref(), facts.commit.as_deref()),
-            (branch, commit),
-            "{what}"
-        );
-        assert!(
-            start.elapsed() < Duration::from_secs(2),
-            "{what} took {:?}",
-            start.elapsed()
-        );
+        assert_eq!((facts.branch.as_deref(), facts.commit.as_deref()), (branch, commit), "{what}");
+        assert!(start.elapsed() < Duration::from_secs(2), "{what} took {:?}", start.elapsed());
     }
 }
 
@@ -253,51 +208,23 @@ fn a_hostile_head() {
     let new = Hostile::new;
     new().write("HEAD", "").check("empty", None, None);
     new().write("HEAD", [0xff; 100]).check("bytes", None, None);
-    new()
-        .write("HEAD", "ref: ../../secret")
-        .check("outside", None, None);
-    new()
-        .write("HEAD", "ref: refs/../../secret")
-        .check("outside, below refs", None, None);
-    new()
-        .write("HEAD", "ref: /etc/passwd")
-        .check("absolute", None, None);
-    new()
-        .write("HEAD", "ref: refs/heads/a\0b")
-        .check("with a zero", None, None);
-    new()
-        .write("HEAD", "ref: refs/heads/a\\b")
-        .check("with a backslash", None, None);
-    new()
-        .write("HEAD", "ref: refs/heads/\u{1b}[31m")
-        .check("with an escape", None, None);
-    new()
-        .write("HEAD", format!("{COMMIT}0"))
-        .check("too many digits", None, None);
-    new()
-        .write("HEAD", format!("{COMMIT}\n"))
-        .check("detached", None, Some(COMMIT));
-    new()
-        .write("HEAD", b"ref: refs/heads/a\xff")
-        .check("not Unicode", None, None);
-    new()
-        .sparse("HEAD", "ref: refs/heads/main\n")
-        .check("a gigabyte", None, None);
-    new()
-        .sparse("HEAD", COMMIT)
-        .check("a gigabyte after a commit", None, None);
+    new().write("HEAD", "ref: ../../secret").check("outside", None, None);
+    new().write("HEAD", "ref: refs/../../secret").check("outside, below refs", None, None);
+    new().write("HEAD", "ref: /etc/passwd").check("absolute", None, None);
+    new().write("HEAD", "ref: refs/heads/a\0b").check("with a zero", None, None);
+    new().write("HEAD", "ref: refs/heads/a\\b").check("with a backslash", None, None);
+    new().write("HEAD", "ref: refs/heads/\u{1b}[31m").check("with an escape", None, None);
+    new().write("HEAD", format!("{COMMIT}0")).check("too many digits", None, None);
+    new().write("HEAD", format!("{COMMIT}\n")).check("detached", None, Some(COMMIT));
+    new().write("HEAD", b"ref: refs/heads/a\xff").check("not Unicode", None, None);
+    new().sparse("HEAD", "ref: refs/heads/main\n").check("a gigabyte", None, None);
+    new().sparse("HEAD", COMMIT).check("a gigabyte after a commit", None, None);
     new().pipe("HEAD").check("a pipe", None, None);
     new().link("HEAD", "/dev/zero").check("a device", None, None);
-    new()
-        .link("HEAD", "../secret")
-        .check("a link to a file", None, None);
-    new()
-        .link("HEAD", "refs/../../secret")
-        .check("a link outside", None, None);
+    new().link("HEAD", "../secret").check("a link to a file", None, None);
+    new().link("HEAD", "refs/../../secret").check("a link outside", None, None);
     new().link("HEAD", "HEAD").check("a link to itself", None, None);
-    new()
-        .link("HEAD", "refs/heads/old")
-        .check("an old link", Some("old"), None);
+    new().link("HEAD", "refs/heads/old").check("an old link", Some("old"), None);
 }
 
 #[test]
@@ -305,47 +232,24 @@ fn hostile_references() {
     let new = || Hostile::new().write("HEAD", "ref: refs/heads/main\n");
     let main = Some("main");
     new().write("refs/heads/main", "").check("cut short", main, None);
-    new()
-        .write("refs/heads/main", "ref: refs/heads/main")
-        .check("circular", None, None);
-    new()
-        .write("refs/heads/main", "ref: ../secret")
-        .check("outside", None, None);
-    new()
-        .link("refs/heads/main", "../../../secret")
-        .check("a link", main, None);
+    new().write("refs/heads/main", "ref: refs/heads/main").check("circular", None, None);
+    new().write("refs/heads/main", "ref: ../secret").check("outside", None, None);
+    new().link("refs/heads/main", "../../../secret").check("a link", main, None);
     new().pipe("refs/heads/main").check("a pipe", main, None);
-    new()
-        .pipe("packed-refs")
-        .check("a pipe of packed references", main, None);
-    new()
-        .link("packed-refs", "/dev/zero")
-        .check("a device of packed references", main, None);
-    new()
-        .sparse("packed-refs", "# pack-refs with: sorted\n")
-        .check("one line of a gigabyte", main, None);
+    new().pipe("packed-refs").check("a pipe of packed references", main, None);
+    new().link("packed-refs", "/dev/zero").check("a device of packed references", main, None);
+    new().sparse("packed-refs", "# pack-refs with: sorted\n").check("one line of a gigabyte", main, None);
 
     let line = format!("{COMMIT} refs/heads/other\n");
     let last = format!("{COMMIT} refs/heads/main\n");
     let many = line.repeat(20_000) + &last;
+    new().write("packed-refs", &many).check("many", main, Some(COMMIT));
+    new().write("packed-refs", last.trim_end()).check("no end of line", main, Some(COMMIT));
     new()
-        .write("packed-refs", &many)
-        .check("many", main, Some(COMMIT));
-    new()
-        .write("packed-refs", last.trim_end())
-        .check("no end of line", main, Some(COMMIT));
-    new()
-        .write(
-            "packed-refs",
-            format!("refs/heads/main\n {COMMIT} refs/heads/main\n"),
-        )
+        .write("packed-refs", format!("refs/heads/main\n {COMMIT} refs/heads/main\n"))
         .check("shifted", main, None);
-    new()
-        .write("packed-refs", format!("{COMMIT} x refs/heads/main\n"))
-        .check("a longer name", main, None);
-    new()
-        .write("packed-refs", format!("{COMMIT} refs/heads/mainx\n"))
-        .check("another name", main, None);
+    new().write("packed-refs", format!("{COMMIT} x refs/heads/main\n")).check("a longer name", main, None);
+    new().write("packed-refs", format!("{COMMIT} refs/heads/mainx\n")).check("another name", main, None);
 }
 
 #[test]
@@ -353,10 +257,7 @@ fn hostile_pointers() {
     let (_place, top) = place();
     let check = |what: &str, content: &[u8]| {
         fs::write(top.join(".git"), content).expect("a writable folder");
-        let expected = GitFacts {
-            root: Some(top.clone()),
-            ..GitFacts::default()
-        };
+        let expected = GitFacts { root: Some(top.clone()), ..GitFacts::default() };
         assert_eq!(observe(&top), expected, "{what}");
     };
     check("empty", b"");
@@ -373,20 +274,11 @@ fn hostile_pointers() {
 fn a_hostile_configuration() {
     let head = || Hostile::new().write("HEAD", "ref: refs/heads/main\n");
     for (what, hostile) in [
-        (
-            "a gigabyte",
-            head().sparse("config", "[remote \"origin\"]\nurl = a\n"),
-        ),
+        ("a gigabyte", head().sparse("config", "[remote \"origin\"]\nurl = a\n")),
         ("a pipe", head().pipe("config")),
         ("bytes", head().write("config", [0xff; 1000])),
-        (
-            "an escape",
-            head().write("config", "[remote \"origin\"]\nurl = \u{1b}]0;x\n"),
-        ),
-        (
-            "an include",
-            head().write("config", "[include]\npath = ../secret\n"),
-        ),
+        ("an escape", head().write("config", "[remote \"origin\"]\nurl = \u{1b}]0;x\n")),
+        ("an include", head().write("config", "[include]\npath = ../secret\n")),
     ] {
         assert_eq!(observe(&hostile.top).remote, None, "{what}");
     }

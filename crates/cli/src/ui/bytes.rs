@@ -67,13 +67,9 @@ mod tests {
 
     #[test]
     fn numbers() {
-        for (number, wanted) in [
-            (0, "0"),
-            (999, "999"),
-            (1000, "1,000"),
-            (12_345, "12,345"),
-            (1_234_567, "1,234,567"),
-        ] {
+        for (number, wanted) in
+            [(0, "0"), (999, "999"), (1000, "1,000"), (12_345, "12,345"), (1_234_567, "1,234,567")]
+        {
             assert_eq!(count(number), wanted);
         }
         assert_eq!(counted(1, "entry", "entries"), "1 entry");

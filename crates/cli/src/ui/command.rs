@@ -50,16 +50,11 @@ impl Program {
             let Some(value) = environment.get(variable) else {
                 continue;
             };
-            let words = shell_words::split(&value).map_err(|_| NotACommand {
-                variable: variable.to_owned(),
-                value: value.clone(),
-            })?;
+            let words = shell_words::split(&value)
+                .map_err(|_| NotACommand { variable: variable.to_owned(), value: value.clone() })?;
             let mut words = words.into_iter();
             return Ok(Some(match words.next() {
-                Some(name) => Chosen::Program(Self {
-                    name,
-                    arguments: words.collect(),
-                }),
+                Some(name) => Chosen::Program(Self { name, arguments: words.collect() }),
                 None => Chosen::Nothing,
             }));
         }
@@ -68,10 +63,7 @@ impl Program {
 
     /// A program without arguments.
     pub(crate) fn named(name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            arguments: Vec::new(),
-        }
+        Self { name: name.to_owned(), arguments: Vec::new() }
     }
 
     /// The name as it was written.
@@ -113,19 +105,12 @@ mod tests {
         for (value, name, arguments) in [
             ("vim", "vim", &[][..]),
             ("code --wait", "code", &["--wait"]),
-            (
-                "'/opt/my editor/run' -f \"a b\"",
-                "/opt/my editor/run",
-                &["-f", "a b"],
-            ),
+            ("'/opt/my editor/run' -f \"a b\"", "/opt/my editor/run", &["-f", "a b"]),
             ("  less   -R ", "less", &["-R"]),
             ("a;b $(c)", "a;b", &["$(c)"]),
         ] {
             let arguments = arguments.iter().map(ToString::to_string).collect();
-            let wanted = Program {
-                name: name.to_owned(),
-                arguments,
-            };
+            let wanted = Program { name: name.to_owned(), arguments };
             assert_eq!(chosen(value), Ok(Some(Chosen::Program(wanted))), "{value:?}");
         }
     }

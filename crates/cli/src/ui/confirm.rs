@@ -38,11 +38,7 @@ pub(crate) enum ConfirmError {
 /// Asks on the terminal: the question on standard error, so that output can still be piped.
 pub(crate) fn confirm(question: &str, consent: Consent) -> Result<Answer, ConfirmError> {
     let terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
-    confirm_on(
-        question,
-        consent,
-        terminal.then(|| (io::stdin().lock(), io::stderr().lock())),
-    )
+    confirm_on(question, consent, terminal.then(|| (io::stdin().lock(), io::stderr().lock())))
 }
 
 fn confirm_on(

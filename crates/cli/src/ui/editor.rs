@@ -36,10 +36,7 @@ pub(crate) enum EditError {
     #[error("the editor {editor:?} cannot be started")]
     Start { editor: String, source: io::Error },
     #[error("the editor ended with {status}; nothing was changed{}", whereabouts(.kept.as_deref()))]
-    Failed {
-        status: ExitStatus,
-        kept: Option<PathBuf>,
-    },
+    Failed { status: ExitStatus, kept: Option<PathBuf> },
     #[error("what the editor saved is not UTF-8 (byte {offset}); nothing was changed{}", whereabouts(Some(.kept)))]
     NotText { offset: usize, kept: PathBuf },
     #[error("the file for the editor cannot be used")]
@@ -47,18 +44,14 @@ pub(crate) enum EditError {
 }
 
 fn whereabouts(path: Option<&Path>) -> String {
-    path.map_or_else(String::new, |path| {
-        format!(", and your text is in {}", path.display())
-    })
+    path.map_or_else(String::new, |path| format!(", and your text is in {}", path.display()))
 }
 
 /// Lets the user edit this text, in the editor that the environment names.
 pub(crate) fn edit(text: &str, environment: &impl Environment) -> Result<Edited, EditError> {
     let editor = choose(environment)?;
-    let folder = tempfile::Builder::new()
-        .prefix("retake-")
-        .permissions(Permissions::from_mode(0o700))
-        .tempdir()?;
+    let folder =
+        tempfile::Builder::new().prefix("retake-").permissions(Permissions::from_mode(0o700)).tempdir()?;
     // Markdown, so that the editor highlights what most entries are.
     let path = folder.path().join("RETAKE_EDIT.md");
     write_private(&path, text)?;
@@ -79,18 +72,11 @@ pub(crate) fn edit(text: &str, environment: &impl Environment) -> Result<Edited,
         Ok(saved) => saved,
         Err(error) => {
             let offset = error.utf8_error().valid_up_to();
-            return Err(EditError::NotText {
-                offset,
-                kept: keep(folder, &path),
-            });
+            return Err(EditError::NotText { offset, kept: keep(folder, &path) });
         }
     };
     let saved = without_added_newline(text, saved);
-    Ok(if saved == text {
-        Edited::Unchanged
-    } else {
-        Edited::Changed(saved)
-    })
+    Ok(if saved == text { Edited::Unchanged } else { Edited::Changed(saved) })
 }
 
 fn choose(environment: &impl Environment) -> Result<Program, NotACommand> {
@@ -105,11 +91,7 @@ fn choose(environment: &impl Environment) -> Result<Program, NotACommand> {
 
 fn write_private(path: &Path, text: &str) -> io::Result<()> {
     use std::os::unix::fs::OpenOptionsExt;
-    let mut file = fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(text.as_bytes())
 }
 
@@ -141,30 +123,14 @@ mod tests {
     fn text_comes_back() {
         for (before, script, wanted) in [
             ("old", r#"printf "new" > "$1""#, Edited::Changed("new".to_owned())),
-            (
-                "old",
-                r#"printf "new\n" > "$1""#,
-                Edited::Changed("new".to_owned()),
-            ),
-            (
-                "old\n",
-                r#"printf "new\n" > "$1""#,
-                Edited::Changed("new\n".to_owned()),
-            ),
+            ("old", r#"printf "new\n" > "$1""#, Edited::Changed("new".to_owned())),
+            ("old\n", r#"printf "new\n" > "$1""#, Edited::Changed("new\n".to_owned())),
             ("old", "true", Edited::Unchanged),
             ("old", r#"echo >> "$1""#, Edited::Unchanged),
             ("old", r#": > "$1""#, Edited::Changed(String::new())),
-            (
-                "a\n",
-                r#"test "$(cat "$1")" = a && printf b > "$1""#,
-                Edited::Changed("b".to_owned()),
-            ),
+            ("a\n", r#"test "$(cat "$1")" = a && printf b > "$1""#, Edited::Changed("b".to_owned())),
         ] {
-            assert_eq!(
-                with_script(before, script).expect("the editor succeeds"),
-                wanted,
-                "{script}"
-            );
+            assert_eq!(with_script(before, script).expect("the editor succeeds"), wanted, "{script}");
         }
     }
 
@@ -182,9 +148,7 @@ mod tests {
         assert!(matches!(error, EditError::Failed { kept: None, .. }), "{error}");
 
         let error = with_script("old", r#"printf mine > "$1"; exit 3"#).expect_err("the editor failed");
-        let EditError::Failed { kept: Some(path), .. } = &error else {
-            panic!("{error}")
-        };
+        let EditError::Failed { kept: Some(path), .. } = &error else { panic!("{error}") };
         assert!(error.to_string().contains(&path.display().to_string()), "{error}");
         assert_eq!(fs::read_to_string(path).expect("the text was kept"), "mine");
         fs::remove_dir_all(path.parent().expect("a folder of its own")).expect("cleaning up");
@@ -193,9 +157,7 @@ mod tests {
     #[test]
     fn bytes_that_are_not_text_are_kept_aside() {
         let error = with_script("old", r#"printf "ab\377" > "$1""#).expect_err("this is not UTF-8");
-        let EditError::NotText { offset: 2, kept } = &error else {
-            panic!("{error}")
-        };
+        let EditError::NotText { offset: 2, kept } = &error else { panic!("{error}") };
         fs::remove_dir_all(kept.parent().expect("a folder of its own")).expect("cleaning up");
     }
 
@@ -219,16 +181,9 @@ mod tests {
             (&[("EDITOR", "nano"), ("RETAKE_EDITOR", "hx")], "hx"),
         ] {
             let environment = |name: &str| {
-                variables
-                    .iter()
-                    .find(|(known, _)| *known == name)
-                    .map(|(_, value)| value.to_string())
+                variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_string())
             };
-            assert_eq!(
-                choose(&environment).expect("all are well formed").name(),
-                wanted,
-                "{variables:?}"
-            );
+            assert_eq!(choose(&environment).expect("all are well formed").name(), wanted, "{variables:?}");
         }
     }
 }

@@ -35,11 +35,7 @@ pub(crate) enum Stdin {
 impl Stdin {
     /// What it is for this process.
     pub(crate) fn detect() -> Self {
-        if io::stdin().is_terminal() {
-            Self::Terminal
-        } else {
-            Self::Piped
-        }
+        if io::stdin().is_terminal() { Self::Terminal } else { Self::Piped }
     }
 }
 
@@ -74,9 +70,7 @@ impl Source {
             (None, Some(path), _) if path == Path::new("-") => Ok(Self::Stdin),
             (None, Some(path), _) => Ok(Self::File(path)),
             (None, None, Stdin::Piped) => Ok(Self::Pipe),
-            (None, None, Stdin::Terminal) => Ok(Self::Editor {
-                initial: initial.to_owned(),
-            }),
+            (None, None, Stdin::Terminal) => Ok(Self::Editor { initial: initial.to_owned() }),
         }
     }
 
@@ -99,9 +93,9 @@ impl Source {
             },
             Self::Editor { initial } => {
                 return match edit(&initial, environment)? {
-                    Edited::Changed(text) if text.len() as u64 > LIMIT => Err(InputError::TooLarge {
-                        from: "the text".to_owned(),
-                    }),
+                    Edited::Changed(text) if text.len() as u64 > LIMIT => {
+                        Err(InputError::TooLarge { from: "the text".to_owned() })
+                    }
                     edited => Ok(edited),
                 };
             }
@@ -115,14 +109,9 @@ fn limited(from: impl Read, limit: u64, name: &str) -> Result<String, InputError
     // One byte more than allowed tells "too large" from "just fits" without reading on forever.
     from.take(limit + 1)
         .read_to_end(&mut bytes)
-        .map_err(|source| InputError::Unreadable {
-            from: name.to_owned(),
-            source,
-        })?;
+        .map_err(|source| InputError::Unreadable { from: name.to_owned(), source })?;
     if bytes.len() as u64 > limit {
-        return Err(InputError::TooLarge {
-            from: name.to_owned(),
-        });
+        return Err(InputError::TooLarge { from: name.to_owned() });
     }
     String::from_utf8(bytes).map_err(|error| InputError::NotText {
         from: name.to_owned(),
@@ -156,24 +145,11 @@ mod tests {
             (None, path(), Stdin::Piped, Source::File("notes.md".into())),
             (None, Some("-".into()), Stdin::Terminal, Source::Stdin),
             (None, None, Stdin::Piped, Source::Pipe),
-            (
-                None,
-                None,
-                Stdin::Terminal,
-                Source::Editor {
-                    initial: "old".to_owned(),
-                },
-            ),
+            (None, None, Stdin::Terminal, Source::Editor { initial: "old".to_owned() }),
         ] {
-            assert_eq!(
-                Source::choose(argument, file, stdin, "old").expect("one source"),
-                wanted
-            );
+            assert_eq!(Source::choose(argument, file, stdin, "old").expect("one source"), wanted);
         }
-        assert!(matches!(
-            Source::choose(said(), path(), Stdin::Terminal, ""),
-            Err(InputError::Twice)
-        ));
+        assert!(matches!(Source::choose(said(), path(), Stdin::Terminal, ""), Err(InputError::Twice)));
     }
 
     #[test]
@@ -181,59 +157,31 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("notes.md");
         fs::write(&path, "from a file\n").expect("writing");
-        assert_eq!(
-            text(Source::File(path).read(io::empty(), &no_environment)),
-            "from a file\n"
-        );
+        assert_eq!(text(Source::File(path).read(io::empty(), &no_environment)), "from a file\n");
         assert_eq!(text(Source::Stdin.read(&b"piped"[..], &no_environment)), "piped");
         assert_eq!(text(Source::Stdin.read(io::empty(), &no_environment)), "");
-        assert_eq!(
-            text(Source::Argument("said".to_owned()).read(io::empty(), &no_environment)),
-            "said"
-        );
+        assert_eq!(text(Source::Argument("said".to_owned()).read(io::empty(), &no_environment)), "said");
         let editor = |_: &str| Some("sh -c 'printf edited > \"$1\"' sh".to_owned());
-        assert_eq!(
-            text(
-                Source::Editor {
-                    initial: String::new()
-                }
-                .read(io::empty(), &editor)
-            ),
-            "edited"
-        );
+        assert_eq!(text(Source::Editor { initial: String::new() }.read(io::empty(), &editor)), "edited");
     }
 
     #[test]
     fn what_cannot_be_content_is_named() {
-        let error = Source::Pipe
-            .read(io::empty(), &no_environment)
-            .expect_err("nothing is piped");
+        let error = Source::Pipe.read(io::empty(), &no_environment).expect_err("nothing is piped");
         assert!(matches!(error, InputError::Nothing));
 
-        let error = Source::File("no/such/file".into())
-            .read(io::empty(), &no_environment)
-            .expect_err("missing");
+        let error =
+            Source::File("no/such/file".into()).read(io::empty(), &no_environment).expect_err("missing");
         assert_eq!(error.to_string(), "no/such/file cannot be read");
 
-        let error = Source::Stdin
-            .read(&b"ab\xff"[..], &no_environment)
-            .expect_err("not text");
-        assert_eq!(
-            error.to_string(),
-            "standard input is not UTF-8: byte 2 does not belong there"
-        );
+        let error = Source::Stdin.read(&b"ab\xff"[..], &no_environment).expect_err("not text");
+        assert_eq!(error.to_string(), "standard input is not UTF-8: byte 2 does not belong there");
     }
 
     #[test]
     fn the_limit_is_exact_and_reading_stops_there() {
         assert_eq!(limited(&b"1234"[..], 4, "it").expect("it just fits"), "1234");
-        assert!(matches!(
-            limited(&b"12345"[..], 4, "it"),
-            Err(InputError::TooLarge { .. })
-        ));
-        assert!(matches!(
-            limited(io::repeat(b'x'), 4, "it"),
-            Err(InputError::TooLarge { .. })
-        ));
+        assert!(matches!(limited(&b"12345"[..], 4, "it"), Err(InputError::TooLarge { .. })));
+        assert!(matches!(limited(io::repeat(b'x'), 4, "it"), Err(InputError::TooLarge { .. })));
     }
 }

@@ -26,8 +26,7 @@ impl Label {
     #[must_use]
     pub(crate) fn with(mut self, style: Style, text: &str) -> Self {
         if !text.is_empty() {
-            self.pieces
-                .push((style, sanitize(text, Lines::Fold).into_owned()));
+            self.pieces.push((style, sanitize(text, Lines::Fold).into_owned()));
         }
         self
     }
@@ -116,9 +115,7 @@ mod tests {
     use crate::ui::width::Align;
 
     fn three() -> Label {
-        Label::from("one ")
-            .with(Style::new().bold(), "two")
-            .plain(" three")
+        Label::from("one ").with(Style::new().bold(), "two").plain(" three")
     }
 
     #[test]

@@ -53,22 +53,11 @@ impl Pager {
         let state = match (screen, paging, choose(environment)) {
             (Screen::Terminal { columns, rows }, Paging::Allowed, Some(program)) => {
                 let less = environment.get("LESS").is_none().then_some(LESS_DEFAULTS);
-                State::Held {
-                    held: Vec::new(),
-                    line_start: 0,
-                    used: 0,
-                    columns,
-                    rows,
-                    program,
-                    less,
-                }
+                State::Held { held: Vec::new(), line_start: 0, used: 0, columns, rows, program, less }
             }
             _ => State::plain(),
         };
-        Self {
-            page: Page { state },
-            strip: (colours == ColorChoice::Never).then(StripBytes::new),
-        }
+        Self { page: Page { state }, strip: (colours == ColorChoice::Never).then(StripBytes::new) }
     }
 
     /// Shows what is still held, waits for the reader, and turns the outcome of writing into that of
@@ -83,9 +72,7 @@ impl Pager {
 impl Write for Pager {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.strip {
-            Some(strip) => strip
-                .strip_next(bytes)
-                .try_for_each(|visible| self.page.write_all(visible))?,
+            Some(strip) => strip.strip_next(bytes).try_for_each(|visible| self.page.write_all(visible))?,
             None => self.page.write_all(bytes)?,
         }
         Ok(bytes.len())
@@ -169,10 +156,7 @@ impl Page {
 
     /// Hands over from holding to showing.
     fn open(&mut self) -> io::Result<()> {
-        let State::Held {
-            held, program, less, ..
-        } = mem::replace(&mut self.state, State::plain())
-        else {
+        let State::Held { held, program, less, .. } = mem::replace(&mut self.state, State::plain()) else {
             return Ok(());
         };
         let mut command = program.command();
@@ -193,14 +177,7 @@ impl Page {
 impl Write for Page {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.state {
-            State::Held {
-                held,
-                line_start,
-                used,
-                columns,
-                rows,
-                ..
-            } => {
+            State::Held { held, line_start, used, columns, rows, .. } => {
                 held.extend_from_slice(bytes);
                 while let Some(length) = held[*line_start..].iter().position(|&byte| byte == b'\n') {
                     *used += line_rows(&held[*line_start..*line_start + length], *columns);
@@ -237,10 +214,7 @@ fn unless_left<Done>(
         return Err(io::ErrorKind::BrokenPipe.into());
     };
     let result = act(open);
-    if result
-        .as_ref()
-        .is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-    {
+    if result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
         *input = None;
     }
     result
@@ -256,9 +230,7 @@ impl Drop for Page {
 /// The rows that a line takes once the terminal has wrapped it.
 fn line_rows(line: &[u8], columns: usize) -> usize {
     let visible = strip_bytes(line).into_vec();
-    width::width(&String::from_utf8_lossy(&visible))
-        .div_ceil(columns.max(1))
-        .max(1)
+    width::width(&String::from_utf8_lossy(&visible)).div_ceil(columns.max(1)).max(1)
 }
 
 #[cfg(test)]
@@ -296,10 +268,7 @@ mod tests {
     fn a_reader_who_leaves_stops_the_writer_without_an_error() {
         let mut pager = pager("true", Paging::Allowed);
         let written = (0..1_000_000).try_for_each(|number| writeln!(pager, "line {number}"));
-        assert_eq!(
-            written.as_ref().map_err(io::Error::kind),
-            Err(io::ErrorKind::BrokenPipe)
-        );
+        assert_eq!(written.as_ref().map_err(io::Error::kind), Err(io::ErrorKind::BrokenPipe));
         pager.finish(written).expect("leaving is no failure");
     }
 
@@ -316,9 +285,7 @@ mod tests {
     #[test]
     fn other_failures_stay_failures() {
         let pager = pager("true", Paging::Allowed);
-        let error = pager
-            .finish(Err(io::ErrorKind::StorageFull.into()))
-            .expect_err("the disk is full");
+        let error = pager.finish(Err(io::ErrorKind::StorageFull.into())).expect_err("the disk is full");
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     }
 
@@ -333,10 +300,7 @@ mod tests {
             (&[("PAGER", "less '")], None),
         ] {
             let environment = |name: &str| {
-                variables
-                    .iter()
-                    .find(|(known, _)| *known == name)
-                    .map(|(_, value)| value.to_string())
+                variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_string())
             };
             let chosen = choose(&environment);
             assert_eq!(chosen.as_ref().map(Program::name), wanted, "{variables:?}");

@@ -23,11 +23,7 @@ pub(crate) enum Audience {
 impl Audience {
     /// A person, if standard error is a terminal.
     pub(crate) fn detect() -> Self {
-        if io::stderr().is_terminal() {
-            Self::Person
-        } else {
-            Self::Nobody
-        }
+        if io::stderr().is_terminal() { Self::Person } else { Self::Nobody }
     }
 }
 

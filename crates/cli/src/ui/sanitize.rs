@@ -147,11 +147,7 @@ fn flag_length(before: Option<char>, character: char, tail: &str) -> usize {
     }
     let region = tail.chars().take_while(|&tag| is_region(tag)).count();
     let ends = tail.chars().nth(region) == Some(CANCEL);
-    if ends && region < LONGEST_REGION {
-        (region + 2) * CANCEL.len_utf8()
-    } else {
-        0
-    }
+    if ends && region < LONGEST_REGION { (region + 2) * CANCEL.len_utf8() } else { 0 }
 }
 
 fn show(safe: &mut String, character: char) {
@@ -242,17 +238,7 @@ mod tests {
             prop::char::range('\u{2000}', '\u{2070}'),
             prop::char::range('\u{fe00}', '\u{fe0f}'),
             prop::char::range('\u{e0060}', '\u{e0080}'),
-            prop::sample::select(vec![
-                '🏴',
-                'é',
-                '👩',
-                '\u{200d}',
-                '\u{e007f}',
-                '\n',
-                '\r',
-                ' ',
-                '\u{34f}'
-            ]),
+            prop::sample::select(vec!['🏴', 'é', '👩', '\u{200d}', '\u{e007f}', '\n', '\r', ' ', '\u{34f}']),
         ];
         prop::collection::vec(character, 0..40).prop_map(|characters| characters.into_iter().collect())
     }

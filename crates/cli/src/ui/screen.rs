@@ -20,15 +20,9 @@ impl Screen {
         }
         match terminal_size::terminal_size_of(stdout) {
             Some((terminal_size::Width(columns), terminal_size::Height(rows))) if columns > 0 && rows > 0 => {
-                Self::Terminal {
-                    columns: columns.into(),
-                    rows: rows.into(),
-                }
+                Self::Terminal { columns: columns.into(), rows: rows.into() }
             }
-            _ => Self::Terminal {
-                columns: 80,
-                rows: 24,
-            },
+            _ => Self::Terminal { columns: 80, rows: 24 },
         }
     }
 

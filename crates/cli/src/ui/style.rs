@@ -144,11 +144,7 @@ impl Surroundings {
         } else {
             Wish::None
         };
-        let shown = if terminal && !is("TERM", "dumb") {
-            Shown::Terminal
-        } else {
-            Shown::Elsewhere
-        };
+        let shown = if terminal && !is("TERM", "dumb") { Shown::Terminal } else { Shown::Elsewhere };
         Self { shown, wish }
     }
 }
@@ -174,10 +170,7 @@ mod tests {
 
     fn choice(when: ColorWhen, terminal: bool, variables: &[(&str, &str)]) -> ColorChoice {
         let variable = |name: &str| {
-            variables
-                .iter()
-                .find(|(known, _)| *known == name)
-                .map(|(_, value)| value.to_string())
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_string())
         };
         decide(when, Surroundings::read(terminal, variable))
     }
@@ -200,11 +193,7 @@ mod tests {
             (Always, false, &[("NO_COLOR", "1")], Colours),
             (Never, true, &[("CLICOLOR_FORCE", "1")], Plain),
         ] {
-            assert_eq!(
-                choice(when, terminal, variables),
-                wanted,
-                "{when:?} {terminal} {variables:?}"
-            );
+            assert_eq!(choice(when, terminal, variables), wanted, "{when:?} {terminal} {variables:?}");
         }
     }
 }

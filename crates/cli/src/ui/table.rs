@@ -31,28 +31,18 @@ enum Stretch {
 impl Column {
     /// Text.
     pub(crate) fn left(heading: &str) -> Self {
-        Self {
-            heading: heading.into(),
-            align: Align::Left,
-            stretch: Stretch::Fixed,
-        }
+        Self { heading: heading.into(), align: Align::Left, stretch: Stretch::Fixed }
     }
 
     /// Numbers.
     pub(crate) fn right(heading: &str) -> Self {
-        Self {
-            align: Align::Right,
-            ..Self::left(heading)
-        }
+        Self { align: Align::Right, ..Self::left(heading) }
     }
 
     /// The column may shrink where the screen is narrow.
     #[must_use]
     pub(crate) fn flexible(self) -> Self {
-        Self {
-            stretch: Stretch::Flexible,
-            ..self
-        }
+        Self { stretch: Stretch::Flexible, ..self }
     }
 }
 
@@ -66,10 +56,7 @@ pub(crate) struct Table<const N: usize> {
 impl<const N: usize> Table<N> {
     /// A table without rows.
     pub(crate) fn new(columns: [Column; N]) -> Self {
-        Self {
-            columns,
-            rows: Vec::new(),
-        }
+        Self { columns, rows: Vec::new() }
     }
 
     /// Adds a row.
@@ -130,11 +117,7 @@ fn write_row<const N: usize>(
         let cell = cell.truncate(widths[index]);
         // The last column ends the line: no blanks behind it.
         let last = index + 1 == N && aligns[index] == Align::Left;
-        line = line.join(if last {
-            cell
-        } else {
-            cell.pad(widths[index], aligns[index])
-        });
+        line = line.join(if last { cell } else { cell.pad(widths[index], aligns[index]) });
         if index + 1 < N {
             line = line.plain(&" ".repeat(GAP));
         }
@@ -150,11 +133,8 @@ mod tests {
     use super::*;
 
     fn threads() -> Table<3> {
-        let mut table = Table::new([
-            Column::left("id"),
-            Column::left("title").flexible(),
-            Column::right("entries"),
-        ]);
+        let mut table =
+            Table::new([Column::left("id"), Column::left("title").flexible(), Column::right("entries")]);
         table.row(["k7m2".into(), "Fix the parser of dates".into(), "12".into()]);
         table.row(["p0q".into(), "日本語のスレッド".into(), "1,200".into()]);
         table

@@ -17,11 +17,7 @@ pub(crate) fn relative(now: Timestamp, moment: Timestamp, zone: &TimeZone) -> St
     let millis = now.millis_since(moment);
     // Clocks of two machines differ; a moment ahead of ours is said as plainly as one behind.
     let said = |distance: String| {
-        if millis < 0 {
-            format!("in {distance}")
-        } else {
-            format!("{distance} ago")
-        }
+        if millis < 0 { format!("in {distance}") } else { format!("{distance} ago") }
     };
     let minutes = millis.unsigned_abs() / 60_000;
     let days = days_between(&local, &local_now);
@@ -39,10 +35,8 @@ pub(crate) fn relative(now: Timestamp, moment: Timestamp, zone: &TimeZone) -> St
 
 /// The moment to the second, in local time: "2026-11-15 20:49:03".
 pub(crate) fn exact(moment: Timestamp, zone: &TimeZone) -> String {
-    local(moment, zone).map_or_else(
-        || moment.to_string(),
-        |local| local.strftime("%Y-%m-%d %H:%M:%S").to_string(),
-    )
+    local(moment, zone)
+        .map_or_else(|| moment.to_string(), |local| local.strftime("%Y-%m-%d %H:%M:%S").to_string())
 }
 
 fn local(moment: Timestamp, zone: &TimeZone) -> Option<Zoned> {
@@ -53,9 +47,7 @@ fn local(moment: Timestamp, zone: &TimeZone) -> Option<Zoned> {
 /// Whole calendar days from one to the other, as a calendar on the wall counts them.
 fn days_between(from: &Zoned, to: &Zoned) -> i32 {
     // A span of two dates in days always fits; the default unit of `until` for dates is days.
-    from.date()
-        .until(to.date())
-        .map_or(i32::MAX, |span| span.get_days())
+    from.date().until(to.date()).map_or(i32::MAX, |span| span.get_days())
 }
 
 #[cfg(test)]
@@ -98,33 +90,21 @@ mod tests {
     #[test]
     fn a_few_hours_across_midnight() {
         let now = at("2026-06-17T01:00:00Z");
-        assert_eq!(
-            relative(now, at("2026-06-16T22:00:00Z"), &TimeZone::UTC),
-            "3 h ago"
-        );
-        assert_eq!(
-            relative(now, at("2026-06-16T18:59:00Z"), &TimeZone::UTC),
-            "yesterday 18:59"
-        );
+        assert_eq!(relative(now, at("2026-06-16T22:00:00Z"), &TimeZone::UTC), "3 h ago");
+        assert_eq!(relative(now, at("2026-06-16T18:59:00Z"), &TimeZone::UTC), "yesterday 18:59");
     }
 
     #[test]
     fn beyond_the_calendar() {
         for millis in [i64::MIN, i64::MAX] {
             let moment = Timestamp::from_millis(millis);
-            assert_eq!(
-                relative(at("2026-06-17T01:00:00Z"), moment, &TimeZone::UTC),
-                moment.to_string()
-            );
+            assert_eq!(relative(at("2026-06-17T01:00:00Z"), moment, &TimeZone::UTC), moment.to_string());
             assert_eq!(exact(moment, &TimeZone::UTC), moment.to_string());
         }
     }
 
     #[test]
     fn exactly() {
-        assert_eq!(
-            exact(at("2026-11-15T20:49:03.999Z"), &TimeZone::UTC),
-            "2026-11-15 20:49:03"
-        );
+        assert_eq!(exact(at("2026-11-15T20:49:03.999Z"), &TimeZone::UTC), "2026-11-15 20:49:03");
     }
 }

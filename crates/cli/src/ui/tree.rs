@@ -68,12 +68,7 @@ impl Forest {
             Some(parent) => self.nodes[parent].children.push(index),
             None => self.roots.push(index),
         }
-        self.nodes.push(Node {
-            label,
-            active: here == Here::Yes,
-            parent,
-            children: Vec::new(),
-        });
+        self.nodes.push(Node { label, active: here == Here::Yes, parent, children: Vec::new() });
         NodeKey(index)
     }
 
@@ -158,16 +153,9 @@ fn for_each_node(forest: &Forest, mut visit: impl FnMut(&Node, &[Level])) {
     let mut levels: Vec<Level> = Vec::new();
     let mut waiting = Vec::new();
     // A list of bare roots cannot be misread; only roots with something below them need a common parent.
-    let bare = forest
-        .roots
-        .iter()
-        .all(|&root| forest.nodes[root].children.is_empty());
+    let bare = forest.roots.iter().all(|&root| forest.nodes[root].children.is_empty());
     if bare {
-        waiting.extend(forest.roots.iter().rev().map(|&node| Waiting {
-            node,
-            depth: 0,
-            own: None,
-        }));
+        waiting.extend(forest.roots.iter().rev().map(|&node| Waiting { node, depth: 0, own: None }));
     } else {
         push_siblings(&mut waiting, &forest.roots, 0);
     }
@@ -191,18 +179,10 @@ fn for_each_node(forest: &Forest, mut visit: impl FnMut(&Node, &[Level])) {
 fn push_siblings(waiting: &mut Vec<Waiting>, siblings: &[usize], depth: usize) {
     match *siblings {
         [] => {}
-        [only] => waiting.push(Waiting {
-            node: only,
-            depth,
-            own: None,
-        }),
+        [only] => waiting.push(Waiting { node: only, depth, own: None }),
         [.., last] => waiting.extend(siblings.iter().rev().map(|&node| {
             let own = if node == last { Level::Corner } else { Level::Fork };
-            Waiting {
-                node,
-                depth: depth + 1,
-                own: Some(own),
-            }
+            Waiting { node, depth: depth + 1, own: Some(own) }
         })),
     }
 }
@@ -295,20 +275,12 @@ a
     #[test]
     fn several_roots() {
         check("a\nb*\nc", None, "b\na\nc\n");
-        check(
-            "a\n  b\nc\n  d\n  e",
-            None,
-            "├─ a\n│  b\n└─ c\n   ├─ d\n   └─ e\n",
-        );
+        check("a\n  b\nc\n  d\n  e", None, "├─ a\n│  b\n└─ c\n   ├─ d\n   └─ e\n");
     }
 
     #[test]
     fn labels_are_cut_after_their_gutter() {
-        check(
-            "a\n  a long label\n  日本語日本語",
-            Some(12),
-            "a\n├─ a long l…\n└─ 日本語日…\n",
-        );
+        check("a\n  a long label\n  日本語日本語", Some(12), "a\n├─ a long l…\n└─ 日本語日…\n");
     }
 
     #[test]

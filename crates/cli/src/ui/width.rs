@@ -145,14 +145,8 @@ mod tests {
 
     #[test]
     fn columns() {
-        for (text, columns) in [
-            ("", 0),
-            ("abc", 3),
-            ("日本", 4),
-            ("e\u{301}", 1),
-            ("👩‍👩‍👧‍👦", 2),
-            ("…", 1),
-        ] {
+        for (text, columns) in [("", 0), ("abc", 3), ("日本", 4), ("e\u{301}", 1), ("👩‍👩‍👧‍👦", 2), ("…", 1)]
+        {
             assert_eq!(width(text), columns, "{text}");
         }
     }

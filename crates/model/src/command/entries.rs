@@ -33,9 +33,7 @@ pub(super) fn add<O: Objects + ?Sized, F: Fresh>(
         return Ok(Applied::Unchanged);
     };
     let count = cells.len() as u64;
-    let entries = take
-        .entries
-        .splice(context.additions, position..position, cells)?;
+    let entries = take.entries.splice(context.additions, position..position, cells)?;
     let kind = OperationKind::EntriesAdded {
         take: take.id,
         entry: first.entry,
@@ -90,10 +88,7 @@ pub(super) fn change_role<O: Objects + ?Sized, F: Fresh>(
         from: found.version.role.clone(),
         to: role.clone(),
     };
-    let version = EntryVersion {
-        role,
-        ..found.version.clone()
-    };
+    let version = EntryVersion { role, ..found.version.clone() };
     let version = store_version(&version, context)?;
     replace_cell(state, found, version, kind, context)
 }
@@ -120,12 +115,8 @@ pub(super) fn delete<O: Objects + ?Sized, F: Fresh>(
     let Some(first) = first else {
         return Ok(Applied::Unchanged);
     };
-    let kind = OperationKind::EntriesDeleted {
-        take: take.id,
-        entry: first.entry,
-        version: first.version,
-        count,
-    };
+    let kind =
+        OperationKind::EntriesDeleted { take: take.id, entry: first.entry, version: first.version, count };
     changed(state, take, list, kind, context)
 }
 
@@ -141,11 +132,7 @@ pub(super) fn replace<O: Objects + ?Sized, F: Fresh>(
     if list == take.entries {
         return Ok(Applied::Unchanged);
     }
-    let kind = OperationKind::EntriesReplaced {
-        take: take.id,
-        from: take.entries.len(),
-        to: list.len(),
-    };
+    let kind = OperationKind::EntriesReplaced { take: take.id, from: take.entries.len(), to: list.len() };
     changed(state, take, list, kind, context)
 }
 
@@ -161,11 +148,7 @@ pub(super) fn truncate<O: Objects + ?Sized, F: Fresh>(
         return Ok(Applied::Unchanged);
     }
     let list = take.entries.splice(context.additions, 0..cut, Vec::new())?;
-    let kind = OperationKind::Truncated {
-        take: take.id,
-        pairs,
-        removed: cut,
-    };
+    let kind = OperationKind::Truncated { take: take.id, pairs, removed: cut };
     changed(state, take, list, kind, context)
 }
 
@@ -178,10 +161,7 @@ pub(super) fn clear<O: Objects + ?Sized, F: Fresh>(
     if take.entries.is_empty() {
         return Ok(Applied::Unchanged);
     }
-    let kind = OperationKind::Cleared {
-        take: take.id,
-        removed: take.entries.len(),
-    };
+    let kind = OperationKind::Cleared { take: take.id, removed: take.entries.len() };
     changed(state, take, List::empty(), kind, context)
 }
 
@@ -226,17 +206,10 @@ impl Found {
         context: &Context<'_, '_, O, F>,
     ) -> Result<Self, Refusal> {
         let take = find_take(state, take, context)?;
-        let (position, cell) = take
-            .entries
-            .find(context.additions, entry.bytes())?
-            .ok_or(Refusal::NoSuchEntry)?;
+        let (position, cell) =
+            take.entries.find(context.additions, entry.bytes())?.ok_or(Refusal::NoSuchEntry)?;
         let version = load(context.additions, cell.version)?;
-        Ok(Self {
-            take,
-            position,
-            cell,
-            version,
-        })
+        Ok(Self { take, position, cell, version })
     }
 }
 
@@ -266,9 +239,7 @@ fn replace_cell<O: Objects + ?Sized, F: Fresh>(
     kind: OperationKind,
     context: &mut Context<'_, '_, O, F>,
 ) -> Result<Applied, Refusal> {
-    let Found {
-        take, position, cell, ..
-    } = found;
+    let Found { take, position, cell, .. } = found;
     let list = take.entries.splice(
         context.additions,
         position..position + 1,
@@ -285,10 +256,7 @@ fn changed<O: Objects + ?Sized, F: Fresh>(
     context: &mut Context<'_, '_, O, F>,
 ) -> Result<Applied, Refusal> {
     let take = Take { entries, ..take };
-    Ok(Applied::Changed {
-        state: with_take(state, &take, context)?,
-        kind,
-    })
+    Ok(Applied::Changed { state: with_take(state, &take, context)?, kind })
 }
 
 fn position_of<O: Objects + ?Sized, F: Fresh>(
@@ -321,11 +289,7 @@ fn store_entries<O: Objects + ?Sized, F: Fresh>(
                 return Err(Refusal::EntryExists(entry));
             }
             let version = store_version(&version, context)?;
-            Ok(EntryCell {
-                entry,
-                version,
-                files: None,
-            })
+            Ok(EntryCell { entry, version, files: None })
         })
         .collect()
 }
@@ -336,10 +300,7 @@ fn store_version<O: Objects + ?Sized, F: Fresh>(
 ) -> Result<ContentId, Refusal> {
     check(Naming::Role, &version.role)?;
     if version.size() > ENTRY_BYTES {
-        return Err(Refusal::TooMuch {
-            what: "bytes of an entry",
-            limit: ENTRY_BYTES,
-        });
+        return Err(Refusal::TooMuch { what: "bytes of an entry", limit: ENTRY_BYTES });
     }
     Ok(context.additions.add(version))
 }

@@ -34,16 +34,9 @@ pub(super) fn reset<O: Objects + ?Sized, F: Fresh>(
     }
     let takes = List::from_cells(context.additions, cells);
     let settings = context.additions.add(&Settings::default());
-    let after = ThreadState {
-        takes,
-        settings,
-        ..state.clone()
-    };
+    let after = ThreadState { takes, settings, ..state.clone() };
     if after == *state {
         return Ok(Applied::Unchanged);
     }
-    Ok(Applied::Changed {
-        state: after,
-        kind: OperationKind::Reset,
-    })
+    Ok(Applied::Changed { state: after, kind: OperationKind::Reset })
 }

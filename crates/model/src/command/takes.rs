@@ -38,12 +38,7 @@ pub(super) fn branch<O: Objects + ?Sized, F: Fresh>(
     };
     let name = name_for_take(state, &source.name, name, context)?;
     let take = split_off(&source, end, at, name, String::new(), context)?;
-    let kind = OperationKind::TakeBranched {
-        take: take.id,
-        from,
-        at,
-        name: take.name.clone(),
-    };
+    let kind = OperationKind::TakeBranched { take: take.id, from, at, name: take.name.clone() };
     add_take(state, &take, kind, context)
 }
 
@@ -55,29 +50,18 @@ pub(super) fn fork<O: Objects + ?Sized, F: Fresh>(
     context: &mut Context<'_, '_, O, F>,
 ) -> Result<Applied, Refusal> {
     let source = find_take(state, from, context)?;
-    let (end, cell) = source
-        .entries
-        .find(context.additions, at.bytes())?
-        .ok_or(Refusal::NoSuchEntry)?;
+    let (end, cell) = source.entries.find(context.additions, at.bytes())?.ok_or(Refusal::NoSuchEntry)?;
     let message: EntryVersion = load(context.additions, cell.version)?;
     if RoleKind::of(&message.role) != RoleKind::User {
         return Err(Refusal::NotAUserMessage { role: message.role });
     }
     let shared = match end.checked_sub(1) {
-        Some(position) => source
-            .entries
-            .get(context.additions, position)?
-            .map(|cell| cell.entry),
+        Some(position) => source.entries.get(context.additions, position)?.map(|cell| cell.entry),
         None => None,
     };
     let name = name_for_take(state, &source.name, name, context)?;
     let take = split_off(&source, end, shared, name, message.text(), context)?;
-    let kind = OperationKind::TakeForked {
-        take: take.id,
-        from,
-        at,
-        name: take.name.clone(),
-    };
+    let kind = OperationKind::TakeForked { take: take.id, from, at, name: take.name.clone() };
     add_take(state, &take, kind, context)
 }
 
@@ -90,17 +74,8 @@ pub(super) fn switch<O: Objects + ?Sized, F: Fresh>(
     if take.id == state.active {
         return Ok(Applied::Unchanged);
     }
-    let kind = OperationKind::TakeSwitched {
-        from: state.active,
-        to: take.id,
-    };
-    Ok(Applied::Changed {
-        state: ThreadState {
-            active: take.id,
-            ..state.clone()
-        },
-        kind,
-    })
+    let kind = OperationKind::TakeSwitched { from: state.active, to: take.id };
+    Ok(Applied::Changed { state: ThreadState { active: take.id, ..state.clone() }, kind })
 }
 
 pub(super) fn rename<O: Objects + ?Sized, F: Fresh>(
@@ -114,15 +89,8 @@ pub(super) fn rename<O: Objects + ?Sized, F: Fresh>(
         return Ok(Applied::Unchanged);
     }
     let name = free_name(name, context)?;
-    let kind = OperationKind::TakeRenamed {
-        take: take.id,
-        from: take.name.clone(),
-        to: name.clone(),
-    };
-    Ok(Applied::Changed {
-        state: with_take(state, &Take { name, ..take }, context)?,
-        kind,
-    })
+    let kind = OperationKind::TakeRenamed { take: take.id, from: take.name.clone(), to: name.clone() };
+    Ok(Applied::Changed { state: with_take(state, &Take { name, ..take }, context)?, kind })
 }
 
 pub(super) fn delete<O: Objects + ?Sized, F: Fresh>(
@@ -134,14 +102,8 @@ pub(super) fn delete<O: Objects + ?Sized, F: Fresh>(
     if state.takes.len() == 1 {
         return Err(Refusal::LastTake);
     }
-    let kind = OperationKind::TakeDeleted {
-        take: take.id,
-        name: take.name.clone(),
-    };
-    Ok(Applied::Changed {
-        state: without_take(state, &take, context)?,
-        kind,
-    })
+    let kind = OperationKind::TakeDeleted { take: take.id, name: take.name.clone() };
+    Ok(Applied::Changed { state: without_take(state, &take, context)?, kind })
 }
 
 pub(super) fn set_draft<O: Objects + ?Sized, F: Fresh>(
@@ -152,19 +114,13 @@ pub(super) fn set_draft<O: Objects + ?Sized, F: Fresh>(
 ) -> Result<Applied, Refusal> {
     let take = find_take(state, take, context)?;
     if text.len() > TEXT_BYTES {
-        return Err(Refusal::TooMuch {
-            what: "bytes of a draft",
-            limit: TEXT_BYTES,
-        });
+        return Err(Refusal::TooMuch { what: "bytes of a draft", limit: TEXT_BYTES });
     }
     if take.draft == text {
         return Ok(Applied::Unchanged);
     }
     let kind = OperationKind::DraftChanged { take: take.id };
-    Ok(Applied::Changed {
-        state: with_take(state, &Take { draft: text, ..take }, context)?,
-        kind,
-    })
+    Ok(Applied::Changed { state: with_take(state, &Take { draft: text, ..take }, context)?, kind })
 }
 
 pub(super) fn set_files<O: Objects + ?Sized, F: Fresh>(
@@ -176,23 +132,13 @@ pub(super) fn set_files<O: Objects + ?Sized, F: Fresh>(
 ) -> Result<Applied, Refusal> {
     let take = find_take(state, take, context)?;
     if items.len() > FILES {
-        return Err(Refusal::TooMuch {
-            what: "files in one list",
-            limit: FILES,
-        });
+        return Err(Refusal::TooMuch { what: "files in one list", limit: FILES });
     }
     if take.file_list(list) == items {
         return Ok(Applied::Unchanged);
     }
-    let kind = OperationKind::FilesListed {
-        take: take.id,
-        list,
-        count: items.len() as u64,
-    };
-    Ok(Applied::Changed {
-        state: with_take(state, &take.with_file_list(list, items), context)?,
-        kind,
-    })
+    let kind = OperationKind::FilesListed { take: take.id, list, count: items.len() as u64 };
+    Ok(Applied::Changed { state: with_take(state, &take.with_file_list(list, items), context)?, kind })
 }
 
 pub(super) fn record_send<O: Objects + ?Sized, F: Fresh>(
@@ -205,18 +151,13 @@ pub(super) fn record_send<O: Objects + ?Sized, F: Fresh>(
     let take = find_take(state, take, context)?;
     let sent = Some(Sent {
         markdown: context.additions.add_bytes(Kind::Blob, markdown.into_bytes()),
-        system_prompt: context
-            .additions
-            .add_bytes(Kind::Blob, system_prompt.into_bytes()),
+        system_prompt: context.additions.add_bytes(Kind::Blob, system_prompt.into_bytes()),
     });
     if take.sent == sent {
         return Ok(Applied::Unchanged);
     }
     let kind = OperationKind::SendRecorded { take: take.id };
-    Ok(Applied::Changed {
-        state: with_take(state, &Take { sent, ..take }, context)?,
-        kind,
-    })
+    Ok(Applied::Changed { state: with_take(state, &Take { sent, ..take }, context)?, kind })
 }
 
 /// A take that became a thread of its own.
@@ -245,36 +186,13 @@ pub fn promote<O: Objects + ?Sized, F: Fresh>(
     }
     let title = check(Naming::Title, title.as_deref().unwrap_or(&take.name))?;
     let source = without_take(state, &take, context)?;
-    let kind = OperationKind::TakePromoted {
-        take: take.id,
-        name: take.name.clone(),
-        into,
-    };
-    let parent = Some(ThreadParent {
-        thread,
-        take: take.parent,
-        fork_point: take.fork_point,
-    });
-    let moved = Take {
-        name: FIRST_TAKE.to_owned(),
-        parent: None,
-        ..take
-    };
+    let kind = OperationKind::TakePromoted { take: take.id, name: take.name.clone(), into };
+    let parent = Some(ThreadParent { thread, take: take.parent, fork_point: take.fork_point });
+    let moved = Take { name: FIRST_TAKE.to_owned(), parent: None, ..take };
     let content = context.additions.add(&moved);
     let takes = List::from_cells(context.additions, [take_cell(&moved, content)]);
-    let promoted = ThreadState {
-        title,
-        takes,
-        active: moved.id,
-        parent,
-        pinned: false,
-        ..state.clone()
-    };
-    Ok(Promotion {
-        source,
-        kind,
-        promoted,
-    })
+    let promoted = ThreadState { title, takes, active: moved.id, parent, pinned: false, ..state.clone() };
+    Ok(Promotion { source, kind, promoted })
 }
 
 /// A take that shares the first entries of another.
@@ -286,21 +204,10 @@ fn split_off<O: Objects + ?Sized, F: Fresh>(
     draft: String,
     context: &mut Context<'_, '_, O, F>,
 ) -> Result<Take, Refusal> {
-    let entries = source
-        .entries
-        .splice(context.additions, end..source.entries.len(), Vec::new())?;
+    let entries = source.entries.splice(context.additions, end..source.entries.len(), Vec::new())?;
     let created = context.fresh.now();
     let id = TakeId::fresh(context.fresh);
-    Ok(Take {
-        id,
-        name,
-        created,
-        entries,
-        draft,
-        parent: Some(source.id),
-        fork_point,
-        ..source.clone()
-    })
+    Ok(Take { id, name, created, entries, draft, parent: Some(source.id), fork_point, ..source.clone() })
 }
 
 fn add_take<O: Objects + ?Sized, F: Fresh>(
@@ -311,17 +218,8 @@ fn add_take<O: Objects + ?Sized, F: Fresh>(
 ) -> Result<Applied, Refusal> {
     let content = context.additions.add(take);
     let end = state.takes.len();
-    let takes = state
-        .takes
-        .splice(context.additions, end..end, vec![take_cell(take, content)])?;
-    Ok(Applied::Changed {
-        state: ThreadState {
-            takes,
-            active: take.id,
-            ..state.clone()
-        },
-        kind,
-    })
+    let takes = state.takes.splice(context.additions, end..end, vec![take_cell(take, content)])?;
+    Ok(Applied::Changed { state: ThreadState { takes, active: take.id, ..state.clone() }, kind })
 }
 
 fn without_take<O: Objects + ?Sized, F: Fresh>(
@@ -329,23 +227,10 @@ fn without_take<O: Objects + ?Sized, F: Fresh>(
     take: &Take,
     context: &mut Context<'_, '_, O, F>,
 ) -> Result<ThreadState, Refusal> {
-    let (position, _) = state
-        .takes
-        .find(context.additions, take.id.bytes())?
-        .ok_or(Refusal::NoSuchTake)?;
-    let takes = state
-        .takes
-        .splice(context.additions, position..position + 1, Vec::new())?;
-    let active = if state.active == take.id {
-        heir(&takes, take, context)?
-    } else {
-        state.active
-    };
-    Ok(ThreadState {
-        takes,
-        active,
-        ..state.clone()
-    })
+    let (position, _) = state.takes.find(context.additions, take.id.bytes())?.ok_or(Refusal::NoSuchTake)?;
+    let takes = state.takes.splice(context.additions, position..position + 1, Vec::new())?;
+    let active = if state.active == take.id { heir(&takes, take, context)? } else { state.active };
+    Ok(ThreadState { takes, active, ..state.clone() })
 }
 
 /// The take to work on after the active one went away: the one it came from, else the oldest.
@@ -359,8 +244,5 @@ fn heir<O: Objects + ?Sized, F: Fresh>(
     {
         return Ok(parent);
     }
-    takes
-        .get(context.additions, 0)?
-        .map(|cell| cell.take)
-        .ok_or(Refusal::LastTake)
+    takes.get(context.additions, 0)?.map(|cell| cell.take).ok_or(Refusal::LastTake)
 }

@@ -17,17 +17,8 @@ pub(super) fn rename(state: &ThreadState, title: &str) -> Result<Applied, Refusa
     if title == state.title {
         return Ok(Applied::Unchanged);
     }
-    let kind = OperationKind::Renamed {
-        from: state.title.clone(),
-        to: title.clone(),
-    };
-    Ok(Applied::Changed {
-        state: ThreadState {
-            title,
-            ..state.clone()
-        },
-        kind,
-    })
+    let kind = OperationKind::Renamed { from: state.title.clone(), to: title.clone() };
+    Ok(Applied::Changed { state: ThreadState { title, ..state.clone() }, kind })
 }
 
 pub(super) fn tag(state: &ThreadState, add: &[String], remove: &[String]) -> Result<Applied, Refusal> {
@@ -35,17 +26,10 @@ pub(super) fn tag(state: &ThreadState, add: &[String], remove: &[String]) -> Res
         names.iter().map(|name| Ok(check(Naming::Tag, name)?)).collect()
     };
     let remove = checked(remove)?;
-    let tags: BTreeSet<String> = state
-        .tags
-        .union(&checked(add)?)
-        .filter(|tag| !remove.contains(*tag))
-        .cloned()
-        .collect();
+    let tags: BTreeSet<String> =
+        state.tags.union(&checked(add)?).filter(|tag| !remove.contains(*tag)).cloned().collect();
     if tags.len() > NAMES {
-        return Err(Refusal::TooMuch {
-            what: "tags of a thread",
-            limit: NAMES,
-        });
+        return Err(Refusal::TooMuch { what: "tags of a thread", limit: NAMES });
     }
     if tags == state.tags {
         return Ok(Applied::Unchanged);
@@ -54,13 +38,7 @@ pub(super) fn tag(state: &ThreadState, add: &[String], remove: &[String]) -> Res
         added: tags.difference(&state.tags).cloned().collect(),
         removed: state.tags.difference(&tags).cloned().collect(),
     };
-    Ok(Applied::Changed {
-        state: ThreadState {
-            tags,
-            ..state.clone()
-        },
-        kind,
-    })
+    Ok(Applied::Changed { state: ThreadState { tags, ..state.clone() }, kind })
 }
 
 pub(super) fn pin(state: &ThreadState, pinned: bool) -> Applied {
@@ -68,10 +46,7 @@ pub(super) fn pin(state: &ThreadState, pinned: bool) -> Applied {
         return Applied::Unchanged;
     }
     Applied::Changed {
-        state: ThreadState {
-            pinned,
-            ..state.clone()
-        },
+        state: ThreadState { pinned, ..state.clone() },
         kind: OperationKind::Pinned { pinned },
     }
 }
@@ -104,10 +79,7 @@ pub(super) fn delete(state: &ThreadState, now: Timestamp) -> Applied {
         return Applied::Unchanged;
     }
     Applied::Changed {
-        state: ThreadState {
-            deleted: Some(now),
-            ..state.clone()
-        },
+        state: ThreadState { deleted: Some(now), ..state.clone() },
         kind: OperationKind::Deleted,
     }
 }
@@ -116,13 +88,7 @@ pub(super) fn restore(state: &ThreadState) -> Applied {
     if state.deleted.is_none() {
         return Applied::Unchanged;
     }
-    Applied::Changed {
-        state: ThreadState {
-            deleted: None,
-            ..state.clone()
-        },
-        kind: OperationKind::Restored,
-    }
+    Applied::Changed { state: ThreadState { deleted: None, ..state.clone() }, kind: OperationKind::Restored }
 }
 
 pub(super) fn set_roles(state: &ThreadState, asked: &[String]) -> Result<Applied, Refusal> {
@@ -134,10 +100,7 @@ pub(super) fn set_roles(state: &ThreadState, asked: &[String]) -> Result<Applied
         }
     }
     if roles.len() > NAMES {
-        return Err(Refusal::TooMuch {
-            what: "roles of a thread",
-            limit: NAMES,
-        });
+        return Err(Refusal::TooMuch { what: "roles of a thread", limit: NAMES });
     }
     if roles == state.roles {
         return Ok(Applied::Unchanged);
@@ -149,13 +112,7 @@ pub(super) fn set_roles(state: &ThreadState, asked: &[String]) -> Result<Applied
         added: missing(&state.roles, &roles),
         removed: missing(&roles, &state.roles),
     };
-    Ok(Applied::Changed {
-        state: ThreadState {
-            roles,
-            ..state.clone()
-        },
-        kind,
-    })
+    Ok(Applied::Changed { state: ThreadState { roles, ..state.clone() }, kind })
 }
 
 pub(super) fn set<O: Objects + ?Sized, F: Fresh>(
@@ -174,10 +131,7 @@ pub(super) fn set<O: Objects + ?Sized, F: Fresh>(
     }
     let settings = context.additions.add(&after);
     Ok(Applied::Changed {
-        state: ThreadState {
-            settings,
-            ..state.clone()
-        },
+        state: ThreadState { settings, ..state.clone() },
         kind: OperationKind::SettingsChanged { names },
     })
 }

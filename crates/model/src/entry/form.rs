@@ -74,10 +74,7 @@ fn take<T: serde::de::DeserializeOwned>(
         Some(raw) if raw.get() == "null" => Ok(None),
         Some(raw) => serde_json::from_str(raw.get())
             .map(Some)
-            .map_err(|error| BadEntry::Field {
-                field,
-                reason: error.to_string(),
-            }),
+            .map_err(|error| BadEntry::Field { field, reason: error.to_string() }),
     }
 }
 
@@ -134,11 +131,7 @@ mod tests {
             r#"{"blocks":[{"type":"x"}]}"#,
             &deep,
         ] {
-            assert!(
-                from_json(text, "User", NOW).is_err(),
-                "{}",
-                &text[..text.len().min(60)]
-            );
+            assert!(from_json(text, "User", NOW).is_err(), "{}", &text[..text.len().min(60)]);
         }
     }
 }

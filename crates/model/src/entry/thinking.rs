@@ -13,17 +13,12 @@ pub fn split_thinking(text: &str) -> Vec<Block> {
     while let Some((before, thought, after)) = next_thought(rest) {
         push_text(&mut blocks, before);
         if !thought.trim().is_empty() {
-            blocks.push(Block::Thinking {
-                text: thought.trim().to_owned(),
-                signature: None,
-            });
+            blocks.push(Block::Thinking { text: thought.trim().to_owned(), signature: None });
         }
         rest = after;
     }
     if blocks.is_empty() {
-        return vec![Block::Text {
-            text: text.to_owned(),
-        }];
+        return vec![Block::Text { text: text.to_owned() }];
     }
     push_text(&mut blocks, rest);
     blocks
@@ -42,9 +37,7 @@ fn next_thought(text: &str) -> Option<(&str, &str, &str)> {
 fn push_text(blocks: &mut Vec<Block>, text: &str) {
     let text = text.trim_matches('\n');
     if !text.trim().is_empty() {
-        blocks.push(Block::Text {
-            text: text.to_owned(),
-        });
+        blocks.push(Block::Text { text: text.to_owned() });
     }
 }
 
@@ -63,10 +56,8 @@ mod tests {
                     other => unreachable!("{other:?}"),
                 })
                 .collect();
-            let expected: Vec<(&str, String)> = expected
-                .iter()
-                .map(|&(kind, text)| (kind, text.to_owned()))
-                .collect();
+            let expected: Vec<(&str, String)> =
+                expected.iter().map(|&(kind, text)| (kind, text.to_owned())).collect();
             assert_eq!(found, expected, "{text:?}");
         }
         check("plain", &[("text", "plain")]);

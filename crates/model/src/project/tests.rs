@@ -27,25 +27,10 @@ fn on_device(device: u64, folder: Folder) -> Folder {
 
 /// A project that was last seen as that folder, and what is at its path now.
 fn known(number: u8, seen: Folder, there: Option<Folder>) -> Candidate {
-    let Folder {
-        path,
-        device,
-        inode,
-        born,
-        remote,
-        ..
-    } = seen;
+    let Folder { path, device, inode, born, remote, .. } = seen;
     let last_seen = Timestamp::from_millis(i64::from(number));
     Candidate {
-        record: ProjectRecord {
-            id: id(number),
-            path,
-            device,
-            inode,
-            born,
-            remote,
-            last_seen,
-        },
+        record: ProjectRecord { id: id(number), path, device, inode, born, remote, last_seen },
         there,
     }
 }
@@ -54,16 +39,9 @@ fn known(number: u8, seen: Folder, there: Option<Folder>) -> Candidate {
 fn check(what: &str, folder: &Folder, known: &[Candidate], expected: Verdict<'_>) {
     assert_eq!(decide(folder, known), expected, "{what}");
     // Candidates that cannot matter may be left out without another verdict.
-    let relevant: Vec<Candidate> = known
-        .iter()
-        .filter(|candidate| candidate.record.may_be(folder))
-        .cloned()
-        .collect();
-    assert_eq!(
-        decide(folder, &relevant),
-        expected,
-        "{what}, without the irrelevant"
-    );
+    let relevant: Vec<Candidate> =
+        known.iter().filter(|candidate| candidate.record.may_be(folder)).cloned().collect();
+    assert_eq!(decide(folder, &relevant), expected, "{what}, without the irrelevant");
     let reversed: Vec<Candidate> = known.iter().rev().cloned().collect();
     assert_eq!(decide(folder, &reversed), expected, "{what}, in another order");
 }
@@ -73,10 +51,7 @@ fn same(number: u8) -> Verdict<'static> {
 }
 
 fn moved(number: u8, from: &'static str) -> Verdict<'static> {
-    Verdict::Moved {
-        project: id(number),
-        from,
-    }
+    Verdict::Moved { project: id(number), from }
 }
 
 const NEW: Verdict<'static> = Verdict::New { perhaps: None };
@@ -88,18 +63,8 @@ fn a_folder_that_stayed_is_the_same_project() {
     let record = || known(1, plain.clone(), Some(marked.clone()));
     check("marked", &marked, &[record()], same(1));
     check("mark stripped", &plain, &[record()], same(1));
-    check(
-        "remote changed",
-        &folder("/a", 7, BORN, Some(1), OTHER),
-        &[record()],
-        same(1),
-    );
-    check(
-        "device renumbered",
-        &on_device(9, plain.clone()),
-        &[record()],
-        same(1),
-    );
+    check("remote changed", &folder("/a", 7, BORN, Some(1), OTHER), &[record()], same(1));
+    check("device renumbered", &on_device(9, plain.clone()), &[record()], same(1));
     check(
         "restored from a backup, mark and all",
         &folder("/a", 8, LATER, Some(1), None),
@@ -111,20 +76,11 @@ fn a_folder_that_stayed_is_the_same_project() {
         &folder("/a", 7, BORN, Some(2), None),
         &[
             record(),
-            known(
-                2,
-                folder("/b", 8, LATER, None, None),
-                Some(folder("/b", 8, LATER, Some(2), None)),
-            ),
+            known(2, folder("/b", 8, LATER, None, None), Some(folder("/b", 8, LATER, Some(2), None))),
         ],
         same(1),
     );
-    check(
-        "a mark of an unknown store",
-        &folder("/a", 7, BORN, Some(9), None),
-        &[record()],
-        same(1),
-    );
+    check("a mark of an unknown store", &folder("/a", 7, BORN, Some(9), None), &[record()], same(1));
 }
 
 #[test]
@@ -133,24 +89,9 @@ fn a_folder_that_moved_keeps_its_project() {
     let stranger = folder("/a", 8, LATER, None, None);
     let gone = || known(1, seen.clone(), None);
     let taken = || known(1, seen.clone(), Some(stranger.clone()));
-    check(
-        "renamed",
-        &folder("/b", 7, BORN, Some(1), None),
-        &[gone()],
-        moved(1, "/a"),
-    );
-    check(
-        "renamed, no marks",
-        &folder("/b", 7, BORN, None, None),
-        &[gone()],
-        moved(1, "/a"),
-    );
-    check(
-        "renamed, and the old name taken",
-        &folder("/b", 7, BORN, None, None),
-        &[taken()],
-        moved(1, "/a"),
-    );
+    check("renamed", &folder("/b", 7, BORN, Some(1), None), &[gone()], moved(1, "/a"));
+    check("renamed, no marks", &folder("/b", 7, BORN, None, None), &[gone()], moved(1, "/a"));
+    check("renamed, and the old name taken", &folder("/b", 7, BORN, None, None), &[taken()], moved(1, "/a"));
     check(
         "to another file system, by its mark",
         &on_device(2, folder("/disk/a", 70, LATER, Some(1), None)),
@@ -166,27 +107,13 @@ fn a_folder_that_moved_keeps_its_project() {
     check(
         "onto the path of another project",
         &folder("/c", 7, BORN, Some(1), None),
-        &[
-            gone(),
-            known(
-                3,
-                folder("/c", 30, LATER, None, None),
-                Some(folder("/c", 7, BORN, Some(1), None)),
-            ),
-        ],
+        &[gone(), known(3, folder("/c", 30, LATER, None, None), Some(folder("/c", 7, BORN, Some(1), None)))],
         moved(1, "/a"),
     );
     check(
         "onto the path of another project, no marks",
         &folder("/c", 7, BORN, None, None),
-        &[
-            gone(),
-            known(
-                3,
-                folder("/c", 30, LATER, None, None),
-                Some(folder("/c", 7, BORN, None, None)),
-            ),
-        ],
+        &[gone(), known(3, folder("/c", 30, LATER, None, None), Some(folder("/c", 7, BORN, None, None)))],
         moved(1, "/a"),
     );
 }
@@ -197,12 +124,7 @@ fn one_folder_under_two_paths_is_one_project() {
         for mark in [Some(1), None] {
             let first = folder("/a", 7, born, mark, None);
             let second = folder("/mnt/a", 7, born, mark, None);
-            check(
-                "mounted twice",
-                &second,
-                &[known(1, first.clone(), Some(first))],
-                same(1),
-            );
+            check("mounted twice", &second, &[known(1, first.clone(), Some(first))], same(1));
         }
     }
 }
@@ -213,25 +135,10 @@ fn a_copy_whose_original_stands_is_a_project_of_its_own() {
     let seen = folder("/a", 7, BORN, None, ORIGIN);
     let copy = folder("/b", 8, LATER, Some(1), ORIGIN);
     let marked = Some(folder("/a", 7, BORN, Some(1), ORIGIN));
-    check(
-        "copied with its mark",
-        &copy,
-        &[known(1, seen.clone(), marked)],
-        copied,
-    );
-    check(
-        "the original lost its mark",
-        &copy,
-        &[known(1, seen.clone(), Some(seen.clone()))],
-        copied,
-    );
+    check("copied with its mark", &copy, &[known(1, seen.clone(), marked)], copied);
+    check("the original lost its mark", &copy, &[known(1, seen.clone(), Some(seen.clone()))], copied);
     let overwritten = Some(folder("/a", 7, BORN, Some(5), ORIGIN));
-    check(
-        "the original has another mark",
-        &copy,
-        &[known(1, seen.clone(), overwritten)],
-        copied,
-    );
+    check("the original has another mark", &copy, &[known(1, seen.clone(), overwritten)], copied);
     let without_birth = folder("/a", 7, None, None, None);
     check(
         "no birth times",
@@ -266,90 +173,18 @@ fn another_folder_at_a_known_path() {
     let record =
         |born, remote, now: &Folder| known(1, folder("/a", 7, born, None, remote), Some(now.clone()));
     for (what, born, remote, now, expected) in [
-        (
-            "made again",
-            BORN,
-            None,
-            folder("/a", 8, LATER, None, None),
-            replaced,
-        ),
-        (
-            "made again, inode reused",
-            BORN,
-            None,
-            folder("/a", 7, LATER, None, None),
-            replaced,
-        ),
-        (
-            "cloned again",
-            BORN,
-            ORIGIN,
-            folder("/a", 8, LATER, None, ORIGIN),
-            same(1),
-        ),
-        (
-            "cloned again, inode reused",
-            BORN,
-            ORIGIN,
-            folder("/a", 7, LATER, None, ORIGIN),
-            same(1),
-        ),
-        (
-            "another clone",
-            BORN,
-            ORIGIN,
-            folder("/a", 8, LATER, None, OTHER),
-            replaced,
-        ),
-        (
-            "no longer a clone",
-            BORN,
-            ORIGIN,
-            folder("/a", 8, LATER, None, None),
-            replaced,
-        ),
-        (
-            "now a clone",
-            BORN,
-            None,
-            folder("/a", 8, LATER, None, ORIGIN),
-            replaced,
-        ),
-        (
-            "no births, same inode",
-            None,
-            None,
-            folder("/a", 7, None, None, None),
-            same(1),
-        ),
-        (
-            "no births, same inode, remote added",
-            None,
-            None,
-            folder("/a", 7, None, None, ORIGIN),
-            same(1),
-        ),
-        (
-            "no births, same inode, another clone",
-            None,
-            ORIGIN,
-            folder("/a", 7, None, None, OTHER),
-            replaced,
-        ),
-        (
-            "no births, other inode",
-            None,
-            None,
-            folder("/a", 8, None, None, None),
-            replaced,
-        ),
-        (
-            "birth known only now",
-            None,
-            None,
-            folder("/a", 7, BORN, None, None),
-            same(1),
-        ),
+        ("made again", BORN, None, folder("/a", 8, LATER, None, None), replaced),
+        ("made again, inode reused", BORN, None, folder("/a", 7, LATER, None, None), replaced),
+        ("cloned again", BORN, ORIGIN, folder("/a", 8, LATER, None, ORIGIN), same(1)),
+        ("cloned again, inode reused", BORN, ORIGIN, folder("/a", 7, LATER, None, ORIGIN), same(1)),
+        ("another clone", BORN, ORIGIN, folder("/a", 8, LATER, None, OTHER), replaced),
+        ("no longer a clone", BORN, ORIGIN, folder("/a", 8, LATER, None, None), replaced),
+        ("now a clone", BORN, None, folder("/a", 8, LATER, None, ORIGIN), replaced),
+        ("no births, same inode", None, None, folder("/a", 7, None, None, None), same(1)),
+        ("no births, same inode, remote added", None, None, folder("/a", 7, None, None, ORIGIN), same(1)),
+        ("no births, same inode, another clone", None, ORIGIN, folder("/a", 7, None, None, OTHER), replaced),
+        ("no births, other inode", None, None, folder("/a", 8, None, None, None), replaced),
+        ("birth known only now", None, None, folder("/a", 7, BORN, None, None), same(1)),
     ] {
         check(what, &now, &[record(born, remote, &now)], expected);
     }
@@ -361,60 +196,25 @@ fn a_reused_inode_adopts_no_stranger() {
     let record = |born, remote, there| known(1, folder("/a", 7, born, None, remote), there);
     let stranger = || Some(folder("/a", 8, None, None, ORIGIN));
     for (what, now, candidate, expected) in [
-        (
-            "born later",
-            folder("/b", 7, LATER, None, None),
-            record(BORN, None, None),
-            NEW,
-        ),
-        (
-            "born later, same remote",
-            folder("/b", 7, LATER, None, ORIGIN),
-            record(BORN, ORIGIN, None),
-            NEW,
-        ),
-        (
-            "no births",
-            folder("/b", 7, None, None, None),
-            record(None, None, None),
-            hint,
-        ),
+        ("born later", folder("/b", 7, LATER, None, None), record(BORN, None, None), NEW),
+        ("born later, same remote", folder("/b", 7, LATER, None, ORIGIN), record(BORN, ORIGIN, None), NEW),
+        ("no births", folder("/b", 7, None, None, None), record(None, None, None), hint),
         (
             "no births, same remote",
             folder("/b", 7, None, None, ORIGIN),
             record(None, ORIGIN, None),
             moved(1, "/a"),
         ),
-        (
-            "no births, other remote",
-            folder("/b", 7, None, None, OTHER),
-            record(None, ORIGIN, None),
-            hint,
-        ),
+        ("no births, other remote", folder("/b", 7, None, None, OTHER), record(None, ORIGIN, None), hint),
         (
             "no births, by its mark",
             folder("/b", 7, None, Some(1), None),
             record(None, None, None),
             moved(1, "/a"),
         ),
-        (
-            "old path taken",
-            folder("/b", 7, None, None, ORIGIN),
-            record(None, ORIGIN, stranger()),
-            hint,
-        ),
-        (
-            "birth known only now",
-            folder("/b", 7, BORN, None, None),
-            record(None, None, None),
-            hint,
-        ),
-        (
-            "other device",
-            on_device(2, folder("/b", 7, None, None, ORIGIN)),
-            record(None, ORIGIN, None),
-            NEW,
-        ),
+        ("old path taken", folder("/b", 7, None, None, ORIGIN), record(None, ORIGIN, stranger()), hint),
+        ("birth known only now", folder("/b", 7, BORN, None, None), record(None, None, None), hint),
+        ("other device", on_device(2, folder("/b", 7, None, None, ORIGIN)), record(None, ORIGIN, None), NEW),
     ] {
         check(what, &now, &[candidate], expected);
     }
@@ -424,25 +224,10 @@ fn a_reused_inode_adopts_no_stranger() {
 fn an_unknown_folder_is_new() {
     let now = folder("/a", 7, BORN, None, ORIGIN);
     check("nothing known", &now, &[], NEW);
-    check(
-        "a mark of an unknown store",
-        &folder("/a", 7, BORN, Some(9), None),
-        &[],
-        NEW,
-    );
+    check("a mark of an unknown store", &folder("/a", 7, BORN, Some(9), None), &[], NEW);
     let elsewhere = folder("/b", 8, LATER, None, ORIGIN);
-    check(
-        "a second clone",
-        &now,
-        &[known(1, elsewhere.clone(), Some(elsewhere.clone()))],
-        NEW,
-    );
-    check(
-        "a second clone, the first gone",
-        &now,
-        &[known(1, elsewhere, None)],
-        NEW,
-    );
+    check("a second clone", &now, &[known(1, elsewhere.clone(), Some(elsewhere.clone()))], NEW);
+    check("a second clone, the first gone", &now, &[known(1, elsewhere, None)], NEW);
 }
 
 #[test]
@@ -461,17 +246,7 @@ fn no_two_folders_end_in_one_project() {
     let original = folder("/a", 7, BORN, Some(1), ORIGIN);
     let copy = folder("/b", 8, LATER, Some(1), ORIGIN);
     // The original's disk is unplugged while the copy is opened: it looks like a move, and is recorded as one.
-    check(
-        "copy first",
-        &copy,
-        &[known(1, original.clone(), None)],
-        moved(1, "/a"),
-    );
+    check("copy first", &copy, &[known(1, original.clone(), None)], moved(1, "/a"));
     // The disk comes back: the project now lives in the copy.
-    check(
-        "original later",
-        &original,
-        &[known(1, copy.clone(), Some(copy))],
-        Verdict::Copied { of: id(1) },
-    );
+    check("original later", &original, &[known(1, copy.clone(), Some(copy))], Verdict::Copied { of: id(1) });
 }

@@ -53,10 +53,7 @@ pub enum ShimError {
 impl Shim {
     /// The library, compiled beside the running program, which is inside the target folder.
     pub fn build() -> Result<Self, ShimError> {
-        let unwritable = |source| ShimError::Unwritable {
-            path: PathBuf::new(),
-            source,
-        };
+        let unwritable = |source| ShimError::Unwritable { path: PathBuf::new(), source };
         let program = std::env::current_exe().map_err(unwritable)?;
         Self::build_in(program.parent().unwrap_or(Path::new(".")))
     }
@@ -70,10 +67,8 @@ impl Shim {
         let turn = TURN.fetch_add(1, Ordering::Relaxed);
         let unfinished = library.with_extension(format!("{}-{turn}.unfinished", std::process::id()));
         let result = compile(&unfinished).and_then(|()| {
-            std::fs::rename(&unfinished, &library).map_err(|source| ShimError::Unwritable {
-                path: library.clone(),
-                source,
-            })
+            std::fs::rename(&unfinished, &library)
+                .map_err(|source| ShimError::Unwritable { path: library.clone(), source })
         });
         if result.is_err() {
             // It may never have been made; the error that is reported is the one that matters.
@@ -96,10 +91,7 @@ fn fingerprint() -> u64 {
 
 fn compile(library: &Path) -> Result<(), ShimError> {
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
-    let failed = |source| ShimError::NoCompiler {
-        compiler: compiler.clone(),
-        source,
-    };
+    let failed = |source| ShimError::NoCompiler { compiler: compiler.clone(), source };
     let mut child = Command::new(&compiler)
         .arg("-o")
         .arg(library)
@@ -111,16 +103,10 @@ fn compile(library: &Path) -> Result<(), ShimError> {
         .spawn()
         .map_err(failed)?;
     // A compiler that stops reading early says why on its error output, which is read below.
-    let _ = child
-        .stdin
-        .take()
-        .expect("it was asked for")
-        .write_all(SOURCE.as_bytes());
+    let _ = child.stdin.take().expect("it was asked for").write_all(SOURCE.as_bytes());
     let output = child.wait_with_output().map_err(failed)?;
     if output.status.success() {
         return Ok(());
     }
-    Err(ShimError::Refused {
-        messages: String::from_utf8_lossy(&output.stderr).into_owned(),
-    })
+    Err(ShimError::Refused { messages: String::from_utf8_lossy(&output.stderr).into_owned() })
 }

@@ -66,9 +66,7 @@ pub struct Faults {
 impl Faults {
     /// Calls on files in that folder, which must exist, count; no others do.
     pub fn under(root: impl Into<PathBuf>) -> Self {
-        Self {
-            variables: vec![("FAULTS_ROOT", root.into().into())],
-        }
+        Self { variables: vec![("FAULTS_ROOT", root.into().into())] }
     }
 
     /// Keeps count in that file, for [`Report::read`](super::Report::read).
@@ -140,9 +138,7 @@ impl Faults {
 
     /// Lets the command run with these faults. Its own children will run without any.
     pub fn attach<'command>(&self, shim: &Shim, command: &'command mut Command) -> &'command mut Command {
-        command
-            .env("LD_PRELOAD", shim.library())
-            .envs(self.variables.iter().cloned())
+        command.env("LD_PRELOAD", shim.library()).envs(self.variables.iter().cloned())
     }
 
     fn with(mut self, name: &'static str, value: impl Into<OsString>) -> Self {

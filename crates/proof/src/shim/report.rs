@@ -28,10 +28,7 @@ impl Report {
                 lost: u64::from_ne_bytes(lost),
                 untracked: u64::from_ne_bytes(untracked),
             }),
-            _ => Err(io::Error::new(
-                io::ErrorKind::InvalidData,
-                "not a report of the fault library",
-            )),
+            _ => Err(io::Error::new(io::ErrorKind::InvalidData, "not a report of the fault library")),
         }
     }
 }

@@ -24,9 +24,7 @@ pub(super) fn remote(common: &Path) -> Option<String> {
 /// The first address of each remote, in the order of the configuration.
 fn remotes(text: &str) -> Vec<(String, String)> {
     let mut remotes: Vec<(String, String)> = Vec::new();
-    let mut scanner = Scanner {
-        rest: text.trim_start_matches('\u{feff}'),
-    };
+    let mut scanner = Scanner { rest: text.trim_start_matches('\u{feff}') };
     let mut section = None;
     loop {
         match scanner.next() {
@@ -112,9 +110,7 @@ impl Scanner<'_> {
 
     fn variable(&mut self, first: char) -> Item {
         let end = self.rest.find(['=', '\n']).unwrap_or(self.rest.len());
-        let is_url = format!("{first}{}", &self.rest[..end])
-            .trim()
-            .eq_ignore_ascii_case("url");
+        let is_url = format!("{first}{}", &self.rest[..end]).trim().eq_ignore_ascii_case("url");
         self.rest = &self.rest[end..];
         if self.take() != Some('=') {
             return Item::Other;
@@ -166,10 +162,7 @@ mod tests {
     #[track_caller]
     fn check(text: &str, expected: &[(&str, &str)]) {
         let found = remotes(text);
-        let found: Vec<(&str, &str)> = found
-            .iter()
-            .map(|(name, address)| (&**name, &**address))
-            .collect();
+        let found: Vec<(&str, &str)> = found.iter().map(|(name, address)| (&**name, &**address)).collect();
         assert_eq!(found, expected, "{text:?}");
     }
 
@@ -179,10 +172,7 @@ mod tests {
             "[remote \"origin\"]\n\turl = https://example.org/a\n\tfetch = +x:y\n",
             &[("origin", "https://example.org/a")],
         );
-        check(
-            "[remote \"b\"]\nurl=1\n[core]\nurl=2\n[remote \"a\"]\nurl=3",
-            &[("b", "1"), ("a", "3")],
-        );
+        check("[remote \"b\"]\nurl=1\n[core]\nurl=2\n[remote \"a\"]\nurl=3", &[("b", "1"), ("a", "3")]);
     }
 
     #[test]

@@ -32,19 +32,11 @@ pub(super) fn locate(folder: &Path) -> Option<Repository> {
         }
         if let Some(git) = git_folder_of(ancestor) {
             let common = common_of(&git);
-            return Some(Repository {
-                root: Some(ancestor.to_owned()),
-                git,
-                common,
-            });
+            return Some(Repository { root: Some(ancestor.to_owned()), git, common });
         }
         if is_git_folder(ancestor) {
             let common = common_of(ancestor);
-            return Some(Repository {
-                root: None,
-                git: ancestor.to_owned(),
-                common,
-            });
+            return Some(Repository { root: None, git: ancestor.to_owned(), common });
         }
     }
     None
@@ -59,9 +51,7 @@ fn git_folder_of(work_tree: &Path) -> Option<PathBuf> {
     }
     // A pointer that leads nowhere still says that a work tree begins here: going on upwards would take the
     // branch of a repository around it for this one's.
-    metadata
-        .is_file()
-        .then(|| pointed(&entry, b"gitdir:", work_tree).unwrap_or(entry))
+    metadata.is_file().then(|| pointed(&entry, b"gitdir:", work_tree).unwrap_or(entry))
 }
 
 fn common_of(git: &Path) -> PathBuf {

@@ -29,21 +29,14 @@ pub(super) fn open(path: &Path, links: Links) -> Option<File> {
     if links == Links::Refuse {
         flags |= OFlags::NOFOLLOW;
     }
-    let file = File::options()
-        .read(true)
-        .custom_flags(flags.bits().cast_signed())
-        .open(path)
-        .ok()?;
+    let file = File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path).ok()?;
     file.metadata().ok()?.is_file().then_some(file)
 }
 
 /// The whole content of a regular file, if it is not longer than that.
 pub(super) fn whole(path: &Path, links: Links, limit: usize) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    open(path, links)?
-        .take(limit as u64 + 1)
-        .read_to_end(&mut bytes)
-        .ok()?;
+    open(path, links)?.take(limit as u64 + 1).read_to_end(&mut bytes).ok()?;
     (bytes.len() <= limit).then_some(bytes)
 }
 
@@ -59,11 +52,7 @@ pub(super) fn find_line<T>(
     let mut line = Vec::new();
     loop {
         line.clear();
-        let length = reader
-            .by_ref()
-            .take(longest as u64)
-            .read_until(b'\n', &mut line)
-            .ok()?;
+        let length = reader.by_ref().take(longest as u64).read_until(b'\n', &mut line).ok()?;
         if length == 0 {
             return None;
         }

@@ -42,10 +42,7 @@ pub(super) fn head(git: &Path, common: &Path) -> Head {
     let mut name = match read_loose(&git.join("HEAD")) {
         Reference::Symbolic(name) => name,
         Reference::Commit(commit) => {
-            return Head {
-                branch: None,
-                commit: Some(commit),
-            };
+            return Head { branch: None, commit: Some(commit) };
         }
         Reference::Absent | Reference::Malformed => return Head::default(),
     };
@@ -63,13 +60,8 @@ pub(super) fn head(git: &Path, common: &Path) -> Head {
             Reference::Absent => read_packed(common, &name),
             Reference::Malformed => None,
         };
-        let branch = name
-            .strip_prefix(b"refs/heads/")
-            .and_then(|short| str::from_utf8(short).ok());
-        return Head {
-            branch: branch.map(str::to_owned),
-            commit,
-        };
+        let branch = name.strip_prefix(b"refs/heads/").and_then(|short| str::from_utf8(short).ok());
+        return Head { branch: branch.map(str::to_owned), commit };
     }
     Head::default()
 }
@@ -96,9 +88,7 @@ fn read_loose(path: &Path) -> Reference {
     };
     match bytes.strip_prefix(b"ref:") {
         Some(name) => Reference::Symbolic(name.trim_ascii().to_vec()),
-        None => first_word(&bytes)
-            .and_then(as_commit)
-            .map_or(Reference::Malformed, Reference::Commit),
+        None => first_word(&bytes).and_then(as_commit).map_or(Reference::Malformed, Reference::Commit),
     }
 }
 
@@ -115,26 +105,18 @@ fn read_packed(common: &Path, name: &[u8]) -> Option<String> {
     let file = read::open(&common.join("packed-refs"), Links::Follow)?;
     read::find_line(file, PACKED_LIMIT, REFERENCE_LIMIT, |line| {
         let (commit, rest) = line.split_at_checked(line.len().checked_sub(name.len() + 1)?)?;
-        (rest[0] == b' ' && &rest[1..] == name)
-            .then(|| as_commit(commit))
-            .flatten()
+        (rest[0] == b' ' && &rest[1..] == name).then(|| as_commit(commit)).flatten()
     })
 }
 
 fn is_of_one_work_tree(name: &[u8]) -> bool {
-    [&b"refs/bisect/"[..], b"refs/worktree/", b"refs/rewritten/"]
-        .iter()
-        .any(|start| name.starts_with(start))
+    [&b"refs/bisect/"[..], b"refs/worktree/", b"refs/rewritten/"].iter().any(|start| name.starts_with(start))
 }
 
 /// The rules of `git check-ref-format`, for names below `refs/`.
 fn is_valid_name(name: &[u8]) -> bool {
     let forbidden = |byte: &u8| {
-        *byte < b' '
-            || matches!(
-                byte,
-                b' ' | b'~' | b'^' | b':' | b'?' | b'*' | b'[' | b'\\' | 0x7f
-            )
+        *byte < b' ' || matches!(byte, b' ' | b'~' | b'^' | b':' | b'?' | b'*' | b'[' | b'\\' | 0x7f)
     };
     let part_is_valid =
         |part: &[u8]| !part.is_empty() && !part.starts_with(b".") && !part.ends_with(b".lock");
@@ -154,13 +136,7 @@ mod tests {
 
     #[test]
     fn names_are_valid_as_git_sees_it() {
-        for name in [
-            "refs/heads/main",
-            "refs/heads/a/b",
-            "refs/heads/@",
-            "refs/heads/ü",
-            "refs/heads/a.b",
-        ] {
+        for name in ["refs/heads/main", "refs/heads/a/b", "refs/heads/@", "refs/heads/ü", "refs/heads/a.b"] {
             assert!(is_valid_name(name.as_bytes()), "{name:?}");
         }
         for name in [

@@ -11,20 +11,13 @@ pub(super) fn without_credentials(address: &str) -> Option<String> {
     let Some((scheme, rest)) = address.split_once("://") else {
         return Some(short_form(address).to_owned());
     };
-    let rest = if is_web(scheme) {
-        rest.split(['?', '#']).next().unwrap_or_default()
-    } else {
-        rest
-    };
+    let rest = if is_web(scheme) { rest.split(['?', '#']).next().unwrap_or_default() } else { rest };
     let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     if let Some((user, host)) = host.rsplit_once('@') {
         // The user name of an SSH address is part of where it leads; that of a web address can be a token.
         let user = user.split(':').next().unwrap_or_default();
-        let user = if scheme.ends_with("ssh") && !user.is_empty() {
-            format!("{user}@")
-        } else {
-            String::new()
-        };
+        let user =
+            if scheme.ends_with("ssh") && !user.is_empty() { format!("{user}@") } else { String::new() };
         return Some(format!("{scheme}://{user}{host}{path}"));
     }
     // A slash in a password ends the host too early; what then stands for a port is no number.
@@ -60,48 +53,26 @@ mod tests {
     fn credentials_do_not_survive() {
         for (address, expected) in [
             ("https://example.org/a.git", "https://example.org/a.git"),
-            (
-                "https://user:secret@example.org/a.git",
-                "https://example.org/a.git",
-            ),
+            ("https://user:secret@example.org/a.git", "https://example.org/a.git"),
             ("https://token@example.org/a.git", "https://example.org/a.git"),
-            (
-                "HTTPS://token@example.org:8443/a@b.git",
-                "HTTPS://example.org:8443/a@b.git",
-            ),
+            ("HTTPS://token@example.org:8443/a@b.git", "HTTPS://example.org:8443/a@b.git"),
             ("https://user:se@cret@example.org/a", "https://example.org/a"),
             ("https://user:se/cret@example.org/a", "https://example.org/a"),
-            (
-                "https://example.org:80/@scope/a",
-                "https://example.org:80/@scope/a",
-            ),
+            ("https://example.org:80/@scope/a", "https://example.org:80/@scope/a"),
             ("https://[::1]:80/@scope/a", "https://[::1]:80/@scope/a"),
-            (
-                "https://example.org/a?access_token=secret#x",
-                "https://example.org/a",
-            ),
-            (
-                "helper::https://user:secret@example.org/a",
-                "helper::https://example.org/a",
-            ),
+            ("https://example.org/a?access_token=secret#x", "https://example.org/a"),
+            ("helper::https://user:secret@example.org/a", "helper::https://example.org/a"),
             ("ftp://user:secret@example.org/a", "ftp://example.org/a"),
             ("ssh://git@example.org/a", "ssh://git@example.org/a"),
             ("ssh://git:secret@example.org:22/a", "ssh://git@example.org:22/a"),
-            (
-                "git+ssh://git:secret@example.org/a",
-                "git+ssh://git@example.org/a",
-            ),
+            ("git+ssh://git:secret@example.org/a", "git+ssh://git@example.org/a"),
             ("git@example.org:a/b.git", "git@example.org:a/b.git"),
             ("user:secret@example.org:a/b.git", "example.org:a/b.git"),
             ("/srv/git/a@b.git", "/srv/git/a@b.git"),
             ("../a", "../a"),
             ("https://", "https://"),
         ] {
-            assert_eq!(
-                without_credentials(address).as_deref(),
-                Some(expected),
-                "{address:?}"
-            );
+            assert_eq!(without_credentials(address).as_deref(), Some(expected), "{address:?}");
         }
     }
 

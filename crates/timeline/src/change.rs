@@ -1,0 +1,226 @@
+//! One change: from the newest state to the next, published as one operation.
+
+use retake_model::command::{Applied, Context, apply};
+use retake_model::content::ContentId;
+use retake_model::history::{Move, continues_typing, place_of_change, place_of_move};
+use retake_model::id::{ThreadId, TurnId};
+use retake_model::object::{Additions, load};
+use retake_model::operation::{Operation, OperationKind, Version};
+use retake_model::state::ThreadState;
+use retake_model::summary::ThreadSummary;
+use retake_store::{Publication, StoreError, StoredOperation, ThreadRow, Writing};
+use serde::Serialize;
+
+use crate::clock::{Clock, Ticks};
+use crate::{Caller, ChangeError, Command, Rules, Timeline};
+
+/// What came of a change that was asked for. It is durable.
+#[derive(Clone, Debug, Serialize)]
+pub struct Done {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Its version now.
+    pub version: Version,
+    /// The operation that was made; `None` if the thread was already as it was asked to be.
+    pub operation: Option<ContentId>,
+    /// What was done.
+    pub kind: Option<OperationKind>,
+    /// Whether an undo takes it back.
+    pub undoable: bool,
+    /// Bytes of content that were new.
+    pub new_bytes: u64,
+    /// What lists show of the thread now.
+    #[serde(skip)]
+    pub summary: ThreadSummary,
+}
+
+impl Done {
+    /// Whether anything was changed.
+    pub fn changed(&self) -> bool {
+        self.operation.is_some()
+    }
+}
+
+impl Timeline {
+    /// Does what the command asks, on the newest state of the thread.
+    pub fn change(&self, thread: ThreadId, command: Command, caller: Caller) -> Result<Done, ChangeError> {
+        let clock = self.clock.clone();
+        let rules = self.rules;
+        let done = self.store.write(move |writing| {
+            let at = Head::of(writing, thread, &caller)?;
+            change(writing, &at, command, &caller, &*clock, rules)
+        })?;
+        Ok(done)
+    }
+}
+
+fn change(
+    writing: &Writing<'_>,
+    at: &Head,
+    command: Command,
+    caller: &Caller,
+    clock: &dyn Clock,
+    rules: Rules,
+) -> Result<Done, ChangeError> {
+    if at.state.deleted.is_some() && !matches!(command, Command::Restore | Command::Delete) {
+        return Err(ChangeError::ThreadDeleted);
+    }
+    if let Command::Rename { title } = &command {
+        title_is_free(writing, &at.row.summary, title)?;
+    }
+    let mut additions = Additions::new(&**writing);
+    let taken = |name: &str| Ok(writing.take_named(at.row.number, name)?.is_some());
+    let mut context = Context { additions: &mut additions, fresh: &mut Ticks(clock), take_named: &taken };
+    match apply(&at.state, command, &mut context)? {
+        Applied::Unchanged => Ok(at.unchanged()),
+        Applied::Changed { state, kind } => {
+            publish(writing, at, additions, &state, kind, caller, clock, rules)
+        }
+    }
+}
+
+/// A title is free if no other thread in use in the same project has it.
+pub(crate) fn title_is_free(
+    writing: &Writing<'_>,
+    thread: &ThreadSummary,
+    title: &str,
+) -> Result<(), ChangeError> {
+    let title = retake_model::name::check(retake_model::name::Naming::Title, title)?;
+    let taken = writing.threads_titled(&title)?.iter().any(|other| {
+        other.summary.id != thread.id
+            && other.summary.project == thread.project
+            && other.summary.deleted.is_none()
+    });
+    if taken { Err(ChangeError::TitleTaken(title)) } else { Ok(()) }
+}
+
+/// A thread as it is before a change.
+pub(crate) struct Head {
+    pub(crate) row: ThreadRow,
+    pub(crate) last: StoredOperation,
+    pub(crate) state: ThreadState,
+}
+
+impl Head {
+    /// The thread's newest state, if it is the one that the caller expects.
+    pub(crate) fn of(writing: &Writing<'_>, thread: ThreadId, caller: &Caller) -> Result<Self, ChangeError> {
+        let row = writing.thread(thread)?.ok_or(ChangeError::NoSuchThread(thread))?;
+        let last = writing
+            .head(row.number)?
+            .ok_or_else(|| StoreError::Damaged(format!("thread {} has no log", thread.short())))?;
+        let current = last.operation.version;
+        if let Some(expected) = caller.expected
+            && expected != current
+        {
+            return Err(ChangeError::Conflict { expected, current });
+        }
+        let state = load(&**writing, last.operation.after)?;
+        Ok(Self { row, last, state })
+    }
+
+    pub(crate) fn unchanged(&self) -> Done {
+        Done {
+            thread: self.row.summary.id,
+            version: self.last.operation.version,
+            operation: None,
+            kind: None,
+            undoable: false,
+            new_bytes: 0,
+            summary: self.row.summary.clone(),
+        }
+    }
+
+    fn follow(
+        &self,
+        after: ContentId,
+        kind: OperationKind,
+        turn: TurnId,
+        caller: &Caller,
+        clock: &dyn Clock,
+    ) -> Operation {
+        Operation {
+            thread: self.last.operation.thread,
+            version: self.last.operation.version + 1,
+            previous: Some(self.last.id),
+            after,
+            kind,
+            turn,
+            actor: caller.actor.clone(),
+            // A clock that was set back must not make the log run backwards.
+            time: clock.now().max(self.last.operation.time),
+            place: self.last.operation.place,
+            surroundings: None,
+            files: None,
+        }
+    }
+}
+
+/// Publishes a change of the state.
+#[expect(clippy::too_many_arguments, reason = "each is a different fact of the one operation that it writes")]
+pub(crate) fn publish(
+    writing: &Writing<'_>,
+    at: &Head,
+    mut additions: Additions<'_, retake_store::Queries<'_>>,
+    state: &ThreadState,
+    kind: OperationKind,
+    caller: &Caller,
+    clock: &dyn Clock,
+    rules: Rules,
+) -> Result<Done, ChangeError> {
+    let after = additions.add(state);
+    let head = &at.last.operation;
+    let typing = continues_typing(head, &kind, &caller.actor, clock.now(), rules.typing_pause);
+    let turn = match caller.turn {
+        Some(turn) => turn,
+        None if typing => head.turn,
+        None => TurnId::fresh(&mut Ticks(clock)),
+    };
+    let moves_only = kind.moves_only();
+    let mut operation = at.follow(after, kind, turn, caller, clock);
+    operation.place = if moves_only {
+        place_of_move(&head.place, Move { position: head.place.position, tip: head.place.tip })
+    } else {
+        place_of_change(&writing.log(at.row.number), &head.place, operation.version)?
+    };
+    operation.surroundings = caller.surroundings.as_ref().map(|around| additions.add(around));
+    finish(writing, operation, additions, !moves_only)
+}
+
+/// Publishes a move along the log.
+pub(crate) fn publish_move(
+    writing: &Writing<'_>,
+    at: &Head,
+    to: Move,
+    kind: OperationKind,
+    caller: &Caller,
+    clock: &dyn Clock,
+) -> Result<Done, ChangeError> {
+    let target = writing
+        .operation(at.row.number, to.position)?
+        .ok_or_else(|| StoreError::Damaged(format!("operation {} is missing", to.position)))?;
+    let turn = caller.turn.unwrap_or_else(|| TurnId::fresh(&mut Ticks(clock)));
+    let mut operation = at.follow(target.operation.after, kind, turn, caller, clock);
+    operation.place = place_of_move(&at.last.operation.place, to);
+    let mut additions = Additions::new(&**writing);
+    operation.surroundings = caller.surroundings.as_ref().map(|around| additions.add(around));
+    finish(writing, operation, additions, false)
+}
+
+fn finish(
+    writing: &Writing<'_>,
+    operation: Operation,
+    additions: Additions<'_, retake_store::Queries<'_>>,
+    undoable: bool,
+) -> Result<Done, ChangeError> {
+    let (thread, version, kind) = (operation.thread, operation.version, operation.kind.clone());
+    let published = writing.publish(Publication { operation, objects: additions.into_new() })?;
+    Ok(Done {
+        thread,
+        version,
+        operation: Some(published.id),
+        kind: Some(kind),
+        undoable,
+        new_bytes: published.new_bytes,
+        summary: published.summary,
+    })
+}

@@ -1,0 +1,79 @@
+//! Time and dice: the system's, or a test's.
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use retake_model::id::Fresh;
+use retake_model::time::Timestamp;
+
+/// A source of time and randomness that several threads may ask.
+pub trait Clock: Send + Sync {
+    /// The present moment.
+    fn now(&self) -> Timestamp;
+    /// Ten random bytes.
+    fn random(&self) -> [u8; 10];
+}
+
+/// The system's clock and random numbers.
+#[derive(Clone, Copy, Debug)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        let millis = match SystemTime::now().duration_since(UNIX_EPOCH) {
+            Ok(since) => i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
+            Err(before) => -i64::try_from(before.duration().as_millis()).unwrap_or(i64::MAX),
+        };
+        Timestamp::from_millis(millis)
+    }
+
+    fn random(&self) -> [u8; 10] {
+        let mut bytes = [0; 10];
+        getrandom::fill(&mut bytes).expect("the system's random numbers never run out");
+        bytes
+    }
+}
+
+/// A clock that ticks once per look and dice that always fall the same way: for tests that can be repeated.
+#[derive(Debug)]
+pub struct Seeded {
+    inside: Mutex<(u64, i64)>,
+}
+
+impl Seeded {
+    /// A clock with that seed.
+    pub fn new(seed: u64) -> Self {
+        Self { inside: Mutex::new((seed, 1_700_000_000_000)) }
+    }
+}
+
+impl Clock for Seeded {
+    fn now(&self) -> Timestamp {
+        let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
+        inside.1 += 1;
+        Timestamp::from_millis(inside.1)
+    }
+
+    fn random(&self) -> [u8; 10] {
+        let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
+        inside.0 = inside.0.wrapping_add(1);
+        let hash = blake3::hash(&inside.0.to_le_bytes());
+        let mut bytes = [0; 10];
+        bytes.copy_from_slice(&hash.as_bytes()[..10]);
+        bytes
+    }
+}
+
+/// A shared clock as the model asks for it. Identities made within one moment share its time.
+pub(crate) struct Ticks<'clock>(pub(crate) &'clock dyn Clock);
+
+impl Fresh for Ticks<'_> {
+    fn now(&mut self) -> Timestamp {
+        self.0.now()
+    }
+
+    fn random(&mut self) -> [u8; 10] {
+        self.0.random()
+    }
+}

@@ -1,0 +1,103 @@
+//! New threads.
+
+use retake_model::history::FIRST;
+use retake_model::id::{ProjectId, ThreadId, TurnId};
+use retake_model::name::{Naming, check};
+use retake_model::object::Additions;
+use retake_model::operation::{Operation, OperationKind};
+use retake_model::state::ThreadState;
+use retake_store::{Publication, Queries, Writing};
+
+use crate::clock::{Clock, Ticks};
+use crate::{Caller, ChangeError, Done, Timeline};
+
+/// A thread that is to be made.
+#[derive(Clone, Debug)]
+pub struct NewThread {
+    /// The project it belongs to.
+    pub project: ProjectId,
+    /// What people will call it; `None` for the next free "Thread n".
+    pub title: Option<String>,
+    /// Whether it never leaves this machine.
+    pub private: bool,
+}
+
+impl Timeline {
+    /// Makes a thread.
+    pub fn create_thread(&self, new: NewThread, caller: Caller) -> Result<Done, ChangeError> {
+        let clock = self.clock.clone();
+        let done = self.store.write(move |writing| {
+            let title = match &new.title {
+                Some(title) => free_title(writing, new.project, title)?,
+                None => next_title(writing, new.project)?,
+            };
+            let mut additions = Additions::new(&**writing);
+            let state = ThreadState::new(title, &mut additions, &mut Ticks(&*clock))?;
+            let state = ThreadState { private: new.private, ..state };
+            let kind = OperationKind::ThreadCreated { project: new.project };
+            let thread = ThreadId::fresh(&mut Ticks(&*clock));
+            publish_first(writing, thread, &state, kind, additions, &caller, &*clock)
+        })?;
+        Ok(done)
+    }
+}
+
+/// Publishes the first operation of a thread.
+pub(crate) fn publish_first(
+    writing: &Writing<'_>,
+    thread: ThreadId,
+    state: &ThreadState,
+    kind: OperationKind,
+    mut additions: Additions<'_, Queries<'_>>,
+    caller: &Caller,
+    clock: &dyn Clock,
+) -> Result<Done, ChangeError> {
+    let operation = Operation {
+        thread,
+        version: 1,
+        previous: None,
+        after: additions.add(state),
+        kind: kind.clone(),
+        turn: caller.turn.unwrap_or_else(|| TurnId::fresh(&mut Ticks(clock))),
+        actor: caller.actor.clone(),
+        time: clock.now(),
+        place: FIRST,
+        surroundings: caller.surroundings.as_ref().map(|around| additions.add(around)),
+        files: None,
+    };
+    let published = writing.publish(Publication { operation, objects: additions.into_new() })?;
+    Ok(Done {
+        thread,
+        version: 1,
+        operation: Some(published.id),
+        kind: Some(kind),
+        undoable: false,
+        new_bytes: published.new_bytes,
+        summary: published.summary,
+    })
+}
+
+/// The title, if no thread in use in the project has it.
+pub(crate) fn free_title(
+    writing: &Writing<'_>,
+    project: ProjectId,
+    title: &str,
+) -> Result<String, ChangeError> {
+    let title = check(Naming::Title, title)?;
+    let taken = writing
+        .threads_titled(&title)?
+        .iter()
+        .any(|other| other.summary.project == project && other.summary.deleted.is_none());
+    if taken { Err(ChangeError::TitleTaken(title)) } else { Ok(title) }
+}
+
+/// The first free "Thread n" of a project.
+fn next_title(writing: &Writing<'_>, project: ProjectId) -> Result<String, ChangeError> {
+    let mut number = 1;
+    loop {
+        match free_title(writing, project, &format!("Thread {number}")) {
+            Err(ChangeError::TitleTaken(_)) => number += 1,
+            other => return other,
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Why something could not be done or seen.
+
+use retake_model::command::Refusal;
+use retake_model::id::ThreadId;
+use retake_model::name::BadName;
+use retake_model::object::Unavailable;
+use retake_model::operation::Version;
+use retake_store::{PublishError, StoreError, WriteError};
+
+/// Why a change was not made. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeError {
+    /// The thread has moved on since the caller looked.
+    #[error("the thread is at version {current} now, not {expected}; look again and repeat")]
+    Conflict {
+        /// The version that the caller saw.
+        expected: Version,
+        /// The version that the thread has.
+        current: Version,
+    },
+    /// There is no such thread.
+    #[error("there is no thread {}", .0.short())]
+    NoSuchThread(ThreadId),
+    /// The thread was put away.
+    #[error("this thread is deleted; `retake thread restore` brings it back")]
+    ThreadDeleted,
+    /// Another thread of the project has that title.
+    #[error("a thread called {0:?} exists already in this project; choose another name")]
+    TitleTaken(String),
+    /// The title is not one.
+    #[error(transparent)]
+    Title(#[from] BadName),
+    /// There is nothing to undo.
+    #[error("there is nothing to undo")]
+    NothingToUndo,
+    /// There is nothing to redo.
+    #[error("there is nothing to redo")]
+    NothingToRedo,
+    /// Undo reaches no further back.
+    #[error("history.depth is {0}: undo reaches no further back; `retake jump` still does")]
+    TooDeep(u64),
+    /// The log has no such version.
+    #[error("there is no version {asked}; the thread has versions 1 to {current}")]
+    NoSuchVersion {
+        /// The version that was asked for.
+        asked: Version,
+        /// The last that there is.
+        current: Version,
+    },
+    /// The command was refused.
+    #[error(transparent)]
+    Refused(Refusal),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Why something could not be seen.
+#[derive(Debug, thiserror::Error)]
+pub enum LookError {
+    /// There is no such thread.
+    #[error("there is no thread {}", .0.short())]
+    NoSuchThread(ThreadId),
+    /// The log has no such version.
+    #[error("there is no version {asked}; the thread has versions 1 to {current}")]
+    NoSuchVersion {
+        /// The version that was asked for.
+        asked: Version,
+        /// The last that there is.
+        current: Version,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<Refusal> for ChangeError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Unavailable(unavailable) => Self::Store(unavailable.into()),
+            refusal => Self::Refused(refusal),
+        }
+    }
+}
+
+impl From<Unavailable> for ChangeError {
+    fn from(unavailable: Unavailable) -> Self {
+        Self::Store(unavailable.into())
+    }
+}
+
+impl From<Unavailable> for LookError {
+    fn from(unavailable: Unavailable) -> Self {
+        Self::Store(unavailable.into())
+    }
+}
+
+impl From<PublishError> for ChangeError {
+    fn from(error: PublishError) -> Self {
+        match error {
+            PublishError::Store(error) => Self::Store(error),
+            // The operation was built from the head inside the same transaction.
+            other => Self::Store(StoreError::Damaged(other.to_string())),
+        }
+    }
+}
+
+impl From<WriteError<ChangeError>> for ChangeError {
+    fn from(error: WriteError<ChangeError>) -> Self {
+        match error {
+            WriteError::Refused(error) => error,
+            WriteError::Store(error) => Self::Store(error),
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Export: one thread, whole, as lines of JSON.
+//!
+//! ```text
+//!   {"retake":"thread","format":1,"thread":"…","title":"…","version":7,…}
+//!   {"object":"entry","data":"…"}            every object after those that it refers to, once
+//!   {"operation":1,"data":"…"}               the log, in order
+//!   {"redacted":"…","kind":"entry"}          content that was destroyed on purpose
+//!   {"end":true,"lines":123,"digest":"…"}    the hash of all that stands before
+//! ```
+//!
+//! The data are the canonical bytes in base64, so that the file holds exactly what the store holds: all takes,
+//! all history, every byte. Importing checks every hash again.
+
+use std::collections::HashSet;
+use std::io::{self, Write};
+
+use data_encoding::BASE64;
+use retake_model::content::{ContentId, Kind, encode};
+use retake_model::id::ThreadId;
+use retake_model::object::{Objects, Unavailable};
+use retake_model::reference::{Reference, references};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::{LookError, Looking};
+
+/// The format that is written.
+pub(crate) const FORMAT: u64 = 1;
+
+/// What was exported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Exported {
+    /// How many operations.
+    pub operations: u64,
+    /// How many objects.
+    pub objects: u64,
+    /// How many bytes of text.
+    pub bytes: u64,
+}
+
+/// Why an export failed. What was written so far has no end line, so no import takes it for whole.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// The thread could not be looked at.
+    #[error(transparent)]
+    Look(#[from] LookError),
+    /// The file could not be written.
+    #[error("the export could not be written: {0}")]
+    Write(#[from] io::Error),
+}
+
+impl Looking<'_> {
+    /// Writes a thread, whole. `progress` hears how many operations are done, and of how many.
+    pub fn export(
+        &self,
+        thread: ThreadId,
+        to: &mut dyn Write,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Exported, ExportError> {
+        let row = self.thread(thread)?;
+        let mut lines = Lines { to, hasher: blake3::Hasher::new(), lines: 0, bytes: 0 };
+        lines.line(&json!({
+            "retake": "thread",
+            "format": FORMAT,
+            "thread": thread,
+            "title": row.summary.title,
+            "version": row.summary.version,
+            "program": env!("CARGO_PKG_VERSION"),
+        }))?;
+        let mut walk = Walk { looking: self, seen: HashSet::new(), objects: 0 };
+        for version in 1..=row.summary.version {
+            let stored = self.queries().operation(row.number, version).map_err(LookError::from)?;
+            let stored =
+                stored.ok_or(LookError::NoSuchVersion { asked: version, current: row.summary.version })?;
+            let body = encode(&stored.operation);
+            let needed = references(Kind::Operation, &body).unwrap_or_default();
+            walk.write_all(needed, &mut lines)?;
+            lines.line(&json!({"operation": version, "data": BASE64.encode(&body)}))?;
+            progress(version, row.summary.version);
+        }
+        let digest = lines.hasher.finalize().to_hex().to_string();
+        let count = lines.lines;
+        lines.line(&json!({"end": true, "lines": count, "digest": digest}))?;
+        lines.to.flush()?;
+        Ok(Exported { operations: row.summary.version, objects: walk.objects, bytes: lines.bytes })
+    }
+}
+
+struct Walk<'looking, 'timeline> {
+    looking: &'looking Looking<'timeline>,
+    seen: HashSet<ContentId>,
+    objects: u64,
+}
+
+impl Walk<'_, '_> {
+    /// Writes what is needed, and before each piece what that one needs. No recursion: states come deep.
+    fn write_all(&mut self, needed: Vec<Reference>, lines: &mut Lines<'_>) -> Result<(), ExportError> {
+        let queries = self.looking.queries();
+        let mut stack: Vec<Step> = needed.into_iter().rev().map(Step::Open).collect();
+        while let Some(step) = stack.pop() {
+            match step {
+                Step::Open((_, id)) if self.seen.contains(&id) => {}
+                Step::Open((kind, id)) => {
+                    self.seen.insert(id);
+                    if queries.is_redacted(id).map_err(LookError::from)? {
+                        lines.line(&json!({"redacted": id, "kind": kind_name(kind)}))?;
+                        continue;
+                    }
+                    let bytes = queries.bytes(kind, id).map_err(LookError::from)?;
+                    let below = references(kind, &bytes)
+                        .map_err(|_| LookError::from(Unavailable::Damaged { kind, id }))?;
+                    stack.push(Step::Write(kind, bytes));
+                    stack.extend(below.into_iter().rev().map(Step::Open));
+                }
+                Step::Write(kind, bytes) => {
+                    lines.line(&json!({"object": kind_name(kind), "data": BASE64.encode(&bytes)}))?;
+                    self.objects += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+enum Step {
+    Open(Reference),
+    Write(Kind, std::sync::Arc<[u8]>),
+}
+
+struct Lines<'out> {
+    to: &'out mut dyn Write,
+    hasher: blake3::Hasher,
+    lines: u64,
+    bytes: u64,
+}
+
+impl Lines<'_> {
+    fn line(&mut self, value: &serde_json::Value) -> io::Result<()> {
+        let mut text = value.to_string();
+        text.push('\n');
+        self.hasher.update(text.as_bytes());
+        self.lines += 1;
+        self.bytes += text.len() as u64;
+        self.to.write_all(text.as_bytes())
+    }
+}
+
+/// Names of the kinds that can be exported, as the file writes them.
+const KINDS: [(Kind, &str); 8] = [
+    (Kind::Blob, "blob"),
+    (Kind::Entry, "entry"),
+    (Kind::Entries, "entries"),
+    (Kind::Take, "take"),
+    (Kind::Takes, "takes"),
+    (Kind::Settings, "settings"),
+    (Kind::State, "state"),
+    (Kind::Surroundings, "surroundings"),
+];
+
+fn kind_name(kind: Kind) -> &'static str {
+    KINDS.iter().find(|(known, _)| *known == kind).map_or("operation", |(_, name)| name)
+}
+
+pub(crate) fn kind_named(name: &str) -> Option<Kind> {
+    KINDS.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind)
+}

@@ -1,0 +1,196 @@
+//! Finding a thread, a take or an entry by what a person types: a name, or the beginning of an id.
+
+use retake_model::id::{EntryId, ProjectId, ThreadId};
+use retake_model::take::Take;
+use retake_store::{StoreError, TakeRow, ThreadRow};
+
+use crate::{LookError, Looking};
+
+/// How many characters of an id must be given.
+const SHORTEST_PREFIX: usize = 4;
+/// How many candidates an error names.
+const NAMED: usize = 5;
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The thread.
+    pub thread: ThreadRow,
+    /// The take, if one was named.
+    pub take: Option<TakeRow>,
+}
+
+/// Why nothing, or more than one thing, was found.
+#[derive(Debug, thiserror::Error)]
+pub enum FindError {
+    /// No thread goes by that.
+    #[error("no thread is called {0:?}, and no id begins with it; `retake thread list` shows them all")]
+    NoThread(String),
+    /// No take goes by that.
+    #[error("no take of {thread:?} is called {text:?}, and no id begins with it; `retake tree` shows them")]
+    NoTake {
+        /// The thread's title.
+        thread: String,
+        /// What was typed.
+        text: String,
+    },
+    /// No entry goes by that.
+    #[error("the take has no entry {0:?}; entries are numbered from 1, and `last` is the last one")]
+    NoEntry(String),
+    /// More than one goes by that.
+    #[error("{text:?} could be any of: {}", candidates.join(", "))]
+    Several {
+        /// What was typed.
+        text: String,
+        /// Some that it could be.
+        candidates: Vec<String>,
+    },
+    /// The timeline could not be looked at.
+    #[error(transparent)]
+    Look(#[from] LookError),
+}
+
+impl From<StoreError> for FindError {
+    fn from(error: StoreError) -> Self {
+        Self::Look(error.into())
+    }
+}
+
+impl Looking<'_> {
+    /// A thread by title (of this project first) or by the beginning of its id; `thread/take` names a take too.
+    pub fn find(&self, project: Option<ProjectId>, text: &str) -> Result<Found, FindError> {
+        if let Some(thread) = self.find_thread(project, text)? {
+            return Ok(Found { thread, take: None });
+        }
+        // A title may hold a slash itself, so the whole text was tried first.
+        if let Some((thread, take)) = text.rsplit_once('/')
+            && let Some(thread) = self.find_thread(project, thread)?
+        {
+            let take = Some(self.find_take(&thread, take)?);
+            return Ok(Found { thread, take });
+        }
+        let takes = self.by_prefix(text, |prefix| self.queries().takes_with_prefix(prefix, NAMED + 1))?;
+        match takes.as_slice() {
+            [] => Err(FindError::NoThread(text.to_owned())),
+            [take] => {
+                let thread = self.queries().thread_numbered(take.thread)?;
+                let thread = thread.ok_or_else(|| FindError::NoThread(text.to_owned()))?;
+                Ok(Found { thread, take: Some(take.clone()) })
+            }
+            several => Err(FindError::Several {
+                text: text.to_owned(),
+                candidates: several.iter().take(NAMED).map(|take| take.summary.id.short()).collect(),
+            }),
+        }
+    }
+
+    /// A take of a thread by name or by the beginning of its id.
+    pub fn find_take(&self, thread: &ThreadRow, text: &str) -> Result<TakeRow, FindError> {
+        if let Some(take) = self.queries().take_named(thread.number, text)? {
+            return Ok(take);
+        }
+        let takes =
+            self.by_prefix(text, |prefix| self.queries().takes_with_prefix(prefix, usize::MAX >> 1))?;
+        let own: Vec<&TakeRow> = takes.iter().filter(|take| take.thread == thread.number).collect();
+        match own.as_slice() {
+            [] => Err(FindError::NoTake { thread: thread.summary.title.clone(), text: text.to_owned() }),
+            [take] => Ok((*take).clone()),
+            several => Err(FindError::Several {
+                text: text.to_owned(),
+                candidates: several.iter().take(NAMED).map(|take| take.summary.name.clone()).collect(),
+            }),
+        }
+    }
+
+    /// An entry of a take by its number (from 1; negative from the end), `last`, or the beginning of its id.
+    pub fn find_entry(&self, take: &Take, text: &str) -> Result<(u64, EntryId), FindError> {
+        let missing = || FindError::NoEntry(text.to_owned());
+        let count = take.entries.len();
+        let queries = self.queries();
+        if let Some(position) = position(text, count) {
+            let cell = take.entries.get(&queries, position.ok_or_else(missing)?).map_err(LookError::from)?;
+            let cell = cell.ok_or_else(missing)?;
+            return Ok((position.unwrap_or_default(), cell.entry));
+        }
+        if let Ok(entry) = text.parse::<EntryId>() {
+            let found = take.entries.find(&queries, entry.bytes()).map_err(LookError::from)?;
+            return found.map(|(position, _)| (position, entry)).ok_or_else(missing);
+        }
+        if text.len() < SHORTEST_PREFIX {
+            return Err(missing());
+        }
+        let mut found = Vec::new();
+        for (position, cell) in (0..).zip(take.entries.iter(&queries, 0)) {
+            let entry = cell.map_err(LookError::from)?.entry;
+            if entry.to_string().starts_with(text) {
+                found.push((position, entry));
+            }
+        }
+        match found.as_slice() {
+            [] => Err(missing()),
+            [one] => Ok(*one),
+            several => Err(FindError::Several {
+                text: text.to_owned(),
+                candidates: several.iter().take(NAMED).map(|(_, entry)| entry.to_string()).collect(),
+            }),
+        }
+    }
+
+    fn find_thread(&self, project: Option<ProjectId>, text: &str) -> Result<Option<ThreadRow>, FindError> {
+        if let Ok(id) = text.parse::<ThreadId>() {
+            return Ok(self.queries().thread(id)?);
+        }
+        let mut titled = self.queries().threads_titled(text)?;
+        // A title of this project, in use, is what a person means before any other.
+        titled.sort_by_key(|row| (Some(row.summary.project) != project, row.summary.deleted.is_some()));
+        if let Some(best) = titled.first() {
+            let rank =
+                |row: &ThreadRow| (Some(row.summary.project) != project, row.summary.deleted.is_some());
+            let equal: Vec<&ThreadRow> = titled.iter().filter(|row| rank(row) == rank(best)).collect();
+            return match equal.as_slice() {
+                [one] => Ok(Some((*one).clone())),
+                several => Err(several_threads(text, several)),
+            };
+        }
+        let found = self.by_prefix(text, |prefix| self.queries().threads_with_prefix(prefix, NAMED + 1))?;
+        match found.as_slice() {
+            [] => Ok(None),
+            [one] => Ok(Some(one.clone())),
+            several => Err(several_threads(text, &several.iter().collect::<Vec<_>>())),
+        }
+    }
+
+    fn by_prefix<T>(
+        &self,
+        text: &str,
+        find: impl FnOnce(&str) -> Result<Vec<T>, StoreError>,
+    ) -> Result<Vec<T>, FindError> {
+        if text.len() < SHORTEST_PREFIX { Ok(Vec::new()) } else { Ok(find(&text.to_lowercase())?) }
+    }
+}
+
+fn several_threads(text: &str, rows: &[&ThreadRow]) -> FindError {
+    FindError::Several {
+        text: text.to_owned(),
+        candidates: rows
+            .iter()
+            .take(NAMED)
+            .map(|row| format!("{} ({})", row.summary.id.short(), row.summary.title))
+            .collect(),
+    }
+}
+
+/// The position that a number means: `Some(None)` if it is a number but no entry stands there.
+fn position(text: &str, count: u64) -> Option<Option<u64>> {
+    if text == "last" {
+        return Some(count.checked_sub(1));
+    }
+    // An id can consist of digits alone; a number that long is one.
+    if text.trim_start_matches('-').len() > 10 {
+        return None;
+    }
+    let number: i64 = text.parse().ok()?;
+    let position =
+        if number < 0 { count.checked_sub(number.unsigned_abs()) } else { (number as u64).checked_sub(1) };
+    Some(position.filter(|position| *position < count))
+}

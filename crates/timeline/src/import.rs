@@ -1,0 +1,351 @@
+//! Import: a thread from an export, all of it or nothing.
+//!
+//! Nothing in the file is believed. Every object is hashed and decoded, every reference must already be there,
+//! every operation must follow the one before it and lead where the rules of history say. A thread that is
+//! here already is brought forward if the file continues it, left alone if it has nothing new, and refused if
+//! the two went different ways (then it can still be imported as a copy).
+
+use std::collections::HashSet;
+use std::io::{BufRead, Read};
+
+use data_encoding::BASE64;
+use retake_model::content::{ContentId, Kind, decode};
+use retake_model::history::{self, Move};
+use retake_model::id::{ProjectId, ThreadId};
+use retake_model::object::NewObject;
+use retake_model::operation::{Operation, OperationKind, Version};
+use retake_model::reference::references;
+use retake_store::{Publication, PublishError, StoreError, WriteError, Writing};
+use serde::{Deserialize, Serialize};
+
+use crate::Timeline;
+use crate::clock::Ticks;
+use crate::export::{FORMAT, kind_named};
+
+/// The longest line: the largest entry in base64, with room to spare.
+const LONGEST_LINE: u64 = 128 * 1024 * 1024;
+
+/// How a thread is imported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Importing {
+    /// As the thread that it is.
+    Same,
+    /// As a new thread with the same history.
+    Copy,
+}
+
+/// What was imported. It is durable.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Imported {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Its title.
+    pub title: String,
+    /// Its version now.
+    pub version: Version,
+    /// How many operations were new.
+    pub new_operations: u64,
+}
+
+/// Why nothing was imported.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// The file could not be read.
+    #[error("the import could not be read: {0}")]
+    Read(#[from] std::io::Error),
+    /// It is not an export.
+    #[error("line {line}: this is not a Retake export ({reason})")]
+    NotAnExport {
+        /// Where.
+        line: u64,
+        /// Why.
+        reason: String,
+    },
+    /// A newer program wrote it.
+    #[error("the export has format {found}, this program knows {FORMAT}; update this program")]
+    Newer {
+        /// The format of the file.
+        found: u64,
+    },
+    /// Something in it is not what it says it is.
+    #[error("line {line}: the export is damaged: {reason}; nothing was imported")]
+    Damaged {
+        /// Where.
+        line: u64,
+        /// What is wrong.
+        reason: String,
+    },
+    /// It breaks off.
+    #[error("the export breaks off after line {0}; nothing was imported")]
+    CutOff(u64),
+    /// The thread is here and went another way.
+    #[error(
+        "thread {} is here already and went another way after version {common}; import it with --copy",
+        .thread.short()
+    )]
+    Diverged {
+        /// The thread.
+        thread: ThreadId,
+        /// The last version that both have.
+        common: Version,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<WriteError<ImportError>> for ImportError {
+    fn from(error: WriteError<ImportError>) -> Self {
+        match error {
+            WriteError::Refused(error) => error,
+            WriteError::Store(error) => Self::Store(error),
+        }
+    }
+}
+
+impl Timeline {
+    /// Imports a thread into a project. `progress` hears how many operations are done, and of how many.
+    pub fn import(
+        &self,
+        from: impl BufRead + Send + 'static,
+        project: ProjectId,
+        importing: Importing,
+        mut progress: impl FnMut(u64, u64) + Send + 'static,
+    ) -> Result<Imported, ImportError> {
+        let clock = self.clock.clone();
+        let imported = self.store.write(move |writing| {
+            let copy = (importing == Importing::Copy).then(|| ThreadId::fresh(&mut Ticks(&*clock)));
+            let mut import = Import {
+                writing,
+                from,
+                project,
+                copy,
+                hasher: blake3::Hasher::new(),
+                line: 0,
+                present: HashSet::new(),
+                waiting: Vec::new(),
+                now: clock.now(),
+                previous: None,
+                new_operations: 0,
+            };
+            import.run(&mut progress)
+        })?;
+        Ok(imported)
+    }
+}
+
+#[derive(Deserialize)]
+struct Header {
+    retake: String,
+    format: u64,
+    thread: ThreadId,
+    version: Version,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Line {
+    Object { object: String, data: String },
+    Operation { operation: Version, data: String },
+    Redacted { redacted: ContentId, kind: String },
+    End { end: bool, lines: u64, digest: String },
+}
+
+struct Import<'writing, 'transaction, R> {
+    writing: &'writing Writing<'transaction>,
+    from: R,
+    project: ProjectId,
+    copy: Option<ThreadId>,
+    hasher: blake3::Hasher,
+    line: u64,
+    present: HashSet<ContentId>,
+    waiting: Vec<NewObject>,
+    now: retake_model::time::Timestamp,
+    previous: Option<ContentId>,
+    new_operations: u64,
+}
+
+impl<R: BufRead> Import<'_, '_, R> {
+    fn run(&mut self, progress: &mut impl FnMut(u64, u64)) -> Result<Imported, ImportError> {
+        let header = self.header()?;
+        let thread = self.copy.unwrap_or(header.thread);
+        let mut next: Version = 1;
+        loop {
+            let before = self.hasher.finalize();
+            let before_lines = self.line;
+            let text = self.next_line()?.ok_or(ImportError::CutOff(self.line))?;
+            let line = serde_json::from_str(&text).map_err(|error| self.not_an_export(&error.to_string()))?;
+            match line {
+                Line::Object { object, data } => self.object(&object, &data)?,
+                Line::Redacted { redacted, kind } => self.redacted(redacted, &kind)?,
+                Line::Operation { operation, data } => {
+                    if operation != next {
+                        return Err(self.damaged("an operation is missing"));
+                    }
+                    self.operation(thread, next, &data)?;
+                    progress(next, header.version);
+                    next += 1;
+                }
+                Line::End { end, lines, digest } => {
+                    if !end || lines != before_lines || digest != before.to_hex().as_str() {
+                        return Err(self.damaged("the end does not fit the beginning"));
+                    }
+                    break;
+                }
+            }
+        }
+        let row = self.writing.thread(thread)?.ok_or_else(|| self.damaged("it holds no operation"))?;
+        if header.version != next - 1 {
+            return Err(self.damaged("it holds fewer operations than it says"));
+        }
+        Ok(Imported {
+            thread,
+            title: row.summary.title.clone(),
+            version: row.summary.version,
+            new_operations: self.new_operations,
+        })
+    }
+
+    fn header(&mut self) -> Result<Header, ImportError> {
+        let text = self.next_line()?.ok_or_else(|| self.not_an_export("it is empty"))?;
+        let header: Header =
+            serde_json::from_str(&text).map_err(|error| self.not_an_export(&error.to_string()))?;
+        if header.retake != "thread" {
+            return Err(self.not_an_export("it does not hold a thread"));
+        }
+        if header.format > FORMAT {
+            return Err(ImportError::Newer { found: header.format });
+        }
+        Ok(header)
+    }
+
+    fn object(&mut self, kind: &str, data: &str) -> Result<(), ImportError> {
+        let kind = kind_named(kind).ok_or_else(|| self.damaged("an object of an unknown kind"))?;
+        let bytes = BASE64.decode(data.as_bytes()).map_err(|_| self.damaged("data that is not base64"))?;
+        let needed = references(kind, &bytes).map_err(|error| self.damaged(&error.to_string()))?;
+        for (_, id) in needed {
+            if !self.present.contains(&id) {
+                return Err(self.damaged("an object refers to one that is not there"));
+            }
+        }
+        let id = ContentId::of(kind, &bytes);
+        self.present.insert(id);
+        self.waiting.push(NewObject { id, kind, bytes: bytes.into() });
+        Ok(())
+    }
+
+    fn redacted(&mut self, id: ContentId, kind: &str) -> Result<(), ImportError> {
+        let kind = kind_named(kind).ok_or_else(|| self.damaged("an object of an unknown kind"))?;
+        if !matches!(kind, Kind::Entry | Kind::Blob) {
+            return Err(self.damaged("only entries and blobs can be redacted"));
+        }
+        self.writing.put_redaction(kind, id, self.now)?;
+        self.present.insert(id);
+        Ok(())
+    }
+
+    fn operation(&mut self, thread: ThreadId, version: Version, data: &str) -> Result<(), ImportError> {
+        let bytes = BASE64.decode(data.as_bytes()).map_err(|_| self.damaged("data that is not base64"))?;
+        let mut operation: Operation = decode(&bytes).map_err(|error| self.damaged(&error.to_string()))?;
+        let needed = references(Kind::Operation, &bytes).map_err(|error| self.damaged(&error.to_string()))?;
+        if needed.iter().any(|(_, id)| !self.present.contains(id)) {
+            return Err(self.damaged("an operation leads to a state that is not there"));
+        }
+        if operation.version != version {
+            return Err(self.damaged("an operation out of order"));
+        }
+        if self.copy.is_some() {
+            operation.thread = thread;
+            operation.previous = self.previous;
+            self.rehome(&mut operation.kind);
+        } else if operation.thread != thread || operation.previous != self.previous {
+            return Err(self.damaged("an operation that does not follow the one before it"));
+        }
+        let id = ContentId::of(Kind::Operation, &retake_model::content::encode(&operation));
+        self.previous = Some(id);
+        let row = self.writing.thread(thread)?;
+        if let Some(row) = &row
+            && let Some(here) = self.writing.operation(row.number, version)?
+        {
+            self.waiting.clear();
+            if here.id != id {
+                return Err(ImportError::Diverged { thread, common: version - 1 });
+            }
+            return Ok(());
+        }
+        self.check_place(row.map(|row| row.number), &operation)?;
+        let objects = std::mem::take(&mut self.waiting);
+        self.writing.publish_in(Publication { operation, objects }, Some(self.project)).map_err(|error| {
+            match error {
+                PublishError::Store(error) => ImportError::Store(error),
+                other => self.damaged(&other.to_string()),
+            }
+        })?;
+        self.new_operations += 1;
+        Ok(())
+    }
+
+    /// The place of an operation is worked out again: undo and redo walk along it.
+    fn check_place(&self, row: Option<i64>, operation: &Operation) -> Result<(), ImportError> {
+        let Some(number) = row else {
+            let first = operation.place == history::FIRST && operation.version == 1;
+            return if first { Ok(()) } else { Err(self.damaged("a first operation in the wrong place")) };
+        };
+        let head = self.writing.head(number)?.ok_or_else(|| self.damaged("an operation without a log"))?;
+        let head_place = head.operation.place;
+        let expected = if operation.kind.moves_only() {
+            let to = Move { position: operation.place.position, tip: operation.place.tip };
+            let stays = matches!(operation.kind, OperationKind::Saved { .. })
+                && (to != Move { position: head_place.position, tip: head_place.tip });
+            let (Some(target), Some(_)) = (self.change(number, to.position)?, self.change(number, to.tip)?)
+            else {
+                return Err(self.damaged("a move to where nothing is"));
+            };
+            if stays || target.after != operation.after {
+                return Err(self.damaged("a move that does not lead where it says"));
+            }
+            history::place_of_move(&head_place, to)
+        } else {
+            history::place_of_change(&self.writing.log(number), &head_place, operation.version)?
+        };
+        if operation.place == expected {
+            Ok(())
+        } else {
+            Err(self.damaged("an operation in the wrong place"))
+        }
+    }
+
+    fn change(&self, number: i64, version: Version) -> Result<Option<Operation>, ImportError> {
+        let found = self.writing.operation(number, version)?;
+        Ok(found.map(|found| found.operation).filter(|operation| !operation.kind.moves_only()))
+    }
+
+    fn rehome(&self, kind: &mut OperationKind) {
+        if let OperationKind::ThreadCreated { project } | OperationKind::ThreadPromoted { project, .. } = kind
+        {
+            *project = self.project;
+        }
+    }
+
+    fn next_line(&mut self) -> Result<Option<String>, ImportError> {
+        let mut bytes = Vec::new();
+        self.from.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut bytes)?;
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        self.line += 1;
+        if bytes.last() != Some(&b'\n') {
+            return Err(ImportError::CutOff(self.line));
+        }
+        self.hasher.update(&bytes);
+        String::from_utf8(bytes).map(Some).map_err(|_| self.not_an_export("it is not UTF-8"))
+    }
+
+    fn not_an_export(&self, reason: &str) -> ImportError {
+        ImportError::NotAnExport { line: self.line, reason: reason.chars().take(120).collect() }
+    }
+
+    fn damaged(&self, reason: &str) -> ImportError {
+        ImportError::Damaged { line: self.line, reason: reason.to_owned() }
+    }
+}

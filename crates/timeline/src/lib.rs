@@ -1,0 +1,128 @@
+//! The timeline: the only door for changes.
+//!
+//! Intents go down, states come up. A caller names a thread, a [`Command`] and itself ([`Caller`]); the
+//! timeline computes the next state from the newest one inside the store's writer, publishes it, and answers
+//! once it is durable. Undo, redo and jump are the same move: choose a state, publish the operation that makes
+//! it current.
+//!
+//! ```text
+//!   change(thread, command, caller)                 undo / redo / jump(thread, caller)
+//!        │                                               │
+//!        ▼                                               ▼
+//!   state ── model::command::apply ──► state'       log ── model::history ──► an older state
+//!        └──────────────► one operation, published with its objects ◄──────────────┘
+//! ```
+//!
+//! A caller that names the version it saw gets a typed conflict when the thread has moved on, and nothing is
+//! changed; it can look again and repeat what it asked.
+
+mod change;
+mod clock;
+mod create;
+mod error;
+mod export;
+mod find;
+mod import;
+mod looking;
+mod moves;
+mod project;
+mod promote;
+mod tree;
+mod view;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use retake_model::id::TurnId;
+use retake_model::operation::{Actor, Version};
+use retake_model::surroundings::Surroundings;
+use retake_store::{OpenError, Store};
+
+pub use change::Done;
+pub use clock::{Clock, Seeded, SystemClock};
+pub use create::NewThread;
+pub use error::{ChangeError, LookError};
+pub use export::{ExportError, Exported};
+pub use find::{FindError, Found};
+pub use import::{ImportError, Imported, Importing};
+pub use looking::Looking;
+pub use moves::Moved;
+pub use project::{Noticed, Project, ProjectError};
+pub use promote::Promoted;
+pub use retake_model as model;
+pub use retake_model::command::{Command, NewEntry, Spot};
+pub use retake_model::history::Unit;
+pub use retake_store as store;
+pub use tree::{Tree, TreeThread};
+pub use view::{EntryView, HistoryItem, Standing};
+
+/// A timeline that is open. Cheap to clone; every clone is the same timeline.
+#[derive(Clone)]
+pub struct Timeline {
+    store: Arc<Store>,
+    clock: Arc<dyn Clock>,
+    rules: Rules,
+}
+
+/// How history behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// Changes of a draft that follow each other within this many milliseconds are one step.
+    pub typing_pause: i64,
+    /// How many changes undo reaches back; `None` for all of them.
+    pub depth: Option<u64>,
+}
+
+/// Who asks for a change, and what they know.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// Who.
+    pub actor: Actor,
+    /// Where.
+    pub surroundings: Option<Surroundings>,
+    /// The turn that the change belongs to; `None` makes it a turn of its own.
+    pub turn: Option<TurnId>,
+    /// The version that the caller saw; `None` if any will do.
+    pub expected: Option<Version>,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self { typing_pause: 2000, depth: None }
+    }
+}
+
+impl Caller {
+    /// The person at the keyboard, who has looked at no version in particular.
+    pub fn human() -> Self {
+        Self { actor: Actor::Human, surroundings: None, turn: None, expected: None }
+    }
+
+    /// The same caller, who expects the thread to be at that version.
+    #[must_use]
+    pub fn expecting(self, version: Version) -> Self {
+        Self { expected: Some(version), ..self }
+    }
+}
+
+impl Timeline {
+    /// Opens the timeline that lives in that folder, making it if there is none.
+    pub fn open(folder: &Path, rules: Rules) -> Result<Self, OpenError> {
+        Self::open_with(folder, rules, Arc::new(SystemClock))
+    }
+
+    /// Opens the timeline with a clock of the caller's.
+    pub fn open_with(folder: &Path, rules: Rules, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
+        Ok(Self { store: Arc::new(Store::open(folder)?), clock, rules })
+    }
+
+    /// The store underneath, for what is not a change: proof, usage, search.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The present moment, as the timeline's clock says.
+    pub fn now(&self) -> retake_model::time::Timestamp {
+        self.clock.now()
+    }
+}

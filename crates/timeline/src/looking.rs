@@ -1,0 +1,188 @@
+//! Looking: the timeline as it was at one moment. Nothing here changes anything or waits for a writer.
+
+use std::ops::Range;
+
+use retake_model::entry::EntryVersion;
+use retake_model::history::{self, Log, Unit};
+use retake_model::id::{EntryId, ThreadId};
+use retake_model::object::load;
+use retake_model::operation::{OperationKind, Version};
+use retake_model::settings::Settings;
+use retake_model::state::ThreadState;
+use retake_model::take::Take;
+use retake_store::{Queries, Reading, StoreError, StoredOperation, ThreadFilter, ThreadRow};
+
+use crate::view::{EntryView, HistoryItem, Standing};
+use crate::{LookError, Timeline};
+
+/// The timeline at one moment.
+pub struct Looking<'timeline> {
+    reading: Reading<'timeline>,
+}
+
+impl Timeline {
+    /// Looks at the present moment.
+    pub fn look(&self) -> Result<Looking<'_>, StoreError> {
+        Ok(Looking { reading: self.store.read()? })
+    }
+}
+
+impl Looking<'_> {
+    /// What can be asked of the store directly.
+    pub fn queries(&self) -> Queries<'_> {
+        self.reading.queries()
+    }
+
+    /// A thread in the index.
+    pub fn thread(&self, thread: ThreadId) -> Result<ThreadRow, LookError> {
+        self.queries().thread(thread)?.ok_or(LookError::NoSuchThread(thread))
+    }
+
+    /// Threads that the filter lets through: pinned ones first, then the most lately changed.
+    pub fn threads(&self, filter: &ThreadFilter) -> Result<Vec<ThreadRow>, LookError> {
+        Ok(self.queries().threads(filter)?)
+    }
+
+    /// The last operation of a thread.
+    pub fn head(&self, thread: ThreadId) -> Result<StoredOperation, LookError> {
+        let row = self.thread(thread)?;
+        self.queries().head(row.number)?.ok_or(LookError::NoSuchThread(thread))
+    }
+
+    /// The newest state of a thread.
+    pub fn state(&self, thread: ThreadId) -> Result<ThreadState, LookError> {
+        Ok(load(&self.queries(), self.head(thread)?.operation.after)?)
+    }
+
+    /// The state of a thread just after an operation.
+    pub fn state_at(&self, thread: ThreadId, version: Version) -> Result<ThreadState, LookError> {
+        let row = self.thread(thread)?;
+        match self.queries().operation(row.number, version)? {
+            Some(found) if version > 0 => Ok(load(&self.queries(), found.operation.after)?),
+            _ => Err(LookError::NoSuchVersion { asked: version, current: row.summary.version }),
+        }
+    }
+
+    /// The settings of a state.
+    pub fn settings(&self, state: &ThreadState) -> Result<Settings, LookError> {
+        Ok(load(&self.queries(), state.settings)?)
+    }
+
+    /// The entries of a take in that range of positions, counted from 0.
+    pub fn page(
+        &self,
+        thread: ThreadId,
+        take: &Take,
+        range: Range<u64>,
+    ) -> Result<Vec<EntryView>, LookError> {
+        let queries = self.queries();
+        let shown = queries.shown(self.thread(thread)?.number)?;
+        let cells = take.entries.page(&queries, range.clone())?;
+        let mut views = Vec::with_capacity(cells.len());
+        for (position, cell) in (range.start..).zip(cells) {
+            views.push(EntryView {
+                number: position + 1,
+                id: cell.entry,
+                version: cell.version,
+                shown: shown.get(&cell.entry).copied().unwrap_or_default(),
+                entry: load(&queries, cell.version)?,
+            });
+        }
+        Ok(views)
+    }
+
+    /// One entry of a take, and where it stands; `None` if the take does not hold it.
+    pub fn entry(&self, take: &Take, entry: EntryId) -> Result<Option<(u64, EntryVersion)>, LookError> {
+        let queries = self.queries();
+        match take.entries.find(&queries, entry.bytes())? {
+            Some((position, cell)) => Ok(Some((position, load(&queries, cell.version)?))),
+            None => Ok(None),
+        }
+    }
+
+    /// Whether undo and redo are possible, and where.
+    pub fn standing(&self, thread: ThreadId) -> Result<Standing, LookError> {
+        let row = self.thread(thread)?;
+        let queries = self.queries();
+        let head = self.head(thread)?.operation;
+        let log = queries.log(row.number);
+        Ok(Standing {
+            version: head.version,
+            position: head.place.position,
+            can_undo: history::undo(&log, &head.place, Unit::Turn)?.is_some(),
+            can_redo: history::redo(&log, &head.place, Unit::Turn)?.is_some(),
+        })
+    }
+
+    /// The operations of a thread before `before` (or all), newest first, at most `limit`.
+    pub fn history(
+        &self,
+        thread: ThreadId,
+        before: Option<Version>,
+        limit: usize,
+    ) -> Result<Vec<HistoryItem>, LookError> {
+        let row = self.thread(thread)?;
+        let queries = self.queries();
+        let place = self.head(thread)?.operation.place;
+        let from = before.map_or(row.summary.version, |before| before.saturating_sub(1));
+        let found = queries.operations_back(row.number, from, limit)?;
+        let lowest = found.last().map_or(0, |last| last.operation.version);
+        let log = queries.log(row.number);
+        let done = path_down_to(&log, place.position, lowest)?;
+        let ahead = path_down_to(&log, place.tip, lowest.max(place.position))?;
+        Ok(found
+            .into_iter()
+            .map(|stored| {
+                let version = stored.operation.version;
+                HistoryItem {
+                    version,
+                    operation: stored.id,
+                    current: version == place.position,
+                    // What only moves is neither done nor undone.
+                    undone: !stored.operation.kind.moves_only() && !done.contains(&version),
+                    redoable: version != place.position && ahead.contains(&version),
+                    kind: stored.operation.kind,
+                    turn: stored.operation.turn,
+                    actor: stored.operation.actor,
+                    time: stored.operation.time,
+                    state: stored.operation.after,
+                }
+            })
+            .collect())
+    }
+
+    /// The newest moment that was saved under that name.
+    pub fn saved(&self, thread: ThreadId, name: &str) -> Result<Option<Version>, LookError> {
+        let row = self.thread(thread)?;
+        let queries = self.queries();
+        let mut before = row.summary.version;
+        loop {
+            let page = queries.operations_back(row.number, before, 1000)?;
+            let found = page.iter().find(
+                |stored| matches!(&stored.operation.kind, OperationKind::Saved { name: saved } if saved == name),
+            );
+            if let Some(found) = found {
+                return Ok(Some(found.operation.version));
+            }
+            match page.last() {
+                Some(last) if last.operation.version > 1 => before = last.operation.version - 1,
+                _ => return Ok(None),
+            }
+        }
+    }
+}
+
+/// The changes from one back along its parents, down to a version.
+fn path_down_to(
+    log: &impl Log<Error = StoreError>,
+    from: Version,
+    lowest: Version,
+) -> Result<std::collections::HashSet<Version>, StoreError> {
+    let mut path = std::collections::HashSet::new();
+    let mut version = from;
+    while version != 0 && version >= lowest {
+        path.insert(version);
+        version = log.step(version)?.place.parent;
+    }
+    Ok(path)
+}

@@ -1,0 +1,193 @@
+//! Which project a folder is.
+//!
+//! The pure decision is in [`retake_model::project`]; here the evidence is gathered and the verdict recorded.
+
+use std::path::Path;
+
+use retake_model::id::{ProjectId, ThreadId};
+use retake_model::project::{Candidate, Folder, ProjectRecord, Verdict, decide};
+use retake_store::{ProjectRow, StoreError, WriteError, Writing};
+use retake_workspace::folder::{self, FolderError, path_from_text};
+use retake_workspace::root::find_root;
+use serde::Serialize;
+
+use crate::clock::Ticks;
+use crate::{LookError, Timeline};
+
+/// A project, and the folder it is in now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Project {
+    /// Its identity.
+    pub id: ProjectId,
+    /// Its folder.
+    pub path: String,
+    /// The thread that commands mean when they name none.
+    pub current: Option<ThreadId>,
+    /// What was noticed when the folder was looked at.
+    #[serde(skip)]
+    pub noticed: Noticed,
+}
+
+/// What a person may want to know about how a folder was recognised.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Noticed {
+    /// Nothing: it is where it was.
+    Nothing,
+    /// It is new to Retake.
+    New,
+    /// It was moved or renamed; its threads came along.
+    Moved {
+        /// Where it was.
+        from: String,
+    },
+    /// It is a copy of a project that still stands, and starts without threads.
+    Copied {
+        /// The project it was copied from.
+        of: ProjectId,
+    },
+    /// Another folder was here before, with threads of its own.
+    Replaced {
+        /// The project that was here.
+        formerly: ProjectId,
+    },
+}
+
+/// Why a folder could not be recognised.
+#[derive(Debug, thiserror::Error)]
+pub enum ProjectError {
+    /// The folder could not be looked at.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// There is no such project.
+    #[error("there is no project {0}")]
+    NoSuchProject(ProjectId),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<WriteError<StoreError>> for ProjectError {
+    fn from(error: WriteError<StoreError>) -> Self {
+        match error {
+            WriteError::Refused(error) | WriteError::Store(error) => Self::Store(error),
+        }
+    }
+}
+
+impl From<ProjectError> for LookError {
+    fn from(error: ProjectError) -> Self {
+        match error {
+            ProjectError::Store(error) => Self::Store(error),
+            other => Self::Store(StoreError::Damaged(other.to_string())),
+        }
+    }
+}
+
+impl Timeline {
+    /// The project that a folder, or the nearest known folder above it, is.
+    pub fn project(&self, folder: &Path) -> Result<Project, ProjectError> {
+        let rows = self.look()?.queries().projects()?;
+        let known = |path: &Path| {
+            let text = folder::path_to_text(path);
+            rows.iter().any(|row| row.path == text)
+        };
+        let root = find_root(folder, known);
+        let facts = folder::observe(&root)?.as_evidence();
+        let candidates = candidates(&rows, &facts);
+        let verdict = decide(&facts, &candidates);
+        if let Verdict::Same(id) = verdict
+            && let Some(row) = rows.iter().find(|row| row.id == id && describes(row, &facts))
+        {
+            // The usual case writes nothing.
+            return Ok(Project {
+                id,
+                path: row.path.clone(),
+                current: row.current,
+                noticed: Noticed::Nothing,
+            });
+        }
+        let clock = self.clock.clone();
+        let fresh = ProjectId::fresh(&mut Ticks(&*clock));
+        let (id, noticed) = match verdict {
+            Verdict::Same(id) => (id, Noticed::Nothing),
+            Verdict::Moved { project, from } => (project, Noticed::Moved { from: from.to_owned() }),
+            Verdict::Copied { of } => (fresh, Noticed::Copied { of }),
+            Verdict::Replaced { formerly } | Verdict::New { perhaps: Some(formerly) } => {
+                (fresh, Noticed::Replaced { formerly })
+            }
+            Verdict::New { perhaps: None } => (fresh, Noticed::New),
+        };
+        self.record_project(id, facts, &root, noticed)
+    }
+
+    /// Says that a folder is a project that is known from elsewhere.
+    pub fn adopt(&self, folder: &Path, id: ProjectId) -> Result<Project, ProjectError> {
+        if self.look()?.queries().project(id)?.is_none() {
+            return Err(ProjectError::NoSuchProject(id));
+        }
+        let facts = folder::observe(folder)?.as_evidence();
+        self.record_project(id, facts, folder, Noticed::Nothing)
+    }
+
+    /// Says which thread commands mean when they name none.
+    pub fn set_current(&self, project: ProjectId, thread: Option<ThreadId>) -> Result<(), ProjectError> {
+        Ok(self.store.write(move |writing: &Writing<'_>| writing.set_current(project, thread))?)
+    }
+
+    fn record_project(
+        &self,
+        id: ProjectId,
+        facts: Folder,
+        root: &Path,
+        noticed: Noticed,
+    ) -> Result<Project, ProjectError> {
+        let now = self.clock.now();
+        let path = facts.path.clone();
+        let current = self.store.write(move |writing: &Writing<'_>| -> Result<_, StoreError> {
+            let current = writing.project(id)?.and_then(|row| row.current);
+            writing.put_project(&ProjectRow {
+                id,
+                path: facts.path,
+                device: facts.device,
+                inode: facts.inode,
+                born: facts.born,
+                remote: facts.remote,
+                last_seen: now,
+                current,
+            })?;
+            Ok(current)
+        })?;
+        // The mark lets a folder that moves to another file system keep its threads. Where it cannot be
+        // written, the other evidence has to do.
+        let _ = folder::mark(root, id);
+        Ok(Project { id, path, current, noticed })
+    }
+}
+
+fn candidates(rows: &[ProjectRow], facts: &Folder) -> Vec<Candidate> {
+    rows.iter()
+        .map(|row| ProjectRecord {
+            id: row.id,
+            path: row.path.clone(),
+            device: row.device,
+            inode: row.inode,
+            born: row.born,
+            remote: row.remote.clone(),
+            last_seen: row.last_seen,
+        })
+        .filter(|record| record.may_be(facts))
+        .map(|record| {
+            let there = folder::observe(&path_from_text(&record.path)).ok();
+            Candidate { there: there.map(|facts| facts.as_evidence()), record }
+        })
+        .collect()
+}
+
+/// Whether what is recorded is what the folder shows.
+fn describes(row: &ProjectRow, facts: &Folder) -> bool {
+    row.path == facts.path
+        && row.device == facts.device
+        && row.inode == facts.inode
+        && row.born == facts.born
+        && row.remote == facts.remote
+}
