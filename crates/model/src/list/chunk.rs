@@ -1,0 +1,264 @@
+//! Where chunks end, and how a stream of items becomes nodes.
+//!
+//! The same rule cuts every level, always from left to right, and looks only at the items since the last
+//! cut. Wherever two streams have been cut at the same place, they are cut alike from there on.
+
+use minicbor::Encode;
+
+use super::cell::Cell;
+use super::node::{Branch, Child, Node};
+use crate::content::{ContentId, encode};
+use crate::object::{Additions, Objects};
+
+/// A chunk never ends after its first item, so that every level is shorter than the one below.
+const LEAST_ITEMS: usize = 2;
+/// How many times the average a chunk may have, whatever its items are.
+const MOST_AVERAGES: usize = 8;
+
+/// What the nodes of one level hold: cells in leaves, children in branches.
+pub(super) trait Item<C: Cell>: Clone + PartialEq + Encode<()> {
+    /// Whether a chunk ends after this item; the scratch space spares an allocation for each item.
+    fn ends_chunk(&self, scratch: &mut Vec<u8>) -> bool;
+    /// How many cells this item stands for.
+    fn count(&self) -> u64;
+    /// The node of these items.
+    fn into_node(level: u8, items: Vec<Self>) -> Node<C>;
+    /// The items of a node, if it holds items of this type.
+    fn of_node(node: Node<C>) -> Option<Vec<Self>>;
+}
+
+/// The most items that a node has.
+pub(super) const fn most_items<C: Cell>() -> usize {
+    C::AVERAGE as usize * MOST_AVERAGES
+}
+
+/// Whether the low bits of a hash say so, as they do once in `C::AVERAGE` times.
+fn hash_ends_chunk<C: Cell>(hash: &[u8; 32]) -> bool {
+    const { assert!(C::AVERAGE.is_power_of_two()) };
+    let mut low = [0; 8];
+    low.copy_from_slice(&hash[24..]);
+    u64::from_be_bytes(low) & (C::AVERAGE - 1) == 0
+}
+
+impl<C: Cell> Item<C> for C {
+    fn ends_chunk(&self, scratch: &mut Vec<u8>) -> bool {
+        scratch.clear();
+        minicbor::encode(self, &mut *scratch).expect("encoding into memory cannot fail");
+        hash_ends_chunk::<C>(blake3::hash(scratch).as_bytes())
+    }
+
+    fn count(&self) -> u64 {
+        1
+    }
+
+    fn into_node(_level: u8, items: Vec<Self>) -> Node<C> {
+        Node::Leaf(items)
+    }
+
+    fn of_node(node: Node<C>) -> Option<Vec<Self>> {
+        match node {
+            Node::Leaf(cells) => Some(cells),
+            Node::Branch(_) => None,
+        }
+    }
+}
+
+impl<C: Cell> Item<C> for Child {
+    /// The name of a node is a hash already.
+    fn ends_chunk(&self, _scratch: &mut Vec<u8>) -> bool {
+        hash_ends_chunk::<C>(self.id.bytes())
+    }
+
+    fn count(&self) -> u64 {
+        self.count
+    }
+
+    fn into_node(level: u8, items: Vec<Self>) -> Node<C> {
+        Node::Branch(Branch {
+            level,
+            children: items,
+        })
+    }
+
+    fn of_node(node: Node<C>) -> Option<Vec<Self>> {
+        match node {
+            Node::Leaf(_) => None,
+            Node::Branch(branch) => Some(branch.children),
+        }
+    }
+}
+
+/// Cuts the items of one level into nodes.
+pub(super) struct Chunker<T> {
+    level: u8,
+    open: Vec<T>,
+    nodes: Vec<Child>,
+    stored: Vec<ContentId>,
+    scratch: Vec<u8>,
+}
+
+impl<T> Chunker<T> {
+    pub(super) fn new(level: u8) -> Self {
+        Self {
+            level,
+            open: Vec::new(),
+            nodes: Vec::new(),
+            stored: Vec::new(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Says that this node is stored already: if it comes out again, it is not added again.
+    pub(super) fn know(&mut self, id: ContentId) {
+        self.stored.push(id);
+    }
+
+    /// Whether the last item ended a chunk.
+    pub(super) fn is_between_chunks(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// Takes the next item.
+    pub(super) fn push<C, O>(&mut self, additions: &mut Additions<'_, O>, item: T)
+    where
+        C: Cell,
+        T: Item<C>,
+        O: Objects + ?Sized,
+    {
+        let items = self.open.len() + 1;
+        let ends = items >= most_items::<C>() || (items >= LEAST_ITEMS && item.ends_chunk(&mut self.scratch));
+        self.open.push(item);
+        if ends {
+            self.close(additions);
+        }
+    }
+
+    /// The nodes of all items, the last of which may have been cut short by the end of the list.
+    pub(super) fn finish<C, O>(mut self, additions: &mut Additions<'_, O>) -> Vec<Child>
+    where
+        C: Cell,
+        T: Item<C>,
+        O: Objects + ?Sized,
+    {
+        if !self.open.is_empty() {
+            self.close(additions);
+        }
+        self.nodes
+    }
+
+    fn close<C, O>(&mut self, additions: &mut Additions<'_, O>)
+    where
+        C: Cell,
+        T: Item<C>,
+        O: Objects + ?Sized,
+    {
+        let node = T::into_node(self.level, std::mem::take(&mut self.open));
+        let bytes = encode(&node);
+        let known = |id: &ContentId| self.stored.contains(id);
+        // A list that is built from nothing knows no node, and need not hash each of them twice.
+        let named = (!self.stored.is_empty())
+            .then(|| ContentId::of(C::KIND, &bytes))
+            .filter(known);
+        let id = named.unwrap_or_else(|| additions.add_bytes(C::KIND, bytes));
+        self.nodes.push(node.summary(id));
+    }
+}
+
+/// Puts levels on top of these nodes until one is left: the root. None if there is no node.
+pub(super) fn grow<C: Cell, O: Objects + ?Sized>(
+    additions: &mut Additions<'_, O>,
+    mut level: u8,
+    mut nodes: Vec<Child>,
+) -> Option<ContentId> {
+    while nodes.len() > 1 {
+        level += 1;
+        let mut chunker = Chunker::new(level);
+        for node in nodes {
+            chunker.push::<C, O>(additions, node);
+        }
+        nodes = chunker.finish::<C, O>(additions);
+    }
+    nodes.first().map(|node| node.id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cell::TakeCell;
+    use super::super::{List, NodeContents, parse_node};
+    use super::*;
+    use crate::id::TakeId;
+    use crate::object::Memory;
+
+    /// Cells that all end a chunk, or none of which does, as someone may search for on purpose.
+    fn ground(ends: impl Fn(bool) -> bool, count: usize) -> Vec<TakeCell> {
+        let mut scratch = Vec::new();
+        (0u128..)
+            .map(|number| TakeCell {
+                take: TakeId::from_bytes(number.to_be_bytes()),
+                content: ContentId::from_bytes([1; 32]),
+            })
+            .filter(|cell| ends(cell.ends_chunk(&mut scratch)))
+            .take(count)
+            .collect()
+    }
+
+    /// How many nodes these cells make, and how many cells each leaf has.
+    fn leaf_sizes(cells: Vec<TakeCell>) -> (usize, Vec<usize>) {
+        let base = Memory::default();
+        let mut additions = Additions::new(&base);
+        List::from_cells(&mut additions, cells);
+        let nodes = additions.into_new();
+        let sizes = nodes
+            .iter()
+            .filter_map(
+                |node| match parse_node::<TakeCell>(&node.bytes).expect("just written") {
+                    NodeContents::Cells(cells) => Some(cells.len()),
+                    NodeContents::Nodes(_) => None,
+                },
+            )
+            .collect();
+        (nodes.len(), sizes)
+    }
+
+    #[test]
+    fn cells_that_never_end_a_chunk_are_cut_at_the_limit() {
+        let (_, sizes) = leaf_sizes(ground(|ends| !ends, 1000));
+        assert_eq!(sizes.iter().sum::<usize>(), 1000);
+        assert!(sizes.iter().all(|size| *size <= most_items::<TakeCell>()));
+        assert_eq!(sizes.len(), 1000usize.div_ceil(most_items::<TakeCell>()));
+    }
+
+    #[test]
+    fn cells_that_always_end_a_chunk_still_share_leaves() {
+        let (nodes, sizes) = leaf_sizes(ground(|ends| ends, 1000));
+        assert!(sizes.iter().all(|size| *size == LEAST_ITEMS));
+        assert!(nodes < 1000);
+    }
+
+    #[test]
+    fn changes_among_hostile_cells_are_canonical_too() {
+        for keep in [true, false] {
+            let mut cells = ground(|ends| ends == keep, 600);
+            let base = Memory::default();
+            let mut additions = Additions::new(&base);
+            let mut list = List::from_cells(&mut additions, cells.clone());
+            for position in [0, 1, 300, 31, 590] {
+                cells.remove(position);
+                let at = position as u64;
+                list = list
+                    .splice(&mut additions, at..at + 1, Vec::new())
+                    .expect("all nodes are there");
+                assert_eq!(list, List::from_cells(&mut additions, cells.clone()));
+            }
+        }
+    }
+
+    #[test]
+    fn a_node_of_two_chunks_is_refused() {
+        let cells = ground(|ends| ends, 4);
+        let bytes = encode(&Node::Leaf(cells.clone()));
+        assert!(parse_node::<TakeCell>(&bytes).is_err());
+        let bytes = encode(&Node::Leaf(cells[..2].to_vec()));
+        assert!(parse_node::<TakeCell>(&bytes).is_ok());
+    }
+}

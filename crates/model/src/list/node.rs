@@ -1,0 +1,216 @@
+//! Nodes: leaves of cells, and branches of children.
+//!
+//! A node is encoded as `[level, items]`, where level 0 is a leaf. A branch says of each child what can be
+//! known without opening it; opening a child checks that it was true.
+
+use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
+
+use super::cell::Cell;
+use super::chunk::{Item, most_items};
+use super::{List, MOST_CELLS};
+use crate::content::{self, Content, ContentId, Kind, Malformed};
+use crate::object::{Objects, Unavailable, load};
+
+/// Every level has at most half the nodes of the level below, so no list needs more levels than this.
+const HIGHEST_LEVEL: u8 = 64;
+
+/// One node of a list.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Node<C> {
+    Leaf(Vec<C>),
+    Branch(Branch),
+}
+
+/// A node that holds nodes; those are one level below it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Branch {
+    pub(super) level: u8,
+    pub(super) children: Vec<Child>,
+}
+
+/// What a branch knows of a node below it.
+#[derive(Clone, Copy, Debug, PartialEq, Encode, Decode)]
+pub(super) struct Child {
+    #[n(0)]
+    pub(super) id: ContentId,
+    /// Cells of all leaves below.
+    #[n(1)]
+    pub(super) count: u64,
+    /// The least start of a key below.
+    #[n(2)]
+    pub(super) low: u64,
+    /// The greatest start of a key below.
+    #[n(3)]
+    pub(super) high: u64,
+}
+
+/// What the bytes of a node hold: for importers and verification, which look at nodes one by one.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NodeContents<C> {
+    /// The cells of a leaf.
+    Cells(Vec<C>),
+    /// The nodes that a branch refers to, of the same kind.
+    Nodes(Vec<ContentId>),
+}
+
+/// What a node holds, if these are the canonical bytes of a node that is chunked as it should be.
+///
+/// Whether the nodes below are what this node says is checked when they are opened.
+pub fn parse_node<C: Cell>(bytes: &[u8]) -> Result<NodeContents<C>, Malformed> {
+    fn is_one_chunk<C: Cell, T: Item<C>>(items: &[T]) -> bool {
+        let mut scratch = Vec::new();
+        let inner = items.get(1..items.len() - 1).unwrap_or_default();
+        !inner.iter().any(|item| item.ends_chunk(&mut scratch))
+    }
+    let node: Node<C> = content::decode(bytes)?;
+    let (contents, well_chunked) = match node {
+        Node::Leaf(cells) => {
+            let well_chunked = is_one_chunk(&cells);
+            (NodeContents::Cells(cells), well_chunked)
+        }
+        Node::Branch(Branch { children, .. }) => {
+            let well_chunked = is_one_chunk::<C, Child>(&children);
+            (
+                NodeContents::Nodes(children.iter().map(|child| child.id).collect()),
+                well_chunked,
+            )
+        }
+    };
+    if well_chunked {
+        Ok(contents)
+    } else {
+        Err(Malformed { kind: C::KIND })
+    }
+}
+
+/// The part of a key that spans are made of.
+pub(super) fn key_start(key: &[u8; 16]) -> u64 {
+    let mut start = [0; 8];
+    start.copy_from_slice(&key[..8]);
+    u64::from_be_bytes(start)
+}
+
+/// Opens a node of `level` and checks it against what the branch above says.
+pub(super) fn open<C: Cell>(
+    objects: &(impl Objects + ?Sized),
+    child: &Child,
+    level: u8,
+) -> Result<Node<C>, Unavailable> {
+    let node: Node<C> = load(objects, child.id)?;
+    if node.level() == level && node.summary(child.id) == *child {
+        Ok(node)
+    } else {
+        Err(damaged::<C>(child.id))
+    }
+}
+
+/// Opens the root of a list that is not empty, and checks it against what the list says.
+pub(super) fn open_root<C: Cell>(
+    objects: &(impl Objects + ?Sized),
+    list: &List<C>,
+    root: ContentId,
+) -> Result<Node<C>, Unavailable> {
+    let node: Node<C> = load(objects, root)?;
+    let lonely = matches!(&node, Node::Branch(branch) if branch.children.len() < 2);
+    if node.summary(root).count == list.count && !lonely {
+        Ok(node)
+    } else {
+        Err(damaged::<C>(root))
+    }
+}
+
+pub(super) fn damaged<C: Cell>(id: ContentId) -> Unavailable {
+    Unavailable::Damaged { kind: C::KIND, id }
+}
+
+impl<C: Cell> Node<C> {
+    pub(super) fn level(&self) -> u8 {
+        match self {
+            Self::Leaf(_) => 0,
+            Self::Branch(branch) => branch.level,
+        }
+    }
+
+    /// What the branch above this node, named `id`, is to say of it.
+    pub(super) fn summary(&self, id: ContentId) -> Child {
+        let mut summary = Child {
+            id,
+            count: 0,
+            low: u64::MAX,
+            high: 0,
+        };
+        let mut include = |count, low: u64, high: u64| {
+            // Saturating, since a hostile node may claim anything; such a sum is over the limit.
+            summary.count = summary.count.saturating_add(count);
+            summary.low = summary.low.min(low);
+            summary.high = summary.high.max(high);
+        };
+        match self {
+            Self::Leaf(cells) => {
+                for start in cells.iter().map(|cell| key_start(cell.key())) {
+                    include(1, start, start);
+                }
+            }
+            Self::Branch(branch) => {
+                for child in &branch.children {
+                    include(child.count, child.low, child.high);
+                }
+            }
+        }
+        summary
+    }
+
+    /// Whether the node could be part of some list, as far as it can tell by itself.
+    fn is_sound(&self) -> bool {
+        let items = match self {
+            Self::Leaf(cells) => cells.len(),
+            Self::Branch(branch) => branch.children.len(),
+        };
+        let filled = match self {
+            Self::Leaf(_) => true,
+            Self::Branch(branch) => branch.children.iter().all(|child| child.count > 0),
+        };
+        (1..=most_items::<C>()).contains(&items)
+            && filled
+            && self.level() <= HIGHEST_LEVEL
+            && self.summary(ContentId::from_bytes([0; 32])).count <= MOST_CELLS
+    }
+}
+
+impl<C: Cell> Content for Node<C> {
+    const KIND: Kind = C::KIND;
+}
+
+impl<C: Cell> Encode<()> for Node<C> {
+    fn encode<W: encode::Write>(
+        &self,
+        encoder: &mut Encoder<W>,
+        context: &mut (),
+    ) -> Result<(), encode::Error<W::Error>> {
+        encoder.array(2)?.u8(self.level())?;
+        match self {
+            Self::Leaf(cells) => cells.encode(encoder, context),
+            Self::Branch(branch) => branch.children.encode(encoder, context),
+        }
+    }
+}
+
+impl<'bytes, C: Cell> Decode<'bytes, ()> for Node<C> {
+    fn decode(decoder: &mut Decoder<'bytes>, context: &mut ()) -> Result<Self, decode::Error> {
+        if decoder.array()? != Some(2) {
+            return Err(decode::Error::message("a node is a level and its items"));
+        }
+        let node = match decoder.u8()? {
+            0 => Self::Leaf(decoder.decode_with(context)?),
+            level => Self::Branch(Branch {
+                level,
+                children: decoder.decode_with(context)?,
+            }),
+        };
+        if node.is_sound() {
+            Ok(node)
+        } else {
+            Err(decode::Error::message("no list has such a node"))
+        }
+    }
+}

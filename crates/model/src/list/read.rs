@@ -1,0 +1,181 @@
+//! Reading: by position, by key, and in order from anywhere in either direction.
+
+use std::ops::Range;
+
+use super::List;
+use super::cell::Cell;
+use super::node::{Node, key_start, open, open_root};
+use super::path::Path;
+use crate::object::{Objects, Unavailable};
+
+impl<C: Cell> List<C> {
+    /// The cell at that position; none beyond the end.
+    pub fn get<O: Objects + ?Sized>(&self, objects: &O, position: u64) -> Result<Option<C>, Unavailable> {
+        self.iter(objects, position).next().transpose()
+    }
+
+    /// The cells in that range, as far as the list goes.
+    pub fn page<O: Objects + ?Sized>(&self, objects: &O, range: Range<u64>) -> Result<Vec<C>, Unavailable> {
+        let wanted = range.end.saturating_sub(range.start);
+        self.iter(objects, range.start)
+            .take(usize::try_from(wanted).unwrap_or(usize::MAX))
+            .collect()
+    }
+
+    /// The cells from `start` on, forward; nodes are read as they are reached.
+    pub fn iter<'objects, O: Objects + ?Sized>(
+        &self,
+        objects: &'objects O,
+        start: u64,
+    ) -> Forward<'objects, C, O> {
+        Forward {
+            objects,
+            place: Place::starting(*self, start, start < self.count),
+        }
+    }
+
+    /// The cells before `end`, backward; nodes are read as they are reached.
+    pub fn iter_back<'objects, O: Objects + ?Sized>(
+        &self,
+        objects: &'objects O,
+        end: u64,
+    ) -> Backward<'objects, C, O> {
+        let end = end.min(self.count);
+        Backward {
+            objects,
+            place: Place::starting(*self, end.saturating_sub(1), end > 0),
+        }
+    }
+
+    /// The first cell with that key, and its position.
+    pub fn find<O: Objects + ?Sized>(
+        &self,
+        objects: &O,
+        key: &[u8; 16],
+    ) -> Result<Option<(u64, C)>, Unavailable> {
+        match self.root {
+            Some(root) => find_below(objects, open_root(objects, self, root)?, key, 0),
+            None => Ok(None),
+        }
+    }
+}
+
+fn find_below<C: Cell, O: Objects + ?Sized>(
+    objects: &O,
+    node: Node<C>,
+    key: &[u8; 16],
+    start: u64,
+) -> Result<Option<(u64, C)>, Unavailable> {
+    match node {
+        Node::Leaf(cells) => Ok((start..).zip(cells).find(|(_, cell)| cell.key() == key)),
+        Node::Branch(branch) => {
+            let mut start = start;
+            for child in &branch.children {
+                if (child.low..=child.high).contains(&key_start(key)) {
+                    let below = open(objects, child, branch.level - 1)?;
+                    if let Some(found) = find_below(objects, below, key, start)? {
+                        return Ok(Some(found));
+                    }
+                }
+                start += child.count;
+            }
+            Ok(None)
+        }
+    }
+}
+
+/// The cells of a list in order. After an error there is nothing more.
+pub struct Forward<'objects, C, O: ?Sized> {
+    objects: &'objects O,
+    place: Place<C>,
+}
+
+/// The cells of a list in reverse order. After an error there is nothing more.
+pub struct Backward<'objects, C, O: ?Sized> {
+    objects: &'objects O,
+    place: Place<C>,
+}
+
+/// How far an iterator has come.
+enum Place<C> {
+    /// Nothing is read yet; the first cell to give is at this position.
+    Unread(List<C>, u64),
+    /// In a leaf; the cells that are still to be given.
+    Within(Path, std::vec::IntoIter<C>),
+    /// Nothing more to give.
+    Over,
+}
+
+impl<C: Cell> Place<C> {
+    fn starting(list: List<C>, position: u64, exists: bool) -> Self {
+        if exists {
+            Self::Unread(list, position)
+        } else {
+            Self::Over
+        }
+    }
+
+    /// The next cell, where `open` finds the first leaf with what is wanted of it, `turn` the next leaf, and
+    /// `take` the next cell of a leaf.
+    fn advance(
+        &mut self,
+        open: impl Fn(&List<C>, u64) -> Result<Option<(Path, Vec<C>)>, Unavailable>,
+        turn: impl Fn(&mut Path) -> Result<Option<Node<C>>, Unavailable>,
+        take: impl Fn(&mut std::vec::IntoIter<C>) -> Option<C>,
+    ) -> Option<Result<C, Unavailable>> {
+        loop {
+            let (mut path, mut cells) = match std::mem::replace(self, Self::Over) {
+                Self::Over => return None,
+                Self::Unread(list, position) => match open(&list, position) {
+                    Ok(found) => found.map(|(path, cells)| (path, cells.into_iter()))?,
+                    Err(unavailable) => return Some(Err(unavailable)),
+                },
+                Self::Within(path, cells) => (path, cells),
+            };
+            if let Some(cell) = take(&mut cells) {
+                *self = Self::Within(path, cells);
+                return Some(Ok(cell));
+            }
+            match turn(&mut path) {
+                Ok(Some(Node::Leaf(cells))) => *self = Self::Within(path, cells.into_iter()),
+                Ok(_) => return None,
+                Err(unavailable) => return Some(Err(unavailable)),
+            }
+        }
+    }
+}
+
+impl<C: Cell, O: Objects + ?Sized> Iterator for Forward<'_, C, O> {
+    type Item = Result<C, Unavailable>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let objects = self.objects;
+        self.place.advance(
+            |list, position| {
+                let found = Path::to(objects, list, position)?;
+                Ok(found.map(|(path, mut cells, offset)| (path, cells.split_off(offset))))
+            },
+            |path| path.forward(objects),
+            Iterator::next,
+        )
+    }
+}
+
+impl<C: Cell, O: Objects + ?Sized> Iterator for Backward<'_, C, O> {
+    type Item = Result<C, Unavailable>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let objects = self.objects;
+        self.place.advance(
+            |list, position| {
+                let found = Path::to(objects, list, position)?;
+                Ok(found.map(|(path, mut cells, offset)| {
+                    cells.truncate(offset + 1);
+                    (path, cells)
+                }))
+            },
+            |path| path.backward(objects),
+            DoubleEndedIterator::next_back,
+        )
+    }
+}

@@ -1,0 +1,129 @@
+//! The one change that all others are made of: replace a range of cells by other cells.
+//!
+//! Two paths lead to the leaves where the range starts and ends. What stays of those leaves, and the new
+//! cells between, are cut into chunks again. Old leaves after the range are taken in one by one, until a new
+//! chunk ends where an old one did: from there on everything is as it was. The nodes that were replaced are a
+//! range of the level above, and so the same is done there, up to the root.
+//!
+//! ```text
+//!   level 1     [ a   b   c   d ]   [ e   f   g ]         b, c and d are replaced by x and y, and so on up
+//!                     │       │
+//!   level 0        [···│]  [···│]  [····│]  [··│]
+//!                     └─ range ─┘      ▲
+//!                   left      right    └ taken in, if what is left of `d` does not end a chunk
+//! ```
+
+use std::ops::Range;
+
+use super::List;
+use super::cell::Cell;
+use super::chunk::{Chunker, Item, grow};
+use super::node::{Child, Node, damaged, open};
+use super::path::Path;
+use crate::content::ContentId;
+use crate::object::{Additions, Objects, Unavailable};
+
+impl<C: Cell> List<C> {
+    /// The list with these cells in place of that range: appends, inserts, edits, deletes and truncates.
+    ///
+    /// A range that reaches beyond the end stands for the part of it that is in the list.
+    pub fn splice<O: Objects + ?Sized>(
+        &self,
+        additions: &mut Additions<'_, O>,
+        range: Range<u64>,
+        cells: Vec<C>,
+    ) -> Result<Self, Unavailable> {
+        let start = range.start.min(self.count);
+        let end = range.end.clamp(start, self.count);
+        if start == end && cells.is_empty() {
+            return Ok(*self);
+        }
+        if start == 0 && end == self.count {
+            return Ok(Self::from_cells(additions, cells));
+        }
+        let Some((left, mut items, kept)) = Path::to(additions, self, start)? else {
+            return Ok(*self);
+        };
+        let (right, rest) = match usize::try_from(end - start) {
+            Ok(removed) if removed <= items.len() - kept => (left.clone(), items.split_off(kept + removed)),
+            // The last cell of the range rather than the one after it, so as not to open a leaf in vain.
+            _ => match Path::to(additions, self, end - 1)? {
+                Some((right, mut cells, last)) => (right, cells.split_off(last + 1)),
+                None => return Ok(*self),
+            },
+        };
+        let count = self.count - (end - start) + cells.len() as u64;
+        items.truncate(kept);
+        items.extend(cells);
+        items.extend(rest);
+        let root = Replacement {
+            additions,
+            left,
+            right,
+        }
+        .carry_up(items)?;
+        Ok(root.map_or_else(Self::empty, |root| Self::rooted(root, count)))
+    }
+}
+
+/// A run of nodes of one level that is replaced: from the node that `left` leads to, to that of `right`.
+struct Replacement<'a, 'base, O: Objects + ?Sized> {
+    additions: &'a mut Additions<'base, O>,
+    left: Path,
+    right: Path,
+}
+
+impl<O: Objects + ?Sized> Replacement<'_, '_, O> {
+    /// Replaces the leaves by leaves of these cells, then their parents, up to the root, and names it.
+    fn carry_up<C: Cell>(mut self, cells: Vec<C>) -> Result<Option<ContentId>, Unavailable> {
+        let mut level = 0;
+        let mut nodes = self.rechunk(level, cells)?;
+        while let (Some(left), Some(right)) = (self.left.up(), self.right.up()) {
+            level = left.level;
+            let mut children = left.children;
+            children.truncate(left.taken);
+            children.append(&mut nodes);
+            children.extend_from_slice(&right.children[right.taken + 1..]);
+            if children.len() == 1 && self.left.is_first() && self.right.is_last() {
+                return self.lowest_root::<C>(level - 1, children[0]).map(Some);
+            }
+            nodes = self.rechunk::<C, Child>(level, children)?;
+        }
+        Ok(grow::<C, O>(self.additions, level, nodes))
+    }
+
+    /// Cuts these items into nodes, and the nodes after them until old and new chunks end together.
+    fn rechunk<C: Cell, T: Item<C>>(&mut self, level: u8, items: Vec<T>) -> Result<Vec<Child>, Unavailable> {
+        let mut chunker = Chunker::new(level);
+        chunker.know(self.left.id());
+        chunker.know(self.right.id());
+        let mut items = items;
+        loop {
+            for item in items {
+                chunker.push(self.additions, item);
+            }
+            if chunker.is_between_chunks() {
+                break;
+            }
+            let Some(next) = self.right.forward(self.additions)? else {
+                break;
+            };
+            chunker.know(self.right.id());
+            items = T::of_node(next).ok_or_else(|| damaged::<C>(self.right.id()))?;
+        }
+        Ok(chunker.finish(self.additions))
+    }
+
+    /// One node is left at this level: the root is this node, or the first below it that has company.
+    fn lowest_root<C: Cell>(&self, mut level: u8, mut only: Child) -> Result<ContentId, Unavailable> {
+        loop {
+            match open::<C>(self.additions, &only, level)? {
+                Node::Branch(branch) if branch.children.len() == 1 => {
+                    only = branch.children[0];
+                    level = branch.level - 1;
+                }
+                _ => return Ok(only.id),
+            }
+        }
+    }
+}
