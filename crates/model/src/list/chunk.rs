@@ -3,6 +3,8 @@
 //! The same rule cuts every level, always from left to right, and looks only at the items since the last
 //! cut. Wherever two streams have been cut at the same place, they are cut alike from there on.
 
+use std::collections::HashSet;
+
 use minicbor::Encode;
 
 use super::cell::Cell;
@@ -93,7 +95,7 @@ pub(super) struct Chunker<T> {
     level: u8,
     open: Vec<T>,
     nodes: Vec<Child>,
-    stored: Vec<ContentId>,
+    stored: HashSet<ContentId>,
     scratch: Vec<u8>,
 }
 
@@ -103,14 +105,14 @@ impl<T> Chunker<T> {
             level,
             open: Vec::new(),
             nodes: Vec::new(),
-            stored: Vec::new(),
+            stored: HashSet::new(),
             scratch: Vec::new(),
         }
     }
 
     /// Says that this node is stored already: if it comes out again, it is not added again.
     pub(super) fn know(&mut self, id: ContentId) {
-        self.stored.push(id);
+        self.stored.insert(id);
     }
 
     /// Whether the last item ended a chunk.
