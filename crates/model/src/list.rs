@@ -26,9 +26,13 @@
 //!
 //! Everything here reads through [`Objects`] and leaves new nodes in [`Additions`]. Nodes may come from
 //! elsewhere: each is checked against what the node above says of it, and a contradiction is reported as
-//! [`Unavailable::Damaged`](crate::object::Unavailable::Damaged). Every list has at most [`MOST_CELLS`]
-//! cells; a few nodes that refer to one another suffice to describe a list of that length, so who takes in
-//! lists from elsewhere should look at [`List::len`] before reading all of it.
+//! [`Unavailable::Damaged`](crate::object::Unavailable::Damaged).
+//!
+//! What such checks cannot see: nodes that refer to the same node again and again, and so describe a list far
+//! longer than what is stored. Nor can they see cells that were chosen so that chunks never end together
+//! again after a change, which then rewrites the rest of the list. [`MOST_CELLS`] bounds the work in both
+//! cases; who takes in lists from elsewhere can bound it further by comparing [`List::len`] with the number
+//! of cells that really came.
 
 mod cell;
 mod chunk;
@@ -53,8 +57,9 @@ pub use diff::Hunk;
 pub use node::{NodeContents, parse_node};
 pub use read::{Backward, Forward};
 
-/// The most cells that a list can have: far more than anyone can store, and few enough to add up safely.
-pub const MOST_CELLS: u64 = 1 << 48;
+/// The most cells that a list can have, some 16 million: far more than a conversation has, and few enough
+/// that a list from elsewhere, which may be made of few nodes, cannot keep a machine busy for long.
+pub const MOST_CELLS: u64 = 1 << 24;
 
 /// An immutable list of cells; a small value that is copied freely.
 ///
@@ -68,7 +73,11 @@ pub struct List<C> {
 impl<C> List<C> {
     /// The list without cells.
     pub const fn empty() -> Self {
-        Self { root: None, count: 0, cells: PhantomData }
+        Self {
+            root: None,
+            count: 0,
+            cells: PhantomData,
+        }
     }
 
     /// How many cells there are.
@@ -88,7 +97,11 @@ impl<C> List<C> {
 
     /// The list of that many cells with that root.
     const fn rooted(root: ContentId, count: u64) -> Self {
-        Self { root: Some(root), count, cells: PhantomData }
+        Self {
+            root: Some(root),
+            count,
+            cells: PhantomData,
+        }
     }
 }
 
@@ -142,7 +155,11 @@ impl<C> Default for List<C> {
 
 impl<C> fmt::Debug for List<C> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("List").field("root", &self.root).field("count", &self.count).finish()
+        formatter
+            .debug_struct("List")
+            .field("root", &self.root)
+            .field("count", &self.count)
+            .finish()
     }
 }
 
@@ -173,7 +190,9 @@ impl<'bytes, C, Context> Decode<'bytes, Context> for List<C> {
                 if (1..=MOST_CELLS).contains(&count) {
                     Ok(Self::rooted(root, count))
                 } else {
-                    Err(decode::Error::message("a list with a root has some cells, and not too many"))
+                    Err(decode::Error::message(
+                        "a list with a root has some cells, and not too many",
+                    ))
                 }
             }
             _ => Err(decode::Error::message("a list is a root and a count, or nothing")),
@@ -195,8 +214,10 @@ mod tests {
 
     #[test]
     fn a_list_is_a_field_of_a_derived_struct() {
-        let holder =
-            Holder { first: List::empty(), second: List::rooted(ContentId::from_bytes([7; 32]), 300) };
+        let holder = Holder {
+            first: List::empty(),
+            second: List::rooted(ContentId::from_bytes([7; 32]), 300),
+        };
         let bytes = minicbor::to_vec(&holder).expect("encoding into memory cannot fail");
         assert_eq!(minicbor::decode::<Holder>(&bytes).expect("just encoded"), holder);
     }

@@ -1,0 +1,207 @@
+//! What a change, a fork and a comparison of a long list cost.
+
+use std::cell::Cell as Counter;
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::{Arc, LazyLock};
+
+use retake_model::content::{ContentId, Kind};
+use retake_model::id::EntryId;
+use retake_model::list::{Cell, EntryCell, List, NodeContents, parse_node};
+use retake_model::object::{Additions, Memory, Objects, Unavailable};
+
+const ENTRIES: u64 = 100_000;
+/// With an average of eight, 100,000 cells take six levels, sometimes seven.
+const LEVELS: usize = 7;
+
+/// Entries a second or two apart, every third of which changed files.
+fn entry(number: u64, version: u64) -> EntryCell {
+    let random = *blake3::hash(&number.to_be_bytes()).as_bytes();
+    let content = *blake3::hash(&[number.to_be_bytes(), version.to_be_bytes()].concat()).as_bytes();
+    let mut id = [0; 16];
+    id[..6].copy_from_slice(&(1_700_000_000_000 + number * 1700).to_be_bytes()[2..]);
+    id[6..].copy_from_slice(&random[..10]);
+    EntryCell {
+        entry: EntryId::from_bytes(id),
+        version: ContentId::from_bytes(content),
+        files: number.is_multiple_of(3).then(|| ContentId::from_bytes(content)),
+    }
+}
+
+/// A long list, made once for all tests.
+static LONG: LazyLock<(Memory, List<EntryCell>)> = LazyLock::new(|| {
+    let mut memory = Memory::default();
+    let nothing = Memory::default();
+    let mut additions = Additions::new(&nothing);
+    let list = List::from_cells(&mut additions, (0..ENTRIES).map(|number| entry(number, 0)));
+    memory.keep(additions.into_new());
+    (memory, list)
+});
+
+/// Counts how many nodes are read.
+struct Counted<'a> {
+    objects: &'a Memory,
+    reads: Counter<usize>,
+}
+
+impl<'a> Counted<'a> {
+    fn new(objects: &'a Memory) -> Self {
+        Self {
+            objects,
+            reads: Counter::new(0),
+        }
+    }
+
+    /// How many nodes this reads.
+    fn during<T>(&self, action: impl FnOnce() -> T) -> (T, usize) {
+        self.reads.set(0);
+        let result = action();
+        (result, self.reads.get())
+    }
+}
+
+impl Objects for Counted<'_> {
+    fn bytes(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, Unavailable> {
+        self.reads.set(self.reads.get() + 1);
+        self.objects.bytes(kind, id)
+    }
+}
+
+/// Replaces a range of the long list, and gives how many nodes and bytes that wrote.
+fn cost(range: Range<u64>, cells: Vec<EntryCell>) -> (usize, usize) {
+    let (memory, list) = &*LONG;
+    let mut additions = Additions::new(memory);
+    list.splice(&mut additions, range, cells)
+        .expect("all nodes are there");
+    let bytes = additions.new_bytes();
+    (additions.into_new().len(), bytes)
+}
+
+#[test]
+fn a_change_anywhere_writes_few_small_nodes() {
+    let anywhere = (0..200).map(|step| step * 7919 * 13 % ENTRIES);
+    let mut costs = Vec::new();
+    for position in [0, ENTRIES / 2, ENTRIES - 1].into_iter().chain(anywhere) {
+        costs.push(cost(position..position + 1, vec![entry(position, 1)]));
+        costs.push(cost(position..position, vec![entry(ENTRIES + position, 1)]));
+        costs.push(cost(position..position + 1, Vec::new()));
+    }
+    for (nodes, bytes) in &costs {
+        assert!(*nodes <= 2 * LEVELS + 2, "{nodes} nodes");
+        assert!(*bytes < 16 * 1024, "{bytes} bytes");
+    }
+    let average = costs.iter().map(|(_, bytes)| bytes).sum::<usize>() / costs.len();
+    assert!(average < 8 * 1024, "{average} bytes on average");
+}
+
+#[test]
+fn an_append_and_a_truncation_write_little() {
+    let (_, appended) = cost(ENTRIES..ENTRIES, vec![entry(ENTRIES, 0)]);
+    let (_, truncated) = cost(ENTRIES / 3..ENTRIES, Vec::new());
+    assert!(appended.max(truncated) < 8 * 1024, "{appended}, {truncated}");
+    assert_eq!(cost(0..ENTRIES, Vec::new()), (0, 0));
+}
+
+#[test]
+fn what_changes_nothing_writes_nothing() {
+    let (memory, list) = &*LONG;
+    let mut additions = Additions::new(memory);
+    for position in [0, 777, ENTRIES - 1] {
+        let same = list.splice(&mut additions, position..position + 1, vec![entry(position, 0)]);
+        assert_eq!(same.expect("all nodes are there"), *list);
+        let same = list.splice(&mut additions, position..position, Vec::new());
+        assert_eq!(same.expect("all nodes are there"), *list);
+    }
+    let fork = *list;
+    assert_eq!(fork, *list);
+    assert!(additions.into_new().is_empty());
+}
+
+#[test]
+fn reading_opens_one_path() {
+    let (memory, list) = &*LONG;
+    let counted = Counted::new(memory);
+    for number in [0, 1, 4711, ENTRIES - 1] {
+        let (got, reads) = counted.during(|| list.get(&counted, number).expect("all nodes are there"));
+        assert_eq!(got, Some(entry(number, 0)));
+        assert!(reads <= LEVELS, "{reads}");
+        let (found, reads) = counted.during(|| {
+            list.find(&counted, entry(number, 0).key())
+                .expect("all nodes are there")
+        });
+        assert_eq!(found, Some((number, entry(number, 0))));
+        assert!(reads <= LEVELS + 2, "{reads}");
+    }
+    let (cells, reads) = counted.during(|| list.iter_back(&counted, ENTRIES).take(50).count());
+    assert_eq!(cells, 50);
+    assert!(reads < 40, "{reads}");
+}
+
+#[test]
+fn comparing_opens_only_what_differs() {
+    let (memory, list) = &*LONG;
+    for places in [vec![50_000], vec![0, 31_415, 31_416, 99_999], vec![5, 6, 7, 8]] {
+        let mut additions = Additions::new(memory);
+        let mut new = *list;
+        for place in &places {
+            let range = *place..place + 1;
+            new = new
+                .splice(&mut additions, range, vec![entry(*place, 9)])
+                .expect("all nodes are there");
+        }
+        let mut both = memory.clone();
+        both.keep(additions.into_new());
+        let counted = Counted::new(&both);
+        let (hunks, reads) =
+            counted.during(|| List::diff(&counted, list, &new).expect("all nodes are there"));
+        let changed: Vec<u64> = hunks
+            .iter()
+            .flat_map(|hunk| (hunk.old_start..).take(hunk.removed.len()))
+            .collect();
+        assert_eq!(changed, places);
+        assert!(reads < 60 * places.len(), "{reads} nodes for {places:?}");
+    }
+    let counted = Counted::new(memory);
+    let (hunks, reads) = counted.during(|| List::diff(&counted, list, list).expect("nothing is read"));
+    assert!(hunks.is_empty() && reads == 0);
+}
+
+#[test]
+fn a_walk_skips_what_it_has_seen() {
+    let (memory, list) = &*LONG;
+    let mut additions = Additions::new(memory);
+    let fork = list
+        .splice(&mut additions, 600..601, Vec::new())
+        .expect("all nodes are there");
+    let mut seen = HashSet::new();
+    let mut cells = Vec::new();
+    list.visit_nodes(&additions, &mut |id| seen.insert(id), &mut |cell| {
+        cells.push(*cell);
+    })
+    .expect("all nodes are there");
+    assert_eq!(seen.len(), memory.len());
+    assert_eq!(
+        cells,
+        (0..ENTRIES).map(|number| entry(number, 0)).collect::<Vec<_>>()
+    );
+
+    let before = seen.len();
+    fork.visit_nodes(&additions, &mut |id| seen.insert(id), &mut |_| ())
+        .expect("all nodes are there");
+    assert_eq!(seen.len() - before, additions.into_new().len());
+}
+
+#[test]
+fn every_node_can_be_parsed_by_itself() {
+    let (memory, list) = &*LONG;
+    let mut nodes: Vec<ContentId> = list.root().into_iter().collect();
+    let mut cells = 0;
+    while let Some(id) = nodes.pop() {
+        let bytes = memory.bytes(Kind::Entries, id).expect("all nodes are there");
+        match parse_node::<EntryCell>(&bytes).expect("written as it should be") {
+            NodeContents::Cells(some) => cells += some.len() as u64,
+            NodeContents::Nodes(below) => nodes.extend(below),
+        }
+    }
+    assert_eq!(cells, ENTRIES);
+}
