@@ -73,11 +73,7 @@ pub struct List<C> {
 impl<C> List<C> {
     /// The list without cells.
     pub const fn empty() -> Self {
-        Self {
-            root: None,
-            count: 0,
-            cells: PhantomData,
-        }
+        Self { root: None, count: 0, cells: PhantomData }
     }
 
     /// How many cells there are.
@@ -97,11 +93,7 @@ impl<C> List<C> {
 
     /// The list of that many cells with that root.
     const fn rooted(root: ContentId, count: u64) -> Self {
-        Self {
-            root: Some(root),
-            count,
-            cells: PhantomData,
-        }
+        Self { root: Some(root), count, cells: PhantomData }
     }
 }
 
@@ -155,11 +147,7 @@ impl<C> Default for List<C> {
 
 impl<C> fmt::Debug for List<C> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("List")
-            .field("root", &self.root)
-            .field("count", &self.count)
-            .finish()
+        formatter.debug_struct("List").field("root", &self.root).field("count", &self.count).finish()
     }
 }
 
@@ -190,9 +178,7 @@ impl<'bytes, C, Context> Decode<'bytes, Context> for List<C> {
                 if (1..=MOST_CELLS).contains(&count) {
                     Ok(Self::rooted(root, count))
                 } else {
-                    Err(decode::Error::message(
-                        "a list with a root has some cells, and not too many",
-                    ))
+                    Err(decode::Error::message("a list with a root has some cells, and not too many"))
                 }
             }
             _ => Err(decode::Error::message("a list is a root and a count, or nothing")),
@@ -214,10 +200,8 @@ mod tests {
 
     #[test]
     fn a_list_is_a_field_of_a_derived_struct() {
-        let holder = Holder {
-            first: List::empty(),
-            second: List::rooted(ContentId::from_bytes([7; 32]), 300),
-        };
+        let holder =
+            Holder { first: List::empty(), second: List::rooted(ContentId::from_bytes([7; 32]), 300) };
         let bytes = minicbor::to_vec(&holder).expect("encoding into memory cannot fail");
         assert_eq!(minicbor::decode::<Holder>(&bytes).expect("just encoded"), holder);
     }

@@ -46,10 +46,7 @@ struct Counted<'a> {
 
 impl<'a> Counted<'a> {
     fn new(objects: &'a Memory) -> Self {
-        Self {
-            objects,
-            reads: Counter::new(0),
-        }
+        Self { objects, reads: Counter::new(0) }
     }
 
     /// How many nodes this reads.
@@ -71,8 +68,7 @@ impl Objects for Counted<'_> {
 fn cost(range: Range<u64>, cells: Vec<EntryCell>) -> (usize, usize) {
     let (memory, list) = &*LONG;
     let mut additions = Additions::new(memory);
-    list.splice(&mut additions, range, cells)
-        .expect("all nodes are there");
+    list.splice(&mut additions, range, cells).expect("all nodes are there");
     let bytes = additions.new_bytes();
     (additions.into_new().len(), bytes)
 }
@@ -125,10 +121,8 @@ fn reading_opens_one_path() {
         let (got, reads) = counted.during(|| list.get(&counted, number).expect("all nodes are there"));
         assert_eq!(got, Some(entry(number, 0)));
         assert!(reads <= LEVELS, "{reads}");
-        let (found, reads) = counted.during(|| {
-            list.find(&counted, entry(number, 0).key())
-                .expect("all nodes are there")
-        });
+        let (found, reads) =
+            counted.during(|| list.find(&counted, entry(number, 0).key()).expect("all nodes are there"));
         assert_eq!(found, Some((number, entry(number, 0))));
         assert!(reads <= LEVELS + 2, "{reads}");
     }
@@ -145,19 +139,15 @@ fn comparing_opens_only_what_differs() {
         let mut new = *list;
         for place in &places {
             let range = *place..place + 1;
-            new = new
-                .splice(&mut additions, range, vec![entry(*place, 9)])
-                .expect("all nodes are there");
+            new = new.splice(&mut additions, range, vec![entry(*place, 9)]).expect("all nodes are there");
         }
         let mut both = memory.clone();
         both.keep(additions.into_new());
         let counted = Counted::new(&both);
         let (hunks, reads) =
             counted.during(|| List::diff(&counted, list, &new).expect("all nodes are there"));
-        let changed: Vec<u64> = hunks
-            .iter()
-            .flat_map(|hunk| (hunk.old_start..).take(hunk.removed.len()))
-            .collect();
+        let changed: Vec<u64> =
+            hunks.iter().flat_map(|hunk| (hunk.old_start..).take(hunk.removed.len())).collect();
         assert_eq!(changed, places);
         assert!(reads < 60 * places.len(), "{reads} nodes for {places:?}");
     }
@@ -170,9 +160,7 @@ fn comparing_opens_only_what_differs() {
 fn a_walk_skips_what_it_has_seen() {
     let (memory, list) = &*LONG;
     let mut additions = Additions::new(memory);
-    let fork = list
-        .splice(&mut additions, 600..601, Vec::new())
-        .expect("all nodes are there");
+    let fork = list.splice(&mut additions, 600..601, Vec::new()).expect("all nodes are there");
     let mut seen = HashSet::new();
     let mut cells = Vec::new();
     list.visit_nodes(&additions, &mut |id| seen.insert(id), &mut |cell| {
@@ -180,14 +168,10 @@ fn a_walk_skips_what_it_has_seen() {
     })
     .expect("all nodes are there");
     assert_eq!(seen.len(), memory.len());
-    assert_eq!(
-        cells,
-        (0..ENTRIES).map(|number| entry(number, 0)).collect::<Vec<_>>()
-    );
+    assert_eq!(cells, (0..ENTRIES).map(|number| entry(number, 0)).collect::<Vec<_>>());
 
     let before = seen.len();
-    fork.visit_nodes(&additions, &mut |id| seen.insert(id), &mut |_| ())
-        .expect("all nodes are there");
+    fork.visit_nodes(&additions, &mut |id| seen.insert(id), &mut |_| ()).expect("all nodes are there");
     assert_eq!(seen.len() - before, additions.into_new().len());
 }
 

@@ -14,10 +14,7 @@ use retake_model::object::{Additions, Memory, NewObject, Objects, Unavailable};
 fn take(number: u64) -> TakeCell {
     let mut id = [0; 16];
     id[..8].copy_from_slice(&number.to_be_bytes());
-    TakeCell {
-        take: TakeId::from_bytes(id),
-        content: ContentId::from_bytes([number as u8; 32]),
-    }
+    TakeCell { take: TakeId::from_bytes(id), content: ContentId::from_bytes([number as u8; 32]) }
 }
 
 fn list_of(count: u64) -> (Vec<NewObject>, List<TakeCell>) {
@@ -37,20 +34,15 @@ fn use_everything(objects: &impl Objects, list: &List<TakeCell>, other: &List<Ta
         list.iter(objects, middle).take(1000).find_map(Result::err),
         list.iter_back(objects, middle).take(1000).find_map(Result::err),
         list.find(objects, take(middle).key()).err(),
-        list.splice(&mut additions, middle..middle + 1, vec![take(7)])
-            .err(),
+        list.splice(&mut additions, middle..middle + 1, vec![take(7)]).err(),
         list.splice(&mut additions, 3..middle, vec![]).err(),
         list.splice(&mut additions, 0..list.len() - 1, vec![]).err(),
-        list.splice(&mut additions, list.len()..list.len(), vec![take(7)])
-            .err(),
+        list.splice(&mut additions, list.len()..list.len(), vec![take(7)]).err(),
         List::diff(objects, list, other).err(),
         List::diff(objects, other, list).err(),
         list.visit_nodes(objects, &mut |_| true, &mut |_| ()).err(),
     ];
-    results
-        .iter()
-        .flatten()
-        .any(|error| matches!(error, Unavailable::Damaged { .. }))
+    results.iter().flatten().any(|error| matches!(error, Unavailable::Damaged { .. }))
 }
 
 proptest! {
@@ -102,10 +94,7 @@ impl Objects for Same {
 #[test]
 fn a_node_that_holds_itself_is_damaged() {
     let (objects, list) = list_of(200);
-    let root = objects
-        .iter()
-        .find(|object| Some(object.id) == list.root())
-        .expect("the root was added");
+    let root = objects.iter().find(|object| Some(object.id) == list.root()).expect("the root was added");
     let same = Same(Arc::clone(&root.bytes), Counter::new(0));
     assert!(use_everything(&same, &list, &List::empty()));
 }
@@ -120,18 +109,8 @@ fn branch(level: u8, children: &[Claim]) -> Vec<u8> {
     encoder.array(2).expect(into_memory).u8(level).expect(into_memory);
     encoder.array(children.len() as u64).expect(into_memory);
     for (id, count, low, high) in children {
-        encoder
-            .array(4)
-            .expect(into_memory)
-            .bytes(id.bytes())
-            .expect(into_memory);
-        encoder
-            .u64(*count)
-            .expect(into_memory)
-            .u64(*low)
-            .expect(into_memory)
-            .u64(*high)
-            .expect(into_memory);
+        encoder.array(4).expect(into_memory).bytes(id.bytes()).expect(into_memory);
+        encoder.u64(*count).expect(into_memory).u64(*low).expect(into_memory).u64(*high).expect(into_memory);
     }
     encoder.into_writer()
 }
@@ -162,12 +141,7 @@ fn nodes_that_contradict_each_other_are_damaged() {
         ("one child only", 1, &[good], 1),
         ("a child that claims more", 1, &[(leaf_id, 2, 1, 1), good], 3),
         ("a child that claims nothing", 1, &[(leaf_id, 0, 1, 1), good], 1),
-        (
-            "a sum beyond all numbers",
-            1,
-            &[(leaf_id, u64::MAX, 1, 1), (leaf_id, u64::MAX, 1, 1)],
-            5,
-        ),
+        ("a sum beyond all numbers", 1, &[(leaf_id, u64::MAX, 1, 1), (leaf_id, u64::MAX, 1, 1)], 5),
         ("a span that leaves a key out", 1, &[(leaf_id, 1, 2, 3), good], 2),
         ("a span that is too wide", 1, &[(leaf_id, 1, 0, 9), good], 2),
         ("levels that skip one", 2, &[good, good], 2),
@@ -176,29 +150,18 @@ fn nodes_that_contradict_each_other_are_damaged() {
     ];
     for (what, level, children, count) in table {
         let root = additions.add_bytes(Kind::Takes, branch(*level, children));
-        assert!(
-            use_everything(&additions, &claimed(root, *count), &leaf),
-            "{what}"
-        );
+        assert!(use_everything(&additions, &claimed(root, *count), &leaf), "{what}");
     }
     let root = additions.add_bytes(Kind::Takes, branch(1, &[good, good]));
-    assert!(
-        !use_everything(&additions, &claimed(root, 2), &leaf),
-        "what is true is accepted"
-    );
+    assert!(!use_everything(&additions, &claimed(root, 2), &leaf), "what is true is accepted");
 }
 
 /// A list of that many doublings of one cell, made of one node for each.
 fn doubled(additions: &mut Additions<'_, Memory>, doublings: u8) -> List<TakeCell> {
-    let mut id = List::from_cells(additions, [take(1)])
-        .root()
-        .expect("one cell has a leaf");
+    let mut id = List::from_cells(additions, [take(1)]).root().expect("one cell has a leaf");
     let mut count = 1;
     for level in 1..=doublings {
-        id = additions.add_bytes(
-            Kind::Takes,
-            branch(level, &[(id, count, 1, 1), (id, count, 1, 1)]),
-        );
+        id = additions.add_bytes(Kind::Takes, branch(level, &[(id, count, 1, 1), (id, count, 1, 1)]));
         count *= 2;
     }
     claimed(id, count)
@@ -210,21 +173,14 @@ fn a_few_nodes_can_claim_a_long_list() {
     let mut additions = Additions::new(&nothing);
     let list = doubled(&mut additions, 24);
     assert_eq!(list.len(), MOST_CELLS);
-    assert_eq!(
-        list.get(&additions, MOST_CELLS - 1).expect("all nodes are there"),
-        Some(take(1))
-    );
+    assert_eq!(list.get(&additions, MOST_CELLS - 1).expect("all nodes are there"), Some(take(1)));
     let mut seen = HashSet::new();
-    list.visit_nodes(&additions, &mut |id| seen.insert(id), &mut |_| ())
-        .expect("all nodes are there");
+    list.visit_nodes(&additions, &mut |id| seen.insert(id), &mut |_| ()).expect("all nodes are there");
     assert_eq!(seen.len(), 25);
 
     let (id, half) = (list.root().expect("not empty"), MOST_CELLS);
     let root = additions.add_bytes(Kind::Takes, branch(25, &[(id, half, 1, 1), (id, half, 1, 1)]));
-    assert!(
-        claimed(root, MOST_CELLS).get(&additions, 0).is_err(),
-        "more than a list can have"
-    );
+    assert!(claimed(root, MOST_CELLS).get(&additions, 0).is_err(), "more than a list can have");
 }
 
 #[test]
@@ -232,15 +188,8 @@ fn chunks_that_never_end_together_again_only_cost_time() {
     let nothing = Memory::default();
     let mut additions = Additions::new(&nothing);
     let list = doubled(&mut additions, 12);
-    let changed = list
-        .splice(&mut additions, 5..6, vec![take(2)])
-        .expect("all nodes are there");
+    let changed = list.splice(&mut additions, 5..6, vec![take(2)]).expect("all nodes are there");
     let mut expected = vec![take(1); 1 << 12];
     expected[5] = take(2);
-    assert_eq!(
-        changed
-            .page(&additions, 0..changed.len())
-            .expect("all nodes are there"),
-        expected
-    );
+    assert_eq!(changed.page(&additions, 0..changed.len()).expect("all nodes are there"), expected);
 }

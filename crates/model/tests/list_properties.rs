@@ -34,10 +34,7 @@ fn number(value: u16, version: u8) -> Number {
 }
 
 fn numbers(most: usize) -> impl Strategy<Value = Vec<Number>> {
-    vec(
-        (any::<u16>(), 0u8..6).prop_map(|(value, version)| number(value, version)),
-        0..most,
-    )
+    vec((any::<u16>(), 0u8..6).prop_map(|(value, version)| number(value, version)), 0..most)
 }
 
 /// A splice of a list of any length: where it starts and how much it removes, both as shares.
@@ -52,11 +49,7 @@ fn change() -> impl Strategy<Value = Change> {
     let share = prop_oneof![Just(0.0), Just(1.0), 0.0..1.0];
     let removed = prop_oneof![4 => Just(0.0), 4 => 0.0..0.05, 2 => 0.0..1.0, 1 => Just(1.0)];
     let cells = prop_oneof![numbers(3), numbers(3), numbers(60)];
-    (share, removed, cells).prop_map(|(start, removed, cells)| Change {
-        start,
-        removed,
-        cells,
-    })
+    (share, removed, cells).prop_map(|(start, removed, cells)| Change { start, removed, cells })
 }
 
 /// Makes the change to both, and gives the list that results.
@@ -69,8 +62,7 @@ fn make(
     let start = (change.start * expected.len() as f64) as usize;
     let end = start + (change.removed * (expected.len() - start) as f64).ceil() as usize;
     expected.splice(start..end, change.cells.iter().cloned());
-    list.splice(additions, start as u64..end as u64, change.cells.clone())
-        .expect("all nodes are there")
+    list.splice(additions, start as u64..end as u64, change.cells.clone()).expect("all nodes are there")
 }
 
 fn apply(old: &[Number], hunks: &[Hunk<Number>]) -> Vec<Number> {

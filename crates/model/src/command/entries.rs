@@ -7,7 +7,7 @@ use crate::content::ContentId;
 use crate::entry::{EntryVersion, RoleKind};
 use crate::id::{EntryId, Fresh, TakeId};
 use crate::limits::ENTRY_BYTES;
-use crate::list::{EntryCell, List};
+use crate::list::{EntryCell, List, MOST_CELLS};
 use crate::name::{Naming, check};
 use crate::object::{Objects, load};
 use crate::operation::OperationKind;
@@ -33,6 +33,9 @@ pub(super) fn add<O: Objects + ?Sized, F: Fresh>(
         return Ok(Applied::Unchanged);
     };
     let count = cells.len() as u64;
+    if take.entries.len() + count > MOST_CELLS {
+        return Err(Refusal::TooMuch { what: "entries of a take", limit: MOST_CELLS as usize });
+    }
     let entries = take.entries.splice(context.additions, position..position, cells)?;
     let kind = OperationKind::EntriesAdded {
         take: take.id,

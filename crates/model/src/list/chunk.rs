@@ -76,10 +76,7 @@ impl<C: Cell> Item<C> for Child {
     }
 
     fn into_node(level: u8, items: Vec<Self>) -> Node<C> {
-        Node::Branch(Branch {
-            level,
-            children: items,
-        })
+        Node::Branch(Branch { level, children: items })
     }
 
     fn of_node(node: Node<C>) -> Option<Vec<Self>> {
@@ -101,13 +98,7 @@ pub(super) struct Chunker<T> {
 
 impl<T> Chunker<T> {
     pub(super) fn new(level: u8) -> Self {
-        Self {
-            level,
-            open: Vec::new(),
-            nodes: Vec::new(),
-            stored: HashSet::new(),
-            scratch: Vec::new(),
-        }
+        Self { level, open: Vec::new(), nodes: Vec::new(), stored: HashSet::new(), scratch: Vec::new() }
     }
 
     /// Says that this node is stored already: if it comes out again, it is not added again.
@@ -158,9 +149,7 @@ impl<T> Chunker<T> {
         let bytes = encode(&node);
         let known = |id: &ContentId| self.stored.contains(id);
         // A list that is built from nothing knows no node, and need not hash each of them twice.
-        let named = (!self.stored.is_empty())
-            .then(|| ContentId::of(C::KIND, &bytes))
-            .filter(known);
+        let named = (!self.stored.is_empty()).then(|| ContentId::of(C::KIND, &bytes)).filter(known);
         let id = named.unwrap_or_else(|| additions.add_bytes(C::KIND, bytes));
         self.nodes.push(node.summary(id));
     }
@@ -212,12 +201,10 @@ mod tests {
         let nodes = additions.into_new();
         let sizes = nodes
             .iter()
-            .filter_map(
-                |node| match parse_node::<TakeCell>(&node.bytes).expect("just written") {
-                    NodeContents::Cells(cells) => Some(cells.len()),
-                    NodeContents::Nodes(_) => None,
-                },
-            )
+            .filter_map(|node| match parse_node::<TakeCell>(&node.bytes).expect("just written") {
+                NodeContents::Cells(cells) => Some(cells.len()),
+                NodeContents::Nodes(_) => None,
+            })
             .collect();
         (nodes.len(), sizes)
     }
@@ -247,9 +234,7 @@ mod tests {
             for position in [0, 1, 300, 31, 590] {
                 cells.remove(position);
                 let at = position as u64;
-                list = list
-                    .splice(&mut additions, at..at + 1, Vec::new())
-                    .expect("all nodes are there");
+                list = list.splice(&mut additions, at..at + 1, Vec::new()).expect("all nodes are there");
                 assert_eq!(list, List::from_cells(&mut additions, cells.clone()));
             }
         }

@@ -51,18 +51,11 @@ impl<C: Cell> List<C> {
             new_nodes = open_all::<C, Child, O>(objects, &new_nodes, new_level)?;
             new_level -= 1;
         }
-        let mut gaps = vec![Gap {
-            old_start: 0,
-            new_start: 0,
-            old: old_nodes,
-            new: new_nodes,
-        }];
+        let mut gaps = vec![Gap { old_start: 0, new_start: 0, old: old_nodes, new: new_nodes }];
         for level in (1..=old_level).rev() {
             gaps = below::<C, Child, O>(objects, gaps, level)?;
         }
-        let gaps = below::<C, C, O>(objects, gaps, 0)?
-            .into_iter()
-            .flat_map(Gap::narrowed::<C>);
+        let gaps = below::<C, C, O>(objects, gaps, 0)?.into_iter().flat_map(Gap::narrowed::<C>);
         Ok(joined(gaps))
     }
 }
@@ -135,12 +128,8 @@ impl<T> Gap<T> {
         let identity = |item: &T| minicbor::to_vec(item).expect("encoding into memory cannot fail");
         for operation in capture_diff_slices_by_key(Algorithm::Myers, old, new, identity) {
             let (tag, old_range, new_range) = operation.as_tag_tuple();
-            let gap = Self {
-                old_start,
-                new_start,
-                old: old[old_range].to_vec(),
-                new: new[new_range].to_vec(),
-            };
+            let gap =
+                Self { old_start, new_start, old: old[old_range].to_vec(), new: new[new_range].to_vec() };
             old_start += cells_in::<C, T>(&gap.old);
             new_start += cells_in::<C, T>(&gap.new);
             if tag != DiffTag::Equal {
@@ -158,13 +147,7 @@ fn cells_in<C: Cell, T: Item<C>>(items: &[T]) -> u64 {
 /// Gaps between cells as hunks; gaps that touch become one.
 fn joined<C>(gaps: impl Iterator<Item = Gap<C>>) -> Vec<Hunk<C>> {
     let mut hunks: Vec<Hunk<C>> = Vec::new();
-    for Gap {
-        old_start,
-        new_start,
-        old,
-        new,
-    } in gaps
-    {
+    for Gap { old_start, new_start, old, new } in gaps {
         match hunks.last_mut() {
             Some(hunk)
                 if hunk.old_start + hunk.removed.len() as u64 == old_start
@@ -173,12 +156,7 @@ fn joined<C>(gaps: impl Iterator<Item = Gap<C>>) -> Vec<Hunk<C>> {
                 hunk.removed.extend(old);
                 hunk.added.extend(new);
             }
-            _ => hunks.push(Hunk {
-                old_start,
-                new_start,
-                removed: old,
-                added: new,
-            }),
+            _ => hunks.push(Hunk { old_start, new_start, removed: old, added: new }),
         }
     }
     hunks

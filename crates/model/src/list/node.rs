@@ -70,17 +70,10 @@ pub fn parse_node<C: Cell>(bytes: &[u8]) -> Result<NodeContents<C>, Malformed> {
         }
         Node::Branch(Branch { children, .. }) => {
             let well_chunked = is_one_chunk::<C, Child>(&children);
-            (
-                NodeContents::Nodes(children.iter().map(|child| child.id).collect()),
-                well_chunked,
-            )
+            (NodeContents::Nodes(children.iter().map(|child| child.id).collect()), well_chunked)
         }
     };
-    if well_chunked {
-        Ok(contents)
-    } else {
-        Err(Malformed { kind: C::KIND })
-    }
+    if well_chunked { Ok(contents) } else { Err(Malformed { kind: C::KIND }) }
 }
 
 /// The part of a key that spans are made of.
@@ -112,11 +105,7 @@ pub(super) fn open_root<C: Cell>(
 ) -> Result<Node<C>, Unavailable> {
     let node: Node<C> = load(objects, root)?;
     let lonely = matches!(&node, Node::Branch(branch) if branch.children.len() < 2);
-    if node.summary(root).count == list.count && !lonely {
-        Ok(node)
-    } else {
-        Err(damaged::<C>(root))
-    }
+    if node.summary(root).count == list.count && !lonely { Ok(node) } else { Err(damaged::<C>(root)) }
 }
 
 pub(super) fn damaged<C: Cell>(id: ContentId) -> Unavailable {
@@ -133,12 +122,7 @@ impl<C: Cell> Node<C> {
 
     /// What the branch above this node, named `id`, is to say of it.
     pub(super) fn summary(&self, id: ContentId) -> Child {
-        let mut summary = Child {
-            id,
-            count: 0,
-            low: u64::MAX,
-            high: 0,
-        };
+        let mut summary = Child { id, count: 0, low: u64::MAX, high: 0 };
         let mut include = |count, low: u64, high: u64| {
             // Saturating, since a hostile node may claim anything; such a sum is over the limit.
             summary.count = summary.count.saturating_add(count);
@@ -202,15 +186,8 @@ impl<'bytes, C: Cell> Decode<'bytes, ()> for Node<C> {
         }
         let node = match decoder.u8()? {
             0 => Self::Leaf(decoder.decode_with(context)?),
-            level => Self::Branch(Branch {
-                level,
-                children: decoder.decode_with(context)?,
-            }),
+            level => Self::Branch(Branch { level, children: decoder.decode_with(context)? }),
         };
-        if node.is_sound() {
-            Ok(node)
-        } else {
-            Err(decode::Error::message("no list has such a node"))
-        }
+        if node.is_sound() { Ok(node) } else { Err(decode::Error::message("no list has such a node")) }
     }
 }

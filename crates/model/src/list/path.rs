@@ -45,10 +45,7 @@ impl Path {
         position: u64,
     ) -> Result<Option<(Self, Vec<C>, usize)>, Unavailable> {
         let Some(root) = list.root else { return Ok(None) };
-        let mut path = Self {
-            root,
-            steps: Vec::new(),
-        };
+        let mut path = Self { root, steps: Vec::new() };
         let mut node = open_root(objects, list, root)?;
         let mut offset = position;
         loop {
@@ -64,11 +61,7 @@ impl Path {
                         taken += 1;
                     }
                     node = open(objects, &branch.children[taken], branch.level - 1)?;
-                    path.steps.push(Step {
-                        level: branch.level,
-                        children: branch.children,
-                        taken,
-                    });
+                    path.steps.push(Step { level: branch.level, children: branch.children, taken });
                 }
             }
         }
@@ -116,8 +109,7 @@ impl Path {
             return Ok(None);
         };
         self.steps[turn].taken -= 1;
-        self.descend(objects, turn, |children| children.len() - 1)
-            .map(Some)
+        self.descend(objects, turn, |children| children.len() - 1).map(Some)
     }
 
     /// Walks down again from the step that turned, as deep as before.
@@ -135,11 +127,7 @@ impl Path {
             match node {
                 Node::Branch(branch) if self.steps.len() < depth => {
                     let taken = take(&branch.children);
-                    self.steps.push(Step {
-                        level: branch.level,
-                        children: branch.children,
-                        taken,
-                    });
+                    self.steps.push(Step { level: branch.level, children: branch.children, taken });
                 }
                 node => return Ok(node),
             }

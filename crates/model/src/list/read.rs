@@ -17,9 +17,7 @@ impl<C: Cell> List<C> {
     /// The cells in that range, as far as the list goes.
     pub fn page<O: Objects + ?Sized>(&self, objects: &O, range: Range<u64>) -> Result<Vec<C>, Unavailable> {
         let wanted = range.end.saturating_sub(range.start);
-        self.iter(objects, range.start)
-            .take(usize::try_from(wanted).unwrap_or(usize::MAX))
-            .collect()
+        self.iter(objects, range.start).take(usize::try_from(wanted).unwrap_or(usize::MAX)).collect()
     }
 
     /// The cells from `start` on, forward; nodes are read as they are reached.
@@ -28,10 +26,7 @@ impl<C: Cell> List<C> {
         objects: &'objects O,
         start: u64,
     ) -> Forward<'objects, C, O> {
-        Forward {
-            objects,
-            place: Place::starting(*self, start, start < self.count),
-        }
+        Forward { objects, place: Place::starting(*self, start, start < self.count) }
     }
 
     /// The cells before `end`, backward; nodes are read as they are reached.
@@ -41,10 +36,7 @@ impl<C: Cell> List<C> {
         end: u64,
     ) -> Backward<'objects, C, O> {
         let end = end.min(self.count);
-        Backward {
-            objects,
-            place: Place::starting(*self, end.saturating_sub(1), end > 0),
-        }
+        Backward { objects, place: Place::starting(*self, end.saturating_sub(1), end > 0) }
     }
 
     /// The first cell with that key, and its position.
@@ -108,11 +100,7 @@ enum Place<C> {
 
 impl<C: Cell> Place<C> {
     fn starting(list: List<C>, position: u64, exists: bool) -> Self {
-        if exists {
-            Self::Unread(list, position)
-        } else {
-            Self::Over
-        }
+        if exists { Self::Unread(list, position) } else { Self::Over }
     }
 
     /// The next cell, where `open` finds the first leaf with what is wanted of it, `turn` the next leaf, and

@@ -56,12 +56,7 @@ impl<C: Cell> List<C> {
         items.truncate(kept);
         items.extend(cells);
         items.extend(rest);
-        let root = Replacement {
-            additions,
-            left,
-            right,
-        }
-        .carry_up(items)?;
+        let root = Replacement { additions, left, right }.carry_up(items)?;
         Ok(root.map_or_else(Self::empty, |root| Self::rooted(root, count)))
     }
 }
