@@ -219,13 +219,12 @@ impl EntryVersion {
 
     fn substitute(&self) -> String {
         self.blocks.first().map_or_else(String::new, |block| match block {
-            Block::Thinking { text, .. } => text.clone(),
+            Block::Text { text } | Block::Thinking { text, .. } => text.clone(),
             Block::ToolCall { name, input, .. } => format!("{name} {}", input.as_str()),
             Block::ToolResult { text, failed, .. } => {
                 format!("{} {text}", if *failed { "failed:" } else { "→" })
             }
             Block::Image { media, .. } => format!("[{media}]"),
-            Block::Text { text } => text.clone(),
         })
     }
 }

@@ -119,7 +119,7 @@ impl Settings {
             "global_system_prompt" => settings.global_system_prompt = value.to_owned(),
             "base_system_prompt" => settings.base_system_prompt = value.to_owned(),
             "use_default_base_prompt" => {
-                settings.use_default_base_prompt = flag("use_default_base_prompt", value)?
+                settings.use_default_base_prompt = flag("use_default_base_prompt", value)?;
             }
             "temperature" => settings.temperature = number("temperature", value)?,
             "top_p" => settings.top_p = number("top_p", value)?,

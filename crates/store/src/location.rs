@@ -40,14 +40,13 @@ pub(crate) fn backups(folder: &Path) -> PathBuf {
 /// Makes a private folder, with its parents, or narrows the one that is there.
 pub(crate) fn private_folder(path: &Path) -> Result<(), StoreError> {
     let fail = |error| StoreError::File { path: path.to_owned(), error };
-    match fs::metadata(path) {
-        Ok(_) => narrow(path, Permissions::FOLDER).map_err(fail),
-        Err(_) => {
-            DirBuilder::new().recursive(true).mode(Permissions::FOLDER).create(path).map_err(fail)?;
-            narrow(path, Permissions::FOLDER).map_err(fail)?;
-            // The new folder must still be there after a power cut, or all that is in it is gone.
-            path.ancestors().skip(1).take(2).try_for_each(sync_folder).map_err(fail)
-        }
+    if fs::metadata(path).is_ok() {
+        narrow(path, Permissions::FOLDER).map_err(fail)
+    } else {
+        DirBuilder::new().recursive(true).mode(Permissions::FOLDER).create(path).map_err(fail)?;
+        narrow(path, Permissions::FOLDER).map_err(fail)?;
+        // The new folder must still be there after a power cut, or all that is in it is gone.
+        path.ancestors().skip(1).take(2).try_for_each(sync_folder).map_err(fail)
     }
 }
 

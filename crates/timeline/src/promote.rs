@@ -51,7 +51,7 @@ impl Timeline {
             let taken = |name: &str| Ok(writing.take_named(at.row.number, name)?.is_some());
             let mut context =
                 Context { additions: &mut additions, fresh: &mut Ticks(&*clock), take_named: &taken };
-            let done = promote(&at.state, thread, take, title, into, &mut context)?;
+            let done = promote(&at.state, thread, take, title.as_deref(), into, &mut context)?;
             let project = at.row.summary.project;
             let title = free_title(writing, project, &done.promoted.title)?;
             let state = ThreadState { title, ..done.promoted };

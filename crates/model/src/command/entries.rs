@@ -29,7 +29,7 @@ pub(super) fn add<O: Objects + ?Sized, F: Fresh>(
         }
     }
     let cells = store_entries(entries, context)?;
-    let Some(first) = cells.first().cloned() else {
+    let Some(first) = cells.first().copied() else {
         return Ok(Applied::Unchanged);
     };
     let count = cells.len() as u64;

@@ -176,7 +176,7 @@ pub fn promote<O: Objects + ?Sized, F: Fresh>(
     state: &ThreadState,
     thread: ThreadId,
     take: TakeId,
-    title: Option<String>,
+    title: Option<&str>,
     into: ThreadId,
     context: &mut Context<'_, '_, O, F>,
 ) -> Result<Promotion, Refusal> {
@@ -184,7 +184,7 @@ pub fn promote<O: Objects + ?Sized, F: Fresh>(
     if state.takes.len() == 1 {
         return Err(Refusal::OnlyTake);
     }
-    let title = check(Naming::Title, title.as_deref().unwrap_or(&take.name))?;
+    let title = check(Naming::Title, title.unwrap_or(&take.name))?;
     let source = without_take(state, &take, context)?;
     let kind = OperationKind::TakePromoted { take: take.id, name: take.name.clone(), into };
     let parent = Some(ThreadParent { thread, take: take.parent, fork_point: take.fork_point });
