@@ -1,23 +1,38 @@
 //! The `retake` command.
 //!
-//! `main` stays a table: each command is one file, what they share of the terminal is in [`ui`].
+//! `main` stays a table: each command is one file in [`commands`], what they share is in [`context`] (the
+//! timeline, the project, the thread that is meant) and in [`ui`] (the terminal).
 
-// The toolkit comes before the commands that use it; this line goes with the first of them.
-#![allow(dead_code)]
-
+mod arguments;
+mod commands;
+mod config;
+mod context;
+mod describe;
+mod failure;
 mod ui;
+
+use std::process::ExitCode;
 
 use clap::Parser;
 
-/// Conversation and files on one timeline.
-#[derive(Parser)]
-#[command(name = "retake", version)]
-struct Arguments {
-    /// When to use colours.
-    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
-    color: ui::style::ColorWhen,
+use arguments::{Arguments, Command};
+use context::Context;
+use failure::Failure;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let general = arguments.general;
+    match run(general.clone(), arguments.command) {
+        Ok(code) => code,
+        Err(failure) => failure.report(&general),
+    }
 }
 
-fn main() {
-    let _ = Arguments::parse();
+fn run(general: arguments::General, command: Command) -> Result<ExitCode, Failure> {
+    let context = Context::new(general)?;
+    match command {
+        Command::Thread(command) => commands::thread::run(command, &context)?,
+        Command::Entry(command) => commands::entry::run(command, &context)?,
+    }
+    Ok(ExitCode::SUCCESS)
 }

@@ -1,0 +1,75 @@
+//! What can be typed after `retake`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, builder::styling};
+
+use crate::commands;
+use crate::ui::style::ColorWhen;
+
+/// Conversation and files on one timeline: edit any entry, undo anything, fork any moment.
+#[derive(Parser)]
+#[command(name = "retake", version, styles = STYLES, max_term_width = 100, after_help = AFTER)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) general: General,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const STYLES: styling::Styles = styling::Styles::styled()
+    .header(styling::AnsiColor::Green.on_default().bold())
+    .usage(styling::AnsiColor::Green.on_default().bold())
+    .literal(styling::AnsiColor::Cyan.on_default().bold())
+    .placeholder(styling::AnsiColor::Cyan.on_default());
+
+const AFTER: &str = "\
+Start with `retake demo`: a tour of one minute, in a folder of its own.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 the thread has moved on, 5 refused,
+6 the store is damaged, 7 the disk failed.";
+
+/// Options of every command.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct General {
+    /// Answer in JSON, in the shape that docs/json.md describes.
+    #[arg(long, global = true, help_heading = "General")]
+    pub(crate) json: bool,
+    /// Act as if started in that folder.
+    #[arg(short = 'C', long, global = true, value_name = "FOLDER", help_heading = "General")]
+    pub(crate) directory: Option<PathBuf>,
+    /// When to use colours.
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN", help_heading = "General")]
+    pub(crate) color: ColorWhen,
+    /// Do not page long output.
+    #[arg(long, global = true, help_heading = "General")]
+    pub(crate) no_pager: bool,
+    /// Say nothing about what was done.
+    #[arg(short, long, global = true, help_heading = "General")]
+    pub(crate) quiet: bool,
+}
+
+/// Which thread and take a command means.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Target {
+    /// The thread: a title, or the beginning of an id [default: the current one].
+    #[arg(short, long, value_name = "THREAD")]
+    pub(crate) thread: Option<String>,
+    /// The take: a name, or the beginning of an id [default: the active one].
+    #[arg(short = 'k', long, value_name = "TAKE")]
+    pub(crate) take: Option<String>,
+    /// Change nothing unless the thread is at that version.
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) expect: Option<u64>,
+}
+
+/// The commands.
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Threads: conversations, each with a history of its own.
+    #[command(subcommand, visible_alias = "threads")]
+    Thread(commands::thread::Command),
+    /// Entries: what was said, each of which can be edited.
+    #[command(subcommand, visible_alias = "entries")]
+    Entry(commands::entry::Command),
+}

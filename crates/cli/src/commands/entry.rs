@@ -1,0 +1,91 @@
+//! `retake entry`: what was said.
+
+mod add;
+mod collapse;
+mod delete;
+mod edit;
+mod insert;
+mod role;
+mod show;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use retake_model::entry::{EntryVersion, default_role, from_json};
+use retake_model::time::Timestamp;
+
+use crate::context::Context;
+use crate::failure::{Code, Failure};
+use crate::ui::command::environment;
+use crate::ui::editor::Edited;
+use crate::ui::input::{Source, Stdin};
+
+/// Commands on entries.
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Add an entry behind the last one.
+    Add(add::Arguments),
+    /// Insert an entry before another.
+    Insert(insert::Arguments),
+    /// Change the text of an entry. Role, time, usage and thinking stay.
+    Edit(edit::Arguments),
+    /// Change the role of an entry.
+    Role(role::Arguments),
+    /// Delete entries. Deleting one twice is harmless.
+    #[command(visible_alias = "rm")]
+    Delete(delete::Arguments),
+    /// Show one entry in full.
+    Show(show::Arguments),
+    /// Show entries as one line each. Remembered, and not part of history.
+    Collapse(collapse::CollapseArguments),
+    /// Show entries in full again.
+    Expand(collapse::ExpandArguments),
+}
+
+pub(crate) fn run(command: Command, context: &Context) -> Result<(), Failure> {
+    match command {
+        Command::Add(arguments) => arguments.run(context),
+        Command::Insert(arguments) => arguments.run(context),
+        Command::Edit(arguments) => arguments.run(context),
+        Command::Role(arguments) => arguments.run(context),
+        Command::Delete(arguments) => arguments.run(context),
+        Command::Show(arguments) => arguments.run(context),
+        Command::Collapse(arguments) => arguments.run(context),
+        Command::Expand(arguments) => arguments.run(context),
+    }
+}
+
+/// The content of a new entry.
+#[derive(Args)]
+pub(crate) struct Content {
+    /// The text [default: from --file, a pipe, or the editor].
+    text: Option<String>,
+    /// Read the text from a file; `-` is standard input.
+    #[arg(short, long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Who speaks [default: the first of the thread's roles].
+    #[arg(short, long, value_name = "ROLE")]
+    role: Option<String>,
+    /// The content is a JSON object: `role`, `content` or `blocks`, `usage`, `model`, and any other fields,
+    /// which are kept.
+    #[arg(long)]
+    fields: bool,
+}
+
+impl Content {
+    /// The entry, or nothing if the user left the editor without writing anything.
+    fn read(self, roles: &[String], now: Timestamp) -> Result<Option<EntryVersion>, Failure> {
+        let text = match Source::choose(self.text, self.file, Stdin::detect(), "")?
+            .read(std::io::stdin(), &environment)?
+        {
+            Edited::Changed(text) => text,
+            Edited::Unchanged => return Ok(None),
+        };
+        let role = self.role.as_deref().unwrap_or_else(|| default_role(roles));
+        if self.fields {
+            let entry = from_json(&text, role, now).map_err(|error| Failure::new(Code::Usage, error))?;
+            return Ok(Some(entry));
+        }
+        Ok(Some(EntryVersion::from_text(role, text.strip_suffix('\n').unwrap_or(&text), now)))
+    }
+}

@@ -1,0 +1,42 @@
+//! `retake entry delete`
+
+use clap::Args;
+use retake_model::id::EntryId;
+use retake_timeline::{Command, FindError};
+
+use crate::arguments::Target;
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Delete entries.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake entry delete 4
+  retake entry delete 2 3 last")]
+pub(crate) struct Arguments {
+    /// Which entries: numbers, `last`, or beginnings of ids.
+    #[arg(required = true)]
+    entries: Vec<String>,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let looking = context.timeline()?.look()?;
+        let meant = context.meant(&looking, &self.target)?;
+        let mut entries = Vec::new();
+        for text in &self.entries {
+            match looking.find_entry(&meant.take, text) {
+                Ok((_, entry)) => entries.push(entry),
+                // An id that is whole but gone was deleted already; that is what was asked for.
+                Err(FindError::NoEntry(_)) if text.parse::<EntryId>().is_ok() => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        drop(looking);
+        let delete = Command::DeleteEntries { take: meant.take.id, entries };
+        context.change_and_report(meant.thread.summary.id, delete, self.target.expect)
+    }
+}

@@ -1,0 +1,56 @@
+//! `retake entry edit`
+
+use std::path::PathBuf;
+
+use clap::Args;
+use retake_timeline::Command;
+
+use crate::arguments::Target;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::ui::command::environment;
+use crate::ui::editor::Edited;
+use crate::ui::input::{Source, Stdin};
+
+/// Change the text of an entry. Role, time, usage and thinking stay.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake entry edit 4                     in your editor
+  retake entry edit last \"What I meant is this.\"
+  retake entry edit 4 --file corrected.md")]
+pub(crate) struct Arguments {
+    /// Which entry: its number, `last`, or the beginning of its id.
+    entry: String,
+    /// The new text [default: from --file, a pipe, or the editor].
+    text: Option<String>,
+    /// Read the new text from a file; `-` is standard input.
+    #[arg(short, long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let looking = context.timeline()?.look()?;
+        let meant = context.meant(&looking, &self.target)?;
+        let (position, entry) = looking.find_entry(&meant.take, &self.entry)?;
+        let before = looking.page(meant.thread.summary.id, &meant.take, position..position + 1)?;
+        let before = before.first().map(|view| view.entry.text()).unwrap_or_default();
+        drop(looking);
+        let source = Source::choose(self.text, self.file, Stdin::detect(), &before)?;
+        let in_editor = matches!(source, Source::Editor { .. });
+        let text = match source.read(std::io::stdin(), &environment)? {
+            Edited::Changed(text) => text,
+            Edited::Unchanged => before.clone(),
+        };
+        // Editors and pipes end a text with a line break that the entry did not have.
+        let text =
+            if before.ends_with('\n') { text } else { text.strip_suffix('\n').unwrap_or(&text).to_owned() };
+        // Someone may have changed the thread while the editor was open.
+        let expect = self.target.expect.or(in_editor.then_some(meant.thread.summary.version));
+        let edit = Command::EditEntry { take: meant.take.id, entry, text };
+        context.change_and_report(meant.thread.summary.id, edit, expect)
+    }
+}

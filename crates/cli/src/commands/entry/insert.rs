@@ -1,0 +1,43 @@
+//! `retake entry insert`
+
+use clap::Args;
+use retake_timeline::{Command, Spot};
+
+use super::Content;
+use crate::arguments::Target;
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Insert an entry before another.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake entry insert 1 --role System \"Answer in one sentence.\"
+  retake entry insert last \"Before the last one\"")]
+pub(crate) struct Arguments {
+    /// Before which entry: its number, `last`, or the beginning of its id.
+    entry: String,
+    #[command(flatten)]
+    content: Content,
+    /// Behind that entry instead.
+    #[arg(long)]
+    after: bool,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let timeline = context.timeline()?;
+        let looking = timeline.look()?;
+        let meant = context.meant(&looking, &self.target)?;
+        let (_, entry) = looking.find_entry(&meant.take, &self.entry)?;
+        drop(looking);
+        let Some(content) = self.content.read(&meant.state.roles, timeline.now())? else {
+            return context.remark("Nothing was written, so nothing was inserted.");
+        };
+        let at = if self.after { Spot::After(entry) } else { Spot::Before(entry) };
+        let insert = Command::AddEntries { take: meant.take.id, at, entries: vec![content.into()] };
+        context.change_and_report(meant.thread.summary.id, insert, self.target.expect)
+    }
+}

@@ -1,0 +1,31 @@
+//! `retake entry role`
+
+use clap::Args;
+use retake_timeline::Command;
+
+use crate::arguments::Target;
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Change the role of an entry.
+#[derive(Args)]
+#[command(after_help = "Example:\n  retake entry role 3 System")]
+pub(crate) struct Arguments {
+    /// Which entry: its number, `last`, or the beginning of its id.
+    entry: String,
+    /// The new role: any text.
+    role: String,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let looking = context.timeline()?.look()?;
+        let meant = context.meant(&looking, &self.target)?;
+        let (_, entry) = looking.find_entry(&meant.take, &self.entry)?;
+        drop(looking);
+        let change = Command::ChangeRole { take: meant.take.id, entry, role: self.role };
+        context.change_and_report(meant.thread.summary.id, change, self.target.expect)
+    }
+}

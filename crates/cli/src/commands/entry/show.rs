@@ -1,0 +1,48 @@
+//! `retake entry show`
+
+use std::io::Write;
+
+use clap::Args;
+
+use crate::arguments::Target;
+use crate::commands::thread::write_entry;
+use crate::context::Context;
+use crate::failure::{Code, Failure};
+
+/// Show one entry in full.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake entry show last
+  retake entry show 3 --text > answer.md    the text alone, to the byte")]
+pub(crate) struct Arguments {
+    /// Which entry: its number, `last`, or the beginning of its id.
+    entry: String,
+    /// The text alone, exactly as it is stored. Refused on a terminal, which it could take over.
+    #[arg(long, conflicts_with = "json")]
+    text: bool,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let looking = context.timeline()?.look()?;
+        let meant = context.meant(&looking, &self.target)?;
+        let (position, _) = looking.find_entry(&meant.take, &self.entry)?;
+        let views = looking.page(meant.thread.summary.id, &meant.take, position..position + 1)?;
+        let Some(view) = views.first() else {
+            return Err(Failure::new(Code::NotFound, "the entry is gone"));
+        };
+        if self.text {
+            if std::io::IsTerminal::is_terminal(&std::io::stdout()) {
+                let message =
+                    "stored text is not written to a terminal as it is; send it to a file or a pipe";
+                return Err(Failure::new(Code::Refused, message));
+            }
+            let written = std::io::stdout().write_all(view.entry.text().as_bytes());
+            return Ok(crate::ui::pager::reader_may_leave(written)?);
+        }
+        context.answer(view, |out, _| write_entry(out, context, view, true))
+    }
+}

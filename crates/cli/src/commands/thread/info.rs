@@ -1,0 +1,101 @@
+//! `retake thread info`
+
+use clap::Args;
+use retake_model::summary::ThreadSummary;
+use retake_store::Facet;
+use retake_timeline::Standing;
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::time::exact;
+
+/// Show everything that is known about a thread.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake thread info
+  retake thread info \"Fix the login\" --json")]
+pub(crate) struct Arguments {
+    /// The thread: a title, or the beginning of an id [default: the current one].
+    thread: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    #[serde(flatten)]
+    thread: ThreadSummary,
+    last_activity: retake_model::time::Timestamp,
+    commits_seen: Vec<String>,
+    branches_seen: Vec<String>,
+    directories_seen: Vec<String>,
+    roles: Vec<String>,
+    history: Standing,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let looking = context.timeline()?.look()?;
+        let row = context.thread(&looking, self.thread.as_deref())?;
+        let seen = |facet| looking.queries().facets(row.number, facet);
+        let answer = Answer {
+            last_activity: row.summary.updated,
+            commits_seen: seen(Facet::Commit)?,
+            branches_seen: seen(Facet::Branch)?,
+            directories_seen: seen(Facet::Directory)?,
+            roles: looking.state(row.summary.id)?.roles,
+            history: looking.standing(row.summary.id)?,
+            thread: row.summary,
+        };
+        context.answer(&answer, |out, styles| {
+            let (bold, muted) = (styles.heading, styles.muted);
+            writeln!(out, "{bold}{}{bold:#}", sanitize(&answer.thread.title, Lines::Fold))?;
+            for (name, value) in lines(&answer, context) {
+                writeln!(out, "{muted}{name:>14}{muted:#}  {}", sanitize(&value, Lines::Fold))?;
+            }
+            Ok(())
+        })
+    }
+}
+
+fn lines(answer: &Answer, context: &Context) -> Vec<(&'static str, String)> {
+    let thread = &answer.thread;
+    let some = |text: &Option<String>| text.clone().unwrap_or_default();
+    let mut lines = vec![
+        ("id", thread.id.to_string()),
+        ("version", thread.version.to_string()),
+        ("created", exact(thread.created, &context.zone)),
+        ("last activity", exact(thread.updated, &context.zone)),
+        ("take", format!("{} of {}", thread.active.name, thread.takes)),
+        ("entries", thread.active.entries.to_string()),
+        ("tags", thread.tags.join(", ")),
+        ("roles", answer.roles.join(", ")),
+        ("visibility", format!("{:?}", thread.visibility).to_lowercase()),
+        ("private", yes_no(thread.private)),
+        ("support", yes_no(thread.shared_with_support)),
+        ("pinned", yes_no(thread.pinned)),
+        ("folder", some(&thread.last_seen.workspace_root)),
+        ("directories", answer.directories_seen.join(", ")),
+        ("program", some(&thread.last_seen.program_version)),
+        ("provider", some(&thread.provider)),
+        ("model", some(&thread.model)),
+        ("git branch", some(&thread.last_seen.git_branch)),
+        ("branches seen", answer.branches_seen.join(", ")),
+        ("git remote", some(&thread.last_seen.git_remote)),
+        ("first commit", some(&thread.first_seen.git_commit)),
+        ("last commit", some(&thread.last_seen.git_commit)),
+        ("commits seen", answer.commits_seen.len().to_string()),
+        ("undo", yes_no(answer.history.can_undo)),
+        ("redo", yes_no(answer.history.can_redo)),
+    ];
+    if let Some(deleted) = thread.deleted {
+        lines.push(("deleted", exact(deleted, &context.zone)));
+    }
+    lines.retain(|(_, value)| !value.is_empty());
+    lines
+}
+
+fn yes_no(yes: bool) -> String {
+    if yes { "yes" } else { "no" }.to_owned()
+}

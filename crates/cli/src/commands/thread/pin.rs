@@ -1,0 +1,40 @@
+//! `retake thread pin` and `unpin`
+
+use clap::Args;
+use retake_timeline::Command;
+
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Keep a thread on top of lists.
+#[derive(Args)]
+#[command(after_help = "Example:\n  retake thread pin \"Fix the login\"")]
+pub(crate) struct PinArguments {
+    /// The thread: a title, or the beginning of an id [default: the current one].
+    thread: Option<String>,
+}
+
+/// No longer keep a thread on top of lists.
+#[derive(Args)]
+#[command(after_help = "Example:\n  retake thread unpin \"Fix the login\"")]
+pub(crate) struct UnpinArguments {
+    /// The thread: a title, or the beginning of an id [default: the current one].
+    thread: Option<String>,
+}
+
+impl PinArguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        set(self.thread.as_deref(), true, context)
+    }
+}
+
+impl UnpinArguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        set(self.thread.as_deref(), false, context)
+    }
+}
+
+fn set(thread: Option<&str>, pinned: bool, context: &Context) -> Result<(), Failure> {
+    let thread = context.thread(&context.timeline()?.look()?, thread)?;
+    context.change_and_report(thread.summary.id, Command::Pin { pinned }, None)
+}

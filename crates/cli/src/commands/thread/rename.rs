@@ -1,0 +1,31 @@
+//! `retake thread rename`
+
+use clap::Args;
+use retake_timeline::Command;
+
+use crate::arguments::Target;
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Give a thread another title.
+#[derive(Args)]
+#[command(after_help = "\
+Example:
+  retake thread rename \"Fix the login for good\"")]
+pub(crate) struct Arguments {
+    /// The new title.
+    title: String,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let thread = context.thread(&context.timeline()?.look()?, self.target.thread.as_deref())?;
+        context.change_and_report(
+            thread.summary.id,
+            Command::Rename { title: self.title },
+            self.target.expect,
+        )
+    }
+}

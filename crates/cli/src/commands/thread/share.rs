@@ -1,0 +1,59 @@
+//! `retake thread share`
+
+use clap::{Args, ValueEnum};
+use retake_model::state::Visibility;
+use retake_timeline::Command;
+
+use crate::arguments::Target;
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Say who may see a thread once it is on a hub.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake thread share --visibility public
+  retake thread share --private yes        never leaves this machine
+  retake thread share --support yes")]
+pub(crate) struct Arguments {
+    /// Who may see it.
+    #[arg(long, value_enum, required_unless_present_any = ["private", "support"])]
+    visibility: Option<Who>,
+    /// Whether it never leaves this machine.
+    #[arg(long, value_enum, value_name = "YES|NO", hide_possible_values = true)]
+    private: Option<Flag>,
+    /// Whether support may see it.
+    #[arg(long, value_enum, value_name = "YES|NO", hide_possible_values = true)]
+    support: Option<Flag>,
+    #[command(flatten)]
+    target: Target,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Who {
+    Organization,
+    Private,
+    Public,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Flag {
+    Yes,
+    No,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let thread = context.thread(&context.timeline()?.look()?, self.target.thread.as_deref())?;
+        let share = Command::Share {
+            visibility: self.visibility.map(|who| match who {
+                Who::Organization => Visibility::Organization,
+                Who::Private => Visibility::Private,
+                Who::Public => Visibility::Public,
+            }),
+            private: self.private.map(|flag| flag == Flag::Yes),
+            shared_with_support: self.support.map(|flag| flag == Flag::Yes),
+        };
+        context.change_and_report(thread.summary.id, share, self.target.expect)
+    }
+}

@@ -1,0 +1,243 @@
+//! `retake thread show`
+
+use std::io::{self, Write};
+
+use clap::Args;
+use retake_model::entry::{Block, RoleKind};
+use retake_model::take::Take;
+use retake_timeline::{EntryView, Looking, Standing};
+use serde::Serialize;
+
+use crate::arguments::Target;
+use crate::context::{Context, Meant};
+use crate::failure::Failure;
+use crate::ui::bytes::{count, counted};
+use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::style::Styles;
+use crate::ui::width::wrap;
+
+/// Show the entries of a thread.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake thread show                     the last entries of the current thread
+  retake thread show \"Fix the login\" --all
+  retake thread show --at 12             as it was just after version 12
+  retake thread show --role User --json")]
+pub(crate) struct Arguments {
+    /// The thread: a title, or the beginning of an id; THREAD/TAKE for a take [default: the current one].
+    thread: Option<String>,
+    /// The take [default: the active one].
+    #[arg(short = 'k', long, value_name = "TAKE")]
+    take: Option<String>,
+    /// As it was just after that version.
+    #[arg(long, value_name = "VERSION")]
+    at: Option<u64>,
+    /// All entries.
+    #[arg(long, conflicts_with_all = ["last", "from"])]
+    all: bool,
+    /// The last N entries.
+    #[arg(short = 'n', long, value_name = "N", conflicts_with = "from")]
+    last: Option<u64>,
+    /// Entries from that number on.
+    #[arg(long, value_name = "NUMBER")]
+    from: Option<u64>,
+    /// Only entries of that role; may be given several times. Nothing is changed.
+    #[arg(long, value_name = "ROLE")]
+    role: Vec<String>,
+    /// Also entries that are collapsed, thinking and tool output in full.
+    #[arg(long)]
+    full: bool,
+}
+
+#[derive(Serialize)]
+struct Answer<'show> {
+    thread: &'show retake_model::summary::ThreadSummary,
+    take: &'show retake_model::summary::TakeSummary,
+    history: Standing,
+    draft: &'show str,
+    entries: &'show [EntryView],
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let looking = context.timeline()?.look()?;
+        let target = Target { thread: self.thread.clone(), take: self.take.clone(), expect: None };
+        let mut meant = context.meant(&looking, &target)?;
+        if let Some(version) = self.at {
+            meant = at_version(&looking, meant, version)?;
+        }
+        let Meant { thread, take, .. } = &meant;
+        let range = self.range(take.entries.len(), context.config.output.entries);
+        let mut entries = looking.page(thread.summary.id, take, range.clone())?;
+        if !self.role.is_empty() {
+            entries.retain(|view| self.role.iter().any(|role| role.eq_ignore_ascii_case(&view.entry.role)));
+        }
+        let summary = retake_model::summary::summarize(take, &looking.queries())
+            .map_err(retake_timeline::LookError::from)?;
+        let standing = looking.standing(thread.summary.id)?;
+        let answer = Answer {
+            thread: &thread.summary,
+            take: &summary,
+            history: standing,
+            draft: &take.draft,
+            entries: &entries,
+        };
+        context.answer(&answer, |out, styles| {
+            heading(out, styles, &meant, self.at, standing)?;
+            if range.start > 0 {
+                let muted = styles.muted;
+                let earlier = counted(range.start, "earlier entry", "earlier entries");
+                writeln!(out, "{muted}… {earlier} (--all shows them){muted:#}\n")?;
+            }
+            for view in &entries {
+                write_entry(out, context, view, self.full)?;
+            }
+            write_draft(out, styles, take)
+        })
+    }
+
+    fn range(&self, length: u64, usual: u64) -> std::ops::Range<u64> {
+        if self.all {
+            return 0..length;
+        }
+        match self.from {
+            Some(number) => {
+                let start = number.saturating_sub(1).min(length);
+                start..start.saturating_add(self.last.unwrap_or(usual)).min(length)
+            }
+            None => length.saturating_sub(self.last.unwrap_or(usual))..length,
+        }
+    }
+}
+
+/// The same thread and take as they were just after a version.
+fn at_version(looking: &Looking<'_>, meant: Meant, version: u64) -> Result<Meant, Failure> {
+    let state = looking.state_at(meant.thread.summary.id, version)?;
+    let queries = looking.queries();
+    let take = match state.take(&queries, meant.take.id).map_err(retake_timeline::LookError::from)? {
+        Some(take) => take,
+        // The take did not exist then; the one that was active did.
+        None => state.active_take(&queries).map_err(retake_timeline::LookError::from)?,
+    };
+    Ok(Meant { thread: meant.thread, state, take })
+}
+
+fn heading(
+    out: &mut dyn Write,
+    styles: &Styles,
+    meant: &Meant,
+    at: Option<u64>,
+    standing: Standing,
+) -> io::Result<()> {
+    let (bold, muted, id) = (styles.heading, styles.muted, styles.id);
+    let title = sanitize(&meant.state.title, Lines::Fold);
+    let take = sanitize(&meant.take.name, Lines::Fold);
+    write!(out, "{bold}{title}{bold:#} {id}{}{id:#}", meant.thread.summary.id.short())?;
+    let entries = counted(meant.take.entries.len(), "entry", "entries");
+    write!(out, "{muted}  {take}, {entries}, version {}", at.unwrap_or(standing.version))?;
+    if standing.can_redo && at.is_none() {
+        write!(out, ", redo possible")?;
+    }
+    writeln!(out, "{muted:#}\n")
+}
+
+/// Writes one entry: a line about it, then its blocks.
+pub(crate) fn write_entry(
+    out: &mut dyn Write,
+    context: &Context,
+    view: &EntryView,
+    full: bool,
+) -> io::Result<()> {
+    let styles = &context.styles;
+    let (role, muted, number) = (role_style(styles, &view.entry.role), styles.muted, styles.count);
+    write!(out, "{number}{:>4}{number:#} ", view.number)?;
+    write!(out, "{role}{}{role:#}", sanitize(&view.entry.role, Lines::Fold))?;
+    write!(out, "{muted}  {}", context.ago(view.entry.created))?;
+    if view.entry.edited.is_some() {
+        write!(out, ", edited")?;
+    }
+    if let Some(model) = &view.entry.model {
+        write!(out, ", {}", sanitize(model, Lines::Fold))?;
+    }
+    if let Some(usage) = view.entry.usage {
+        write!(out, ", {} in, {} out", count(usage.input_tokens), count(usage.output_tokens))?;
+        if usage.cache_read_input_tokens + usage.cache_creation_input_tokens > 0 {
+            let (read, written) = (usage.cache_read_input_tokens, usage.cache_creation_input_tokens);
+            write!(out, " (cache: {} read, {} written)", count(read), count(written))?;
+        }
+    }
+    writeln!(out, "{muted:#}")?;
+    if view.shown.collapsed && !full {
+        return writeln!(out, "     {muted}▸ {}{muted:#}\n", sanitize(&view.entry.preview(), Lines::Fold));
+    }
+    for block in &view.entry.blocks {
+        write_block(out, context, block, full)?;
+    }
+    for (name, value) in &view.entry.extra {
+        let line = format!("{name}: {}", value.as_str());
+        writeln!(out, "     {muted}{}{muted:#}", sanitize(&line, Lines::Fold))?;
+    }
+    writeln!(out)
+}
+
+fn write_block(out: &mut dyn Write, context: &Context, block: &Block, full: bool) -> io::Result<()> {
+    let styles = &context.styles;
+    let (muted, tool) = (styles.muted, styles.tool);
+    match block {
+        Block::Text { text } => write_text(out, context, text),
+        Block::Thinking { text, .. } if full => {
+            writeln!(out, "     {muted}thinking:{muted:#}")?;
+            write_text(out, context, text)
+        }
+        Block::Thinking { text, .. } => {
+            let preview = retake_model::entry::preview(text);
+            writeln!(out, "     {muted}▸ thinking: {}{muted:#}", sanitize(&preview, Lines::Fold))
+        }
+        Block::ToolCall { name, input, .. } => {
+            let call = format!("{name} {}", input.as_str());
+            let call = if full { call } else { retake_model::entry::preview(&call) };
+            writeln!(out, "     {tool}⚒ {}{tool:#}", sanitize(&call, Lines::Fold))
+        }
+        Block::ToolResult { text, failed, .. } => {
+            let style = if *failed { styles.error } else { tool };
+            let arrow = if *failed { "✗" } else { "→" };
+            if full {
+                writeln!(out, "     {style}{arrow}{style:#}")?;
+                return write_text(out, context, text);
+            }
+            let preview = retake_model::entry::preview(text);
+            writeln!(out, "     {style}{arrow} {}{style:#}", sanitize(&preview, Lines::Fold))
+        }
+        Block::Image { media, .. } => {
+            writeln!(out, "     {muted}[{}]{muted:#}", sanitize(media, Lines::Fold))
+        }
+    }
+}
+
+fn write_text(out: &mut dyn Write, context: &Context, text: &str) -> io::Result<()> {
+    let width = context.screen.text_columns().saturating_sub(5).max(20);
+    for line in wrap(&sanitize(text, Lines::Keep), width) {
+        if line.is_empty() { writeln!(out)? } else { writeln!(out, "     {line}")? }
+    }
+    Ok(())
+}
+
+fn write_draft(out: &mut dyn Write, styles: &Styles, take: &Take) -> io::Result<()> {
+    if take.draft.is_empty() {
+        return Ok(());
+    }
+    let muted = styles.muted;
+    let preview = retake_model::entry::preview(&take.draft);
+    writeln!(out, "{muted}draft:{muted:#} {}", sanitize(&preview, Lines::Fold))
+}
+
+/// How the name of a role looks.
+pub(crate) fn role_style(styles: &Styles, role: &str) -> anstyle::Style {
+    match RoleKind::of(role) {
+        RoleKind::User => styles.user,
+        RoleKind::Assistant => styles.assistant,
+        RoleKind::System => styles.system,
+        RoleKind::Other => styles.tool,
+    }
+}

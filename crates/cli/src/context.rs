@@ -1,0 +1,266 @@
+//! What commands share: the timeline, the project of the folder, the thread that is meant, and how to answer.
+
+use std::cell::OnceCell;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use jiff::tz::TimeZone;
+use retake_model::id::ThreadId;
+use retake_model::operation::Actor;
+use retake_model::state::ThreadState;
+use retake_model::surroundings::Surroundings;
+use retake_model::take::Take;
+use retake_model::time::Timestamp;
+use retake_store::ThreadRow;
+use retake_timeline::{Caller, Command, Done, Looking, Noticed, Project, Rules, Timeline};
+use retake_workspace::folder::path_to_text;
+use retake_workspace::git;
+use serde::Serialize;
+
+use crate::arguments::{General, Target};
+use crate::config::Config;
+use crate::describe;
+use crate::failure::{Code, Failure};
+use crate::ui::command::environment;
+use crate::ui::pager::{Pager, Paging};
+use crate::ui::progress::Audience;
+use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::screen::Screen;
+use crate::ui::style::{Styles, Surroundings as Streams, decide, stderr};
+use crate::ui::time::relative;
+
+/// What commands share.
+pub(crate) struct Context {
+    pub(crate) general: General,
+    pub(crate) config: Config,
+    pub(crate) styles: Styles,
+    pub(crate) screen: Screen,
+    pub(crate) zone: TimeZone,
+    directory: PathBuf,
+    timeline: OnceCell<Timeline>,
+    project: OnceCell<Project>,
+}
+
+/// The thread, its state and the take that a command means.
+pub(crate) struct Meant {
+    pub(crate) thread: ThreadRow,
+    pub(crate) state: ThreadState,
+    pub(crate) take: Take,
+}
+
+impl Context {
+    pub(crate) fn new(general: General) -> Result<Self, Failure> {
+        let directory = match &general.directory {
+            Some(directory) => directory
+                .canonicalize()
+                .map_err(|error| Failure::new(Code::NotFound, format!("{}: {error}", directory.display())))?,
+            None => std::env::current_dir().map_err(|error| {
+                Failure::new(Code::NotFound, format!("the current folder cannot be used: {error}"))
+            })?,
+        };
+        Ok(Self {
+            config: Config::load()?,
+            styles: Styles::new(),
+            screen: Screen::detect(),
+            zone: TimeZone::system(),
+            directory,
+            timeline: OnceCell::new(),
+            project: OnceCell::new(),
+            general,
+        })
+    }
+
+    /// The timeline, opened by whoever asks first.
+    pub(crate) fn timeline(&self) -> Result<&Timeline, Failure> {
+        if let Some(timeline) = self.timeline.get() {
+            return Ok(timeline);
+        }
+        let history = &self.config.history;
+        let depth = (history.depth > 0).then_some(history.depth);
+        let rules = Rules { typing_pause: history.typing_pause_ms, depth };
+        let timeline = Timeline::open(&self.config.folder()?, rules)?;
+        Ok(self.timeline.get_or_init(|| timeline))
+    }
+
+    /// The folder that the command was started in.
+    pub(crate) fn directory(&self) -> &std::path::Path {
+        &self.directory
+    }
+
+    /// The project of the folder that the command was started in.
+    pub(crate) fn project(&self) -> Result<&Project, Failure> {
+        if let Some(project) = self.project.get() {
+            return Ok(project);
+        }
+        let project = self.timeline()?.project(&self.directory)?;
+        self.tell_noticed(&project.noticed)?;
+        Ok(self.project.get_or_init(|| project))
+    }
+
+    /// The moment that times are told relative to.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.timeline.get().map_or_else(Timestamp::default, Timeline::now)
+    }
+
+    /// A moment as people say it.
+    pub(crate) fn ago(&self, moment: Timestamp) -> String {
+        relative(self.now(), moment, &self.zone)
+    }
+
+    /// The person at the keyboard, in this folder.
+    pub(crate) fn caller(&self, expect: Option<u64>) -> Result<Caller, Failure> {
+        let facts = git::observe(&self.directory);
+        let surroundings = Surroundings {
+            workspace_root: Some(self.project()?.path.clone()),
+            working_directory: Some(path_to_text(&self.directory)),
+            program_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            git_branch: facts.branch,
+            git_commit: facts.commit,
+            git_remote: facts.remote,
+            git_dirty: None,
+        };
+        Ok(Caller { actor: Actor::Human, surroundings: Some(surroundings), turn: None, expected: expect })
+    }
+
+    /// Makes a change to a thread.
+    pub(crate) fn change(
+        &self,
+        thread: ThreadId,
+        command: Command,
+        expect: Option<u64>,
+    ) -> Result<Done, Failure> {
+        let done = self.timeline()?.change(thread, command, self.caller(expect)?)?;
+        self.warn_of_budget()?;
+        Ok(done)
+    }
+
+    /// Makes a change to a thread and says what came of it.
+    pub(crate) fn change_and_report(
+        &self,
+        thread: ThreadId,
+        command: Command,
+        expect: Option<u64>,
+    ) -> Result<(), Failure> {
+        let done = self.change(thread, command, expect)?;
+        self.report_done(&done)
+    }
+
+    /// Says what came of a change.
+    pub(crate) fn report_done(&self, done: &Done) -> Result<(), Failure> {
+        self.report(done, |out, styles| {
+            let muted = styles.muted;
+            write!(out, "{}", sanitize(&describe::done(done), Lines::Fold))?;
+            if done.undoable {
+                write!(out, " {muted}version {}; `retake undo` takes it back{muted:#}", done.version)?;
+            }
+            writeln!(out)
+        })
+    }
+
+    /// Warns when the store nears the size that the user set for it. Nothing is ever deleted because of it.
+    fn warn_of_budget(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// The thread that was named, or the current one of the project.
+    pub(crate) fn thread(&self, looking: &Looking<'_>, named: Option<&str>) -> Result<ThreadRow, Failure> {
+        Ok(self.found(looking, named)?.0)
+    }
+
+    /// The thread and take that a command means.
+    pub(crate) fn meant(&self, looking: &Looking<'_>, target: &Target) -> Result<Meant, Failure> {
+        let (thread, named_take) = self.found(looking, target.thread.as_deref())?;
+        let state = looking.state(thread.summary.id)?;
+        let id = match &target.take {
+            Some(text) => looking.find_take(&thread, text)?.summary.id,
+            None => named_take.unwrap_or(state.active),
+        };
+        let take = state.take(&looking.queries(), id).map_err(retake_timeline::LookError::from)?;
+        let take = take.ok_or_else(|| Failure::new(Code::NotFound, "the take is gone"))?;
+        Ok(Meant { thread, state, take })
+    }
+
+    fn found(
+        &self,
+        looking: &Looking<'_>,
+        named: Option<&str>,
+    ) -> Result<(ThreadRow, Option<retake_model::id::TakeId>), Failure> {
+        let project = self.project()?;
+        if let Some(text) = named {
+            let found = looking.find(Some(project.id), text)?;
+            return Ok((found.thread, found.take.map(|take| take.summary.id)));
+        }
+        let current = project.current.and_then(|id| looking.thread(id).ok());
+        match current.filter(|row| row.summary.deleted.is_none()) {
+            Some(row) => Ok((row, None)),
+            None => Err(Failure::new(
+                Code::NotFound,
+                "this project has no current thread; `retake thread new` makes one, `retake thread switch` picks one",
+            )),
+        }
+    }
+
+    /// Answers the user: JSON for programs, text for people.
+    pub(crate) fn answer(
+        &self,
+        value: &impl Serialize,
+        text: impl FnOnce(&mut dyn Write, &Styles) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        let paging = if self.general.no_pager || self.general.json || !self.config.output.pager {
+            Paging::Off
+        } else {
+            Paging::Allowed
+        };
+        let colours = decide(self.general.color, Streams::of_stdout());
+        let mut out = Pager::new(self.screen, paging, colours, &environment);
+        let written = if self.general.json {
+            serde_json::to_writer(&mut out, value).map_err(io::Error::from).and_then(|()| writeln!(out))
+        } else {
+            text(&mut out, &self.styles)
+        };
+        Ok(out.finish(written)?)
+    }
+
+    /// Answers with what was done, unless the user wants no word about it.
+    pub(crate) fn report(
+        &self,
+        value: &impl Serialize,
+        text: impl FnOnce(&mut dyn Write, &Styles) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        if self.general.quiet && !self.general.json {
+            return Ok(());
+        }
+        self.answer(value, text)
+    }
+
+    /// A remark beside the answer, for people.
+    pub(crate) fn remark(&self, text: &str) -> Result<(), Failure> {
+        if self.general.quiet || self.general.json {
+            return Ok(());
+        }
+        let style = self.styles.muted;
+        Ok(writeln!(stderr(self.general.color), "{style}{text}{style:#}")?)
+    }
+
+    /// Who watches long work.
+    pub(crate) fn audience(&self) -> Audience {
+        if self.general.quiet || self.general.json { Audience::Nobody } else { Audience::detect() }
+    }
+
+    fn tell_noticed(&self, noticed: &Noticed) -> Result<(), Failure> {
+        match noticed {
+            Noticed::Nothing | Noticed::New => Ok(()),
+            Noticed::Moved { from } => {
+                self.remark(&format!("This folder was at {from}; its threads came along."))
+            }
+            Noticed::Copied { of } => self.remark(&format!(
+                "This folder is a copy of another project and starts without threads (`retake project adopt {}` shares them).",
+                of.short()
+            )),
+            Noticed::Replaced { formerly } => self.remark(&format!(
+                "Another folder was here before. If this is the same project, `retake project adopt {}` brings its threads.",
+                formerly.short()
+            )),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Operations in words, for people.
+
+use retake_model::operation::{Actor, OperationKind};
+use retake_timeline::Done;
+
+/// What an operation did, as one short clause.
+pub(crate) fn operation(kind: &OperationKind) -> String {
+    use crate::ui::bytes::counted;
+    let entries = |count: u64| counted(count, "entry", "entries");
+    match kind {
+        OperationKind::ThreadCreated { .. } => "created the thread".to_owned(),
+        OperationKind::EntriesAdded { count: 1, position, .. } => format!("added entry {}", position + 1),
+        OperationKind::EntriesAdded { count, .. } => format!("added {}", entries(*count)),
+        OperationKind::EntryEdited { .. } => "edited an entry".to_owned(),
+        OperationKind::RoleChanged { from, to, .. } => format!("changed a role from {from} to {to}"),
+        OperationKind::EntriesDeleted { count, .. } => format!("deleted {}", entries(*count)),
+        OperationKind::EntriesReplaced { from, to, .. } => format!("replaced {} by {to}", entries(*from)),
+        OperationKind::Truncated { pairs, removed, .. } => {
+            format!("kept the last {}, cut {}", counted(*pairs, "pair", "pairs"), entries(*removed))
+        }
+        OperationKind::Cleared { removed, .. } => format!("cleared {}", entries(*removed)),
+        OperationKind::TakeBranched { name, .. } => format!("branched take {name}"),
+        OperationKind::TakeForked { name, .. } => format!("forked take {name}"),
+        OperationKind::TakeSwitched { .. } => "switched the take".to_owned(),
+        OperationKind::TakeRenamed { from, to, .. } => format!("renamed take {from} to {to}"),
+        OperationKind::TakeDeleted { name, .. } => format!("deleted take {name}"),
+        OperationKind::TakePromoted { name, .. } => format!("promoted take {name} to a thread"),
+        OperationKind::ThreadPromoted { .. } => "was promoted from a take".to_owned(),
+        OperationKind::Renamed { from, to } => format!("renamed the thread from {from:?} to {to:?}"),
+        OperationKind::Tagged { added, removed } => tags(added, removed),
+        OperationKind::Pinned { pinned: true } => "pinned the thread".to_owned(),
+        OperationKind::Pinned { pinned: false } => "unpinned the thread".to_owned(),
+        OperationKind::SharingChanged { private: true, .. } => "made the thread private".to_owned(),
+        OperationKind::SharingChanged { .. } => "changed who may see the thread".to_owned(),
+        OperationKind::Deleted => "deleted the thread".to_owned(),
+        OperationKind::Restored => "restored the thread".to_owned(),
+        OperationKind::RolesChanged { .. } => "changed the list of roles".to_owned(),
+        OperationKind::SettingsChanged { names } => format!("set {}", names.join(", ")),
+        OperationKind::DraftChanged { .. } => "typed".to_owned(),
+        OperationKind::FilesListed { list, count, .. } => {
+            let what = match list {
+                retake_model::take::FileList::Files => "files",
+                retake_model::take::FileList::ContextFiles => "context files",
+                retake_model::take::FileList::Screenshots => "screenshots",
+            };
+            format!("set the {what} ({count})")
+        }
+        OperationKind::SendRecorded { .. } => "recorded what was sent".to_owned(),
+        OperationKind::Reset => "reset the thread".to_owned(),
+        OperationKind::Saved { name } => format!("saved as {name:?}"),
+        OperationKind::Undone { to, .. } => format!("undo, back to {to}"),
+        OperationKind::Redone { to, .. } => format!("redo, forward to {to}"),
+        OperationKind::Jumped { to, .. } => format!("jump to {to}"),
+    }
+}
+
+/// Who did it.
+pub(crate) fn actor(actor: &Actor) -> String {
+    match actor {
+        Actor::Human => "you".to_owned(),
+        Actor::Agent => "agent".to_owned(),
+        Actor::ToolCall { call } => format!("tool {call}"),
+        Actor::Client { name } => name.clone(),
+        Actor::Sync => "sync".to_owned(),
+        Actor::Recovery => "recovery".to_owned(),
+    }
+}
+
+/// What came of a change, as one sentence.
+pub(crate) fn done(done: &Done) -> String {
+    match &done.kind {
+        Some(kind) => {
+            let mut text = operation(kind);
+            if let Some(first) = text.get_mut(..1) {
+                first.make_ascii_uppercase();
+            }
+            format!("{text}.")
+        }
+        None => "Nothing to change.".to_owned(),
+    }
+}
+
+fn tags(added: &[String], removed: &[String]) -> String {
+    let mut parts = Vec::new();
+    if !added.is_empty() {
+        parts.push(format!("tagged {}", added.join(", ")));
+    }
+    if !removed.is_empty() {
+        parts.push(format!("untagged {}", removed.join(", ")));
+    }
+    parts.join(", ")
+}

@@ -1,0 +1,207 @@
+//! What goes wrong, as the shell sees it: a sentence that says what to do next, and an exit code.
+
+use std::fmt::Display;
+use std::io::Write;
+use std::process::ExitCode;
+
+use retake_model::command::Refusal;
+use retake_store::{OpenError, StoreError};
+use retake_timeline::{ChangeError, ExportError, FindError, ImportError, LookError, ProjectError};
+use serde_json::{Map, Value, json};
+
+use crate::arguments::General;
+use crate::ui::confirm::ConfirmError;
+use crate::ui::input::InputError;
+use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::style::{Styles, stderr};
+
+/// Why a command did not do what it was asked to.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    code: Code,
+    message: String,
+    details: Map<String, Value>,
+}
+
+/// What kind of failure it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Code {
+    /// Anything that has no code of its own.
+    Failed,
+    /// The command line makes no sense.
+    Usage,
+    /// What was named is not there.
+    NotFound,
+    /// The thread has moved on since the caller looked.
+    Conflict,
+    /// What was asked for is against a rule.
+    Refused,
+    /// The store is damaged.
+    Damaged,
+    /// The disk or the store's files failed.
+    Storage,
+}
+
+impl Code {
+    fn exit(self) -> u8 {
+        match self {
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::NotFound => 3,
+            Self::Conflict => 4,
+            Self::Refused => 5,
+            Self::Damaged => 6,
+            Self::Storage => 7,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Failed => "failed",
+            Self::Usage => "usage",
+            Self::NotFound => "not_found",
+            Self::Conflict => "conflict",
+            Self::Refused => "refused",
+            Self::Damaged => "damaged",
+            Self::Storage => "storage",
+        }
+    }
+}
+
+impl Failure {
+    /// A failure with that sentence.
+    pub(crate) fn new(code: Code, message: impl Display) -> Self {
+        Self { code, message: message.to_string(), details: Map::new() }
+    }
+
+    /// The same with a fact that programs can read.
+    pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.details.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Tells the user, and gives the exit code.
+    pub(crate) fn report(self, general: &General) -> ExitCode {
+        let mut out = stderr(general.color);
+        // Nothing can be done about a standard error that is closed.
+        let _ = if general.json {
+            let mut error = json!({"code": self.code.name(), "message": self.message});
+            if let Value::Object(fields) = &mut error {
+                fields.extend(self.details);
+            }
+            writeln!(out, "{}", json!({"error": error}))
+        } else {
+            let style = Styles::new().error;
+            writeln!(out, "{style}error:{style:#} {}", sanitize(&self.message, Lines::Keep))
+        };
+        ExitCode::from(self.code.exit())
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let code = match &error {
+            StoreError::Damaged(_) | StoreError::Unavailable(_) => Code::Damaged,
+            _ => Code::Storage,
+        };
+        Self::new(code, error)
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Store(error) => error.into(),
+            other => Self::new(Code::Refused, other),
+        }
+    }
+}
+
+impl From<ChangeError> for Failure {
+    fn from(error: ChangeError) -> Self {
+        match error {
+            ChangeError::Store(error) => error.into(),
+            ChangeError::Conflict { expected, current } => {
+                Self::new(Code::Conflict, error).with("expected", expected).with("current", current)
+            }
+            ChangeError::NoSuchThread(_) | ChangeError::NoSuchVersion { .. } => {
+                Self::new(Code::NotFound, error)
+            }
+            ChangeError::Refused(Refusal::NoSuchTake | Refusal::NoSuchEntry) => {
+                Self::new(Code::NotFound, error)
+            }
+            other => Self::new(Code::Refused, other),
+        }
+    }
+}
+
+impl From<LookError> for Failure {
+    fn from(error: LookError) -> Self {
+        match error {
+            LookError::Store(error) => error.into(),
+            other => Self::new(Code::NotFound, other),
+        }
+    }
+}
+
+impl From<FindError> for Failure {
+    fn from(error: FindError) -> Self {
+        match error {
+            FindError::Look(error) => error.into(),
+            FindError::Several { ref candidates, .. } => {
+                let candidates = candidates.clone();
+                Self::new(Code::Refused, error).with("candidates", candidates)
+            }
+            other => Self::new(Code::NotFound, other),
+        }
+    }
+}
+
+impl From<ProjectError> for Failure {
+    fn from(error: ProjectError) -> Self {
+        match error {
+            ProjectError::Store(error) => error.into(),
+            other => Self::new(Code::NotFound, other),
+        }
+    }
+}
+
+impl From<ImportError> for Failure {
+    fn from(error: ImportError) -> Self {
+        match error {
+            ImportError::Store(error) => error.into(),
+            other => Self::new(Code::Refused, other),
+        }
+    }
+}
+
+impl From<ExportError> for Failure {
+    fn from(error: ExportError) -> Self {
+        match error {
+            ExportError::Look(error) => error.into(),
+            other => Self::new(Code::Failed, other),
+        }
+    }
+}
+
+impl From<InputError> for Failure {
+    fn from(error: InputError) -> Self {
+        let mut message = error.to_string();
+        if let Some(cause) = std::error::Error::source(&error) {
+            message = format!("{message}: {cause}");
+        }
+        Self::new(Code::Usage, message)
+    }
+}
+
+impl From<ConfirmError> for Failure {
+    fn from(error: ConfirmError) -> Self {
+        Self::new(Code::Refused, error)
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::new(Code::Failed, error)
+    }
+}
