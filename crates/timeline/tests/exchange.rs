@@ -1,0 +1,108 @@
+//! Export and import: lossless, and nothing in a file is believed.
+
+mod support;
+
+use std::io::Cursor;
+
+use retake_model::id::ProjectId;
+use retake_timeline::{Caller, Command, ImportError, Importing, Rules, Timeline};
+use support::World;
+
+fn export(timeline: &Timeline, thread: retake_model::id::ThreadId) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    timeline.look().expect("a look").export(thread, &mut bytes, &mut |_, _| {}).expect("an export");
+    bytes
+}
+
+fn grown() -> World {
+    let world = World::saying(&["one", "two", "three"]);
+    world.done(Command::Fork { from: world.state().active, at: world.entry(3), name: None });
+    world.say("User", "another");
+    world.undo().expect("an undo");
+    world.done(Command::EditEntry { take: world.state().active, entry: world.entry(1), text: "uno".into() });
+    world.done(Command::Save { name: "here".into() });
+    world.timeline.jump(world.thread, 3, Caller::human()).expect("a jump");
+    world
+}
+
+fn import(
+    bytes: Vec<u8>,
+    timeline: &Timeline,
+    importing: Importing,
+) -> Result<retake_timeline::Imported, ImportError> {
+    timeline.import(Cursor::new(bytes), ProjectId::from_bytes([8; 16]), importing, |_, _| {})
+}
+
+fn elsewhere() -> (tempfile::TempDir, Timeline) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let timeline = Timeline::open(folder.path(), Rules::default()).expect("a new store");
+    (folder, timeline)
+}
+
+#[test]
+fn a_thread_comes_back_to_the_byte_with_all_takes_and_history() {
+    let world = grown();
+    let bytes = export(&world.timeline, world.thread);
+    let (_folder, other) = elsewhere();
+    let imported = import(bytes.clone(), &other, Importing::Same).expect("an import");
+    assert_eq!(imported.thread, world.thread);
+    assert_eq!(export(&other, world.thread), bytes);
+    let undone = other.undo(world.thread, retake_timeline::Unit::Turn, 1, Caller::human());
+    assert!(undone.is_ok(), "history works there too");
+}
+
+#[test]
+fn importing_again_adds_only_what_is_new_and_refuses_what_went_another_way() {
+    let world = grown();
+    let early = export(&world.timeline, world.thread);
+    world.say("User", "later");
+    let late = export(&world.timeline, world.thread);
+    let (_folder, other) = elsewhere();
+    import(early.clone(), &other, Importing::Same).expect("an import");
+    assert_eq!(import(early.clone(), &other, Importing::Same).expect("again").new_operations, 0);
+    assert_eq!(import(late.clone(), &other, Importing::Same).expect("the rest").new_operations, 1);
+    assert_eq!(import(early, &other, Importing::Same).expect("an older one").new_operations, 0);
+    let (_folder, third) = elsewhere();
+    let shorter = import(late.clone(), &third, Importing::Same).expect("an import").thread;
+    third.change(shorter, Command::Pin { pinned: true }, Caller::human()).expect("a change there");
+    world.say("User", "here");
+    let diverged = export(&world.timeline, world.thread);
+    assert!(matches!(import(diverged.clone(), &third, Importing::Same), Err(ImportError::Diverged { .. })));
+    let copy = import(diverged, &third, Importing::Copy).expect("a copy");
+    assert_ne!(copy.thread, world.thread);
+}
+
+#[test]
+fn damaged_exports_are_refused_whole() {
+    let world = grown();
+    let bytes = export(&world.timeline, world.thread);
+    let text = String::from_utf8(bytes.clone()).expect("text");
+    let lines: Vec<&str> = text.lines().collect();
+    let joined =
+        |lines: &[&str]| lines.iter().map(|line| format!("{line}\n")).collect::<String>().into_bytes();
+    let mut damaged = vec![Vec::new(), b"\n".to_vec(), b"{}\n".to_vec(), bytes[..bytes.len() / 2].to_vec()];
+    damaged.push(joined(&lines[..lines.len() - 1]));
+    damaged.push(joined(&lines[1..]));
+    for index in 1..lines.len() - 1 {
+        let mut without = lines.clone();
+        without.remove(index);
+        damaged.push(joined(&without));
+        let mut swapped = lines.clone();
+        swapped.swap(index, index - 1);
+        damaged.push(joined(&swapped));
+    }
+    for position in (0..bytes.len()).step_by(bytes.len() / 200) {
+        let mut flipped = bytes.clone();
+        flipped[position] ^= 1;
+        damaged.push(flipped);
+    }
+    let (_folder, other) = elsewhere();
+    for (number, bytes) in damaged.into_iter().enumerate() {
+        assert!(import(bytes, &other, Importing::Same).is_err(), "damage {number}");
+        let filter = retake_store::ThreadFilter::default();
+        assert!(
+            other.look().expect("a look").threads(&filter).expect("a list").is_empty(),
+            "damage {number}"
+        );
+    }
+}

@@ -1,0 +1,188 @@
+//! Undo, redo, jump, reset and save, as a user meets them.
+
+mod support;
+
+use retake_model::settings::Settings;
+use retake_model::take::{FileItem, FileList};
+use retake_timeline::{Caller, ChangeError, Command, NewThread, Rules, Timeline, Unit};
+use support::{PROJECT, World};
+
+#[test]
+fn undo_then_redo_is_the_identity_for_every_kind_of_change() {
+    let commands: Vec<(&str, fn(&World) -> Command)> = vec![
+        ("edit", |w| Command::EditEntry { take: w.state().active, entry: w.entry(2), text: "new".into() }),
+        ("delete", |w| Command::DeleteEntries { take: w.state().active, entries: vec![w.entry(1)] }),
+        ("role", |w| Command::ChangeRole {
+            take: w.state().active,
+            entry: w.entry(1),
+            role: "Context".into(),
+        }),
+        ("truncate", |w| Command::Truncate { take: w.state().active, pairs: 1 }),
+        ("clear", |w| Command::Clear { take: w.state().active }),
+        ("branch", |w| Command::Branch { from: w.state().active, at: Some(w.entry(2)), name: None }),
+        ("fork", |w| Command::Fork { from: w.state().active, at: w.entry(3), name: None }),
+        ("rename take", |w| Command::RenameTake { take: w.state().active, name: "better".into() }),
+        ("rename", |_| Command::Rename { title: "Other".into() }),
+        ("tag", |_| Command::Tag { add: vec!["bug".into()], remove: vec![] }),
+        ("pin", |_| Command::Pin { pinned: true }),
+        ("private", |_| Command::Share { visibility: None, private: Some(true), shared_with_support: None }),
+        ("roles", |_| Command::SetRoles { roles: vec!["User".into(), "Critic".into()] }),
+        ("settings", |_| Command::Set { values: vec![("temperature".into(), "0.5".into())] }),
+        ("draft", |w| Command::SetDraft { take: w.state().active, text: "hm".into() }),
+        ("context", |w| Command::SetFiles {
+            take: w.state().active,
+            list: FileList::ContextFiles,
+            items: vec![FileItem::new("src/lib.rs")],
+        }),
+        ("send", |w| Command::RecordSend {
+            take: w.state().active,
+            markdown: "# all".into(),
+            system_prompt: "be brief".into(),
+        }),
+        ("delete thread", |_| Command::Delete),
+        ("reset", |_| Command::Reset),
+    ];
+    for (name, command) in commands {
+        let world = World::saying(&["one", "two", "three", "four"]);
+        let before = world.look().head(world.thread).expect("a head").operation.after;
+        let done = world.done(command(&world));
+        assert!(done.changed() && done.undoable, "{name}");
+        let after = world.look().head(world.thread).expect("a head").operation.after;
+        assert_ne!(before, after, "{name}");
+        assert!(world.undo().expect("an undo").can_redo, "{name}");
+        assert_eq!(world.look().head(world.thread).expect("a head").operation.after, before, "undo {name}");
+        world.redo().expect("a redo");
+        assert_eq!(world.look().head(world.thread).expect("a head").operation.after, after, "redo {name}");
+    }
+}
+
+#[test]
+fn one_undo_brings_back_all_that_a_reset_cleared() {
+    let world = World::saying(&["one", "two"]);
+    world.done(Command::Set { values: vec![("model".into(), "m".into()), ("top_p".into(), "0.1".into())] });
+    world.done(Command::Branch { from: world.state().active, at: Some(world.entry(1)), name: None });
+    world.done(Command::SetDraft { take: world.state().active, text: "draft".into() });
+    let before = world.state();
+    world.done(Command::Reset);
+    let looking = world.look();
+    assert_eq!(looking.settings(&world.state()).expect("settings"), Settings::default());
+    assert_eq!(world.take_names(), ["main", "main_take_1"], "takes stay");
+    assert!(world.texts().is_empty() && world.take().draft.is_empty());
+    assert_eq!(world.state().title, "Fix");
+    drop(looking);
+    world.undo().expect("one undo");
+    assert_eq!(world.state(), before);
+}
+
+#[test]
+fn a_change_clears_redo_and_what_was_undone_can_still_be_jumped_to() {
+    let world = World::saying(&["one"]);
+    let kept = world.say("AI", "kept").version;
+    world.undo().expect("an undo");
+    world.say("AI", "other");
+    assert!(matches!(world.redo(), Err(ChangeError::NothingToRedo)));
+    let moved = world.timeline.jump(world.thread, kept, Caller::human()).expect("a jump");
+    assert_eq!(moved.position, kept);
+    assert_eq!(world.texts(), ["one", "kept"]);
+    let history = world.look().history(world.thread, None, 100).expect("a history");
+    assert!(history.iter().any(|item| item.undone && !item.redoable), "the other one is listed as undone");
+}
+
+#[test]
+fn history_survives_a_restart() {
+    let world = World::saying(&["one", "two"]);
+    world.undo().expect("an undo");
+    let World { folder, timeline, thread } = world;
+    drop(timeline);
+    let timeline = Timeline::open(folder.path(), Rules::default()).expect("the same store");
+    let moved = timeline.redo(thread, Unit::Turn, 1, Caller::human()).expect("a redo after a restart");
+    assert!(!moved.can_redo && moved.can_undo);
+}
+
+#[test]
+fn typing_is_one_step_per_pause() {
+    // The seeded clock ticks a few milliseconds per change.
+    let typing = |pause: i64| {
+        let world = World::with(Rules { typing_pause: pause, depth: None });
+        for text in ["h", "he", "hel", "hell", "hello"] {
+            world.done(Command::SetDraft { take: world.state().active, text: text.into() });
+        }
+        world.undo().expect("an undo");
+        world.take().draft
+    };
+    assert_eq!(typing(10_000), "", "one burst");
+    assert_eq!(typing(0), "hell", "every change a step");
+}
+
+#[test]
+fn operations_of_one_turn_are_undone_together_and_can_be_undone_one_by_one() {
+    let world = World::saying(&["before"]);
+    let turn = retake_model::id::TurnId::from_bytes([9; 16]);
+    for text in ["prompt", "answer", "tool"] {
+        let entry = retake_model::entry::EntryVersion::from_text("User", text, world.timeline.now());
+        let add = Command::AddEntries {
+            take: world.state().active,
+            at: retake_timeline::Spot::End,
+            entries: vec![entry.into()],
+        };
+        let caller = Caller { turn: Some(turn), ..Caller::human() };
+        world.timeline.change(world.thread, add, caller).expect("an addition");
+    }
+    world.timeline.undo(world.thread, Unit::Operation, 1, Caller::human()).expect("one operation");
+    assert_eq!(world.texts(), ["before", "prompt", "answer"]);
+    world.redo().expect("a redo");
+    world.undo().expect("a turn");
+    assert_eq!(world.texts(), ["before"]);
+    world.redo().expect("a turn");
+    assert_eq!(world.texts().len(), 4);
+}
+
+#[test]
+fn depth_limits_undo_but_not_jump() {
+    let world = World::with(Rules { typing_pause: 0, depth: Some(2) });
+    for text in ["one", "two", "three", "four"] {
+        world.say("User", text);
+    }
+    world.undo().expect("the first");
+    world.undo().expect("the second");
+    assert!(matches!(world.undo(), Err(ChangeError::TooDeep(2))));
+    world.timeline.jump(world.thread, 2, Caller::human()).expect("a jump");
+    assert_eq!(world.texts(), ["one"]);
+}
+
+#[test]
+fn a_saved_moment_is_no_step_and_is_found_by_name() {
+    let world = World::saying(&["one"]);
+    world.done(Command::Save { name: "good".into() });
+    let saved = world.look().saved(world.thread, "good").expect("a look").expect("a saved moment");
+    world.say("AI", "bad");
+    world.undo().expect("an undo");
+    world.undo().expect("an undo passes over the save");
+    assert!(world.texts().is_empty());
+    world.timeline.jump(world.thread, saved, Caller::human()).expect("a jump");
+    assert_eq!(world.texts(), ["one"]);
+}
+
+#[test]
+fn a_stale_writer_is_told_the_current_version_and_changes_nothing() {
+    let world = World::saying(&["one"]);
+    let stale = world.look().standing(world.thread).expect("a standing").version;
+    world.say("AI", "two");
+    let before = world.state();
+    let edit = Command::Rename { title: "Mine".into() };
+    let told = world.timeline.change(world.thread, edit.clone(), Caller::human().expecting(stale));
+    let Err(ChangeError::Conflict { current, .. }) = told else { panic!("{told:?}") };
+    assert_eq!(world.state(), before);
+    world.timeline.change(world.thread, edit, Caller::human().expecting(current)).expect("the replay");
+    assert_eq!(world.state().title, "Mine");
+}
+
+#[test]
+fn undo_is_scoped_to_its_thread() {
+    let world = World::saying(&["one"]);
+    let new = NewThread { project: PROJECT, title: None, private: false };
+    let other = world.timeline.create_thread(new, Caller::human()).expect("another thread").thread;
+    world.timeline.change(other, Command::Pin { pinned: true }, Caller::human()).expect("a change");
+    world.undo().expect("an undo");
+    assert!(world.look().state(other).expect("a state").pinned);
+}

@@ -1,0 +1,122 @@
+//! Takes: branch, fork, switch, rename, delete, promote.
+
+mod support;
+
+use retake_model::command::Refusal;
+use retake_store::Deleted;
+use retake_timeline::{Caller, ChangeError, Command};
+use support::{PROJECT, World};
+
+#[test]
+fn a_branch_holds_everything_up_to_and_including_the_entry() {
+    let world = World::saying(&["one", "two", "three"]);
+    let main = world.state().active;
+    let done = world.done(Command::Branch { from: main, at: Some(world.entry(2)), name: None });
+    assert_eq!(world.texts(), ["one", "two"]);
+    assert_eq!(world.take().name, "main_take_1");
+    assert_eq!(world.take().parent, Some(main));
+    assert!(done.new_bytes < 4096, "{} bytes", done.new_bytes);
+    world.say("AI", "other");
+    let source = world.state().take(&world.look().queries(), main).expect("readable").expect("the source");
+    assert_eq!(world.texts_of(&source), ["one", "two", "three"], "the source is unchanged");
+}
+
+#[test]
+fn a_fork_starts_before_the_message_with_its_text_as_the_draft() {
+    let world = World::saying(&["one", "two", "three", "four"]);
+    let main = world.state().active;
+    world.done(Command::Fork { from: main, at: world.entry(3), name: None });
+    assert_eq!(world.texts(), ["one", "two"]);
+    assert_eq!(world.take().draft, "three");
+    let take = world.take();
+    world.done(Command::Switch { take: main });
+    assert_eq!(take.fork_point, Some(world.entry(2)));
+    let refused = world.change(Command::Fork { from: main, at: world.entry(2), name: None });
+    assert!(matches!(refused, Err(ChangeError::Refused(Refusal::NotAUserMessage { .. }))), "{refused:?}");
+}
+
+#[test]
+fn names_follow_the_base_and_a_taken_one_is_refused() {
+    let world = World::saying(&["one"]);
+    let main = world.state().active;
+    for _ in 0..3 {
+        world.done(Command::Branch { from: world.state().active, at: Some(world.entry(1)), name: None });
+    }
+    assert_eq!(world.take_names(), ["main", "main_take_1", "main_take_2", "main_take_3"]);
+    let taken = world.change(Command::RenameTake { take: main, name: "main_take_2".into() });
+    assert!(matches!(taken, Err(ChangeError::Refused(Refusal::NameTaken(_)))));
+    world.done(Command::DeleteTake { take: world.named("main_take_3") });
+    world.done(Command::Branch { from: main, at: None, name: None });
+    assert_eq!(world.take().name, "main_take_3");
+}
+
+#[test]
+fn the_last_take_cannot_be_deleted_and_the_active_one_hands_over_to_its_parent() {
+    let world = World::saying(&["one"]);
+    let main = world.state().active;
+    let refused = world.change(Command::DeleteTake { take: main });
+    assert!(matches!(refused, Err(ChangeError::Refused(Refusal::LastTake))));
+    world.done(Command::Branch { from: main, at: Some(world.entry(1)), name: None });
+    let first = world.state().active;
+    world.done(Command::Branch { from: first, at: Some(world.entry(1)), name: None });
+    world.done(Command::DeleteTake { take: world.state().active });
+    assert_eq!(world.state().active, first);
+}
+
+#[test]
+fn a_take_whose_parent_is_gone_is_a_root_of_the_tree() {
+    let world = World::saying(&["one"]);
+    let main = world.state().active;
+    world.done(Command::Branch { from: main, at: Some(world.entry(1)), name: None });
+    world.done(Command::DeleteTake { take: main });
+    let tree = world.look().tree(Some(PROJECT), Deleted::Hidden).expect("a tree");
+    let thread = &tree.threads[0];
+    assert_eq!(thread.all_takes.len(), 1);
+    assert_eq!(thread.all_takes[0].parent, Some(main));
+    assert_eq!(thread.parent_of(&thread.all_takes[0]), None);
+}
+
+#[test]
+fn promotion_moves_a_take_and_its_undo_takes_the_thread_back_unless_someone_worked_on_it() {
+    let world = World::saying(&["one", "two"]);
+    let main = world.state().active;
+    world.done(Command::Branch { from: main, at: Some(world.entry(1)), name: None });
+    let take = world.state().active;
+    let promote = || world.timeline.promote(world.thread, take, Some("Own".into()), Caller::human());
+    let into = promote().expect("a promotion").promoted.thread;
+    assert_eq!(world.take_names(), ["main"]);
+    let looking = world.look();
+    let promoted = looking.state(into).expect("the new thread");
+    assert_eq!(
+        (promoted.title.as_str(), promoted.parent.map(|parent| parent.thread)),
+        ("Own", Some(world.thread))
+    );
+    drop(looking);
+    let undone = world.undo().expect("an undo");
+    assert_eq!(undone.also, [into]);
+    assert_eq!(world.take_names(), ["main", "main_take_1"]);
+    assert!(world.look().state(into).expect("the new thread").deleted.is_some());
+    let redone = world.redo().expect("a redo");
+    assert_eq!(redone.also, [into]);
+    assert!(world.look().state(into).expect("the new thread").deleted.is_none());
+    world.timeline.change(into, Command::Pin { pinned: true }, Caller::human()).expect("work on it");
+    assert!(world.undo().expect("an undo").also.is_empty(), "nobody's work goes with another's undo");
+    assert!(world.look().state(into).expect("the new thread").deleted.is_none());
+}
+
+#[test]
+fn the_only_take_is_a_thread_already() {
+    let world = World::saying(&["one"]);
+    let refused = world.timeline.promote(world.thread, world.state().active, None, Caller::human());
+    assert!(matches!(refused, Err(ChangeError::Refused(Refusal::OnlyTake))));
+}
+
+#[test]
+fn a_deleted_thread_takes_no_change_until_it_is_restored() {
+    let world = World::saying(&["one"]);
+    world.done(Command::Delete);
+    assert!(!world.done(Command::Delete).changed(), "twice is harmless");
+    assert!(matches!(world.change(Command::Pin { pinned: true }), Err(ChangeError::ThreadDeleted)));
+    world.done(Command::Restore);
+    assert_eq!(world.texts(), ["one"]);
+}
