@@ -52,6 +52,13 @@ pub enum Noticed {
     },
 }
 
+/// Whether a folder that is new becomes known by being looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Recording {
+    Always,
+    Known,
+}
+
 /// Why a folder could not be recognised.
 #[derive(Debug, thiserror::Error)]
 pub enum ProjectError {
@@ -84,8 +91,17 @@ impl From<ProjectError> for LookError {
 }
 
 impl Timeline {
-    /// The project that a folder, or the nearest known folder above it, is.
+    /// The project that a folder, or the nearest known folder above it, is. A folder that is new is recorded.
     pub fn project(&self, folder: &Path) -> Result<Project, ProjectError> {
+        self.recognise(folder, Recording::Always)
+    }
+
+    /// The same for someone who only looks: a folder that is new stays unrecorded, and its project empty.
+    pub fn project_if_known(&self, folder: &Path) -> Result<Project, ProjectError> {
+        self.recognise(folder, Recording::Known)
+    }
+
+    fn recognise(&self, folder: &Path, recording: Recording) -> Result<Project, ProjectError> {
         let rows = self.look()?.queries().projects()?;
         let known = |path: &Path| {
             let text = folder::path_to_text(path);
@@ -117,6 +133,9 @@ impl Timeline {
             }
             Verdict::New { perhaps: None } => (fresh, Noticed::New),
         };
+        if id == fresh && recording == Recording::Known {
+            return Ok(Project { id, path: facts.path, current: None, noticed });
+        }
         self.record_project(id, facts, &root, noticed)
     }
 

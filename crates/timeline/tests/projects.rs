@@ -36,6 +36,16 @@ fn a_renamed_folder_keeps_its_project() {
 }
 
 #[test]
+fn looking_at_a_new_folder_leaves_no_trace() {
+    let place = Place::new();
+    let folder = place.folder.path().join("project");
+    place.timeline.project_if_known(&folder).expect("a folder");
+    assert!(place.timeline.look().expect("a look").queries().projects().expect("a list").is_empty());
+    let known = place.project("project");
+    assert_eq!(place.timeline.project_if_known(&folder).expect("a folder").id, known.id);
+}
+
+#[test]
 fn a_copied_folder_is_another_project() {
     let place = Place::new();
     let before = place.project("project");

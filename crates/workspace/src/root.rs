@@ -1,7 +1,8 @@
 //! The folder that a command is about.
 //!
 //! A user rarely stands in the top folder of a project. The nearest folder upwards that is already known as a
-//! project is meant; failing that, the work tree of git; failing that, the folder where the user stands.
+//! project, or is a work tree of git, is meant; failing both, the folder where the user stands. A known project
+//! far up, such as a home folder, does not swallow the repositories below it.
 
 use std::path::{Path, PathBuf};
 
@@ -10,10 +11,9 @@ use crate::git;
 /// The project folder for a user who stands in `cwd`; `known` says whether a folder is a project already.
 pub fn find_root(cwd: &Path, known: impl Fn(&Path) -> bool) -> PathBuf {
     let cwd = cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned());
-    if let Some(project) = cwd.ancestors().find(|ancestor| known(ancestor)) {
-        return project.to_owned();
-    }
-    git::work_tree(&cwd).unwrap_or(cwd)
+    let work_tree = git::work_tree(&cwd);
+    let meant = |folder: &&Path| known(folder) || work_tree.as_deref() == Some(*folder);
+    cwd.ancestors().find(meant).map_or_else(|| cwd.clone(), Path::to_owned)
 }
 
 #[cfg(test)]
@@ -41,6 +41,7 @@ mod tests {
         std::fs::write(repository.join(".git/HEAD"), "ref: refs/heads/main\n").expect("a new file");
         check(&[], &repository);
         check(&[&deep], &deep);
+        check(&[&top], &repository);
     }
 
     #[test]
