@@ -78,6 +78,7 @@ impl File {
 
     /// Makes the tables if there are none yet.
     pub(super) fn prepare(&mut self) -> Result<(), SearchError> {
+        set_up(&self.connection)?;
         match version(&self.connection)? {
             VERSION => return Ok(()),
             0 => {}
@@ -135,6 +136,12 @@ fn connect(folder: &Path) -> Result<Connection, SearchError> {
     connection.busy_timeout(LONG_WAIT)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    connection.set_prepared_statement_cache_capacity(32);
+    Ok(connection)
+}
+
+/// Settings that last while the file is open. Some of them read it, and so meet damage.
+fn set_up(connection: &Connection) -> rusqlite::Result<()> {
     // A power cut may take away the last commits, and the cursor with them: what is lost is indexed again.
     connection.execute_batch(
         "PRAGMA synchronous = NORMAL;
@@ -142,9 +149,7 @@ fn connect(folder: &Path) -> Result<Connection, SearchError> {
          PRAGMA cell_size_check = ON;
          PRAGMA cache_size = -16384;
          PRAGMA temp_store = MEMORY;",
-    )?;
-    connection.set_prepared_statement_cache_capacity(32);
-    Ok(connection)
+    )
 }
 
 fn version(connection: &Connection) -> rusqlite::Result<i64> {

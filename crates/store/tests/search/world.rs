@@ -16,10 +16,10 @@ use retake_store::{Hit, Publication, PublishError, SearchIndex, SearchQuery, Sto
 use tempfile::TempDir;
 
 /// The moment at which every world begins.
-pub const BEGINNING: i64 = 1_700_000_000_000;
+pub(crate) const BEGINNING: i64 = 1_700_000_000_000;
 
 /// A clock that ticks once a second, and dice that never repeat.
-pub struct Clock(i64);
+pub(crate) struct Clock(i64);
 
 impl Fresh for Clock {
     fn now(&mut self) -> Timestamp {
@@ -36,17 +36,17 @@ impl Fresh for Clock {
 }
 
 /// A store in a folder of its own, with its index.
-pub struct World {
-    pub store: Store,
-    pub index: SearchIndex,
-    pub project: ProjectId,
-    pub around: Surroundings,
+pub(crate) struct World {
+    pub(crate) store: Store,
+    pub(crate) index: SearchIndex,
+    pub(crate) project: ProjectId,
+    pub(crate) around: Surroundings,
     clock: RefCell<Clock>,
-    pub folder: TempDir,
+    pub(crate) folder: TempDir,
 }
 
 impl World {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = TempDir::new().expect("a temporary folder");
         let mut clock = Clock(0);
         Self {
@@ -60,7 +60,7 @@ impl World {
     }
 
     /// Makes a thread with one empty take.
-    pub fn thread(&self, title: &str) -> ThreadId {
+    pub(crate) fn thread(&self, title: &str) -> ThreadId {
         let clock = &mut *self.clock.borrow_mut();
         let thread = ThreadId::fresh(clock);
         let reading = self.store.read().expect("a reading");
@@ -75,7 +75,7 @@ impl World {
     }
 
     /// Does what a command says.
-    pub fn command(&self, thread: ThreadId, command: Command) {
+    pub(crate) fn command(&self, thread: ThreadId, command: Command) {
         let clock = &mut *self.clock.borrow_mut();
         let reading = self.store.read().expect("a reading");
         let queries = reading.queries();
@@ -134,7 +134,7 @@ impl World {
     }
 
     /// The take that is being worked on.
-    pub fn active(&self, thread: ThreadId) -> TakeId {
+    pub(crate) fn active(&self, thread: ThreadId) -> TakeId {
         let reading = self.store.read().expect("a reading");
         let row = reading
             .queries()
@@ -145,12 +145,12 @@ impl World {
     }
 
     /// Adds an entry to the active take.
-    pub fn say(&self, thread: ThreadId, role: &str, text: &str) -> EntryId {
+    pub(crate) fn say(&self, thread: ThreadId, role: &str, text: &str) -> EntryId {
         self.say_all(thread, &[(role, text)])[0]
     }
 
     /// Adds entries to the active take by one operation.
-    pub fn say_all(&self, thread: ThreadId, said: &[(&str, &str)]) -> Vec<EntryId> {
+    pub(crate) fn say_all(&self, thread: ThreadId, said: &[(&str, &str)]) -> Vec<EntryId> {
         let entries: Vec<NewEntry> = said
             .iter()
             .map(|(role, text)| {
@@ -175,13 +175,13 @@ impl World {
         ids
     }
 
-    pub fn edit(&self, thread: ThreadId, entry: EntryId, text: &str) {
+    pub(crate) fn edit(&self, thread: ThreadId, entry: EntryId, text: &str) {
         let take = self.active(thread);
         let text = text.to_owned();
         self.command(thread, Command::EditEntry { take, entry, text });
     }
 
-    pub fn branch(&self, thread: ThreadId, at: EntryId, name: &str) {
+    pub(crate) fn branch(&self, thread: ThreadId, at: EntryId, name: &str) {
         let from = self.active(thread);
         let name = Some(name.to_owned());
         self.command(
@@ -195,13 +195,13 @@ impl World {
     }
 
     /// What a search finds.
-    pub fn find(&self, query: &SearchQuery) -> Vec<Hit> {
+    pub(crate) fn find(&self, query: &SearchQuery) -> Vec<Hit> {
         let reading = self.store.read().expect("a reading");
         self.index.search(&reading.queries(), query).expect("a search")
     }
 
     /// Which entries a search for words finds, best first.
-    pub fn entries(&self, words: &str) -> Vec<EntryId> {
+    pub(crate) fn entries(&self, words: &str) -> Vec<EntryId> {
         self.find(&SearchQuery::words(words))
             .iter()
             .map(|hit| hit.entry)
@@ -209,14 +209,14 @@ impl World {
     }
 
     /// Checks that the index is what the log says.
-    pub fn assert_sound(&self) {
+    pub(crate) fn assert_sound(&self) {
         let reading = self.store.read().expect("a reading");
         let problems = self.index.check(&reading.queries()).expect("checked");
         assert_eq!(problems, [], "the index is not what the log says");
     }
 
     /// Runs SQL on the database of the store, which has no command for what the test needs.
-    pub fn tamper(&self, sql: &str) {
+    pub(crate) fn tamper(&self, sql: &str) {
         let connection =
             rusqlite::Connection::open(self.folder.path().join("retake.db")).expect("the database");
         connection.execute_batch(sql).expect("valid SQL");
