@@ -31,6 +31,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use retake_model::content::ContentId;
+use rusqlite::{Transaction, TransactionBehavior};
 
 pub use check::SearchProblem;
 pub use file::Rebuilt;
@@ -93,9 +94,16 @@ impl SearchIndex {
 
     /// Finds entries, catching up first.
     pub fn search(&self, reading: &Queries<'_>, query: &SearchQuery) -> Result<Vec<Hit>, SearchError> {
+        let goal = reading.last_sequence()?;
         self.mending(|file| {
-            follow::follow(file, reading, &mut |_| ())?;
-            query::run(file, reading, query)
+            loop {
+                follow::follow(file, reading, &mut |_| ())?;
+                let _moment = Transaction::new_unchecked(&file.connection, TransactionBehavior::Deferred)?;
+                // Another program may have emptied the index just now, to make it anew.
+                if follow::cursor(&file.connection)?.sequence >= goal {
+                    return query::run(file, reading, query);
+                }
+            }
         })
     }
 
