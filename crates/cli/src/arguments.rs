@@ -63,6 +63,17 @@ pub(crate) struct Target {
     pub(crate) expect: Option<u64>,
 }
 
+/// Which thread a command means that has nothing to do with a single take.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct ThreadTarget {
+    /// The thread: a title, or the beginning of an id [default: the current one].
+    #[arg(short, long, value_name = "THREAD")]
+    pub(crate) thread: Option<String>,
+    /// Change nothing unless the thread is at that version.
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) expect: Option<u64>,
+}
+
 /// The commands.
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -72,4 +83,9 @@ pub(crate) enum Command {
     /// Entries: what was said, each of which can be edited.
     #[command(subcommand, visible_alias = "entries")]
     Entry(commands::entry::Command),
+    /// Takes: the branches of a thread.
+    #[command(subcommand, visible_alias = "takes")]
+    Take(commands::take::Command),
+    /// Draw the project's threads and their takes.
+    Tree(commands::tree::Arguments),
 }

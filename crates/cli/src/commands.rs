@@ -2,3 +2,6 @@
 
 pub(crate) mod entry;
 pub(crate) mod thread;
+
+pub(crate) mod take;
+pub(crate) mod tree;

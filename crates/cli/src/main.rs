@@ -33,6 +33,8 @@ fn run(general: arguments::General, command: Command) -> Result<ExitCode, Failur
     match command {
         Command::Thread(command) => commands::thread::run(command, &context)?,
         Command::Entry(command) => commands::entry::run(command, &context)?,
+        Command::Take(command) => commands::take::run(command, &context)?,
+        Command::Tree(arguments) => arguments.run(&context)?,
     }
     Ok(ExitCode::SUCCESS)
 }
