@@ -88,4 +88,15 @@ pub(crate) enum Command {
     Take(commands::take::Command),
     /// Draw the project's threads and their takes.
     Tree(commands::tree::Arguments),
+    /// Take back the last turn, or the last N.
+    Undo(commands::undo::Arguments),
+    /// Make what was undone again.
+    Redo(commands::redo::Arguments),
+    /// Go to any moment of a thread's history.
+    Jump(commands::jump::Arguments),
+    /// Show what was done to a thread, newest first.
+    #[command(visible_alias = "log")]
+    History(commands::history::Arguments),
+    /// Give the present moment a name to come back to.
+    Save(commands::save::Arguments),
 }

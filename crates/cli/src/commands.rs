@@ -3,5 +3,11 @@
 pub(crate) mod entry;
 pub(crate) mod thread;
 
+pub(crate) mod history;
+pub(crate) mod jump;
+mod moving;
+pub(crate) mod redo;
+pub(crate) mod save;
 pub(crate) mod take;
 pub(crate) mod tree;
+pub(crate) mod undo;

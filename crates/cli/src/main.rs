@@ -35,6 +35,11 @@ fn run(general: arguments::General, command: Command) -> Result<ExitCode, Failur
         Command::Entry(command) => commands::entry::run(command, &context)?,
         Command::Take(command) => commands::take::run(command, &context)?,
         Command::Tree(arguments) => arguments.run(&context)?,
+        Command::Undo(arguments) => arguments.run(&context)?,
+        Command::Redo(arguments) => arguments.run(&context)?,
+        Command::Jump(arguments) => arguments.run(&context)?,
+        Command::History(arguments) => arguments.run(&context)?,
+        Command::Save(arguments) => arguments.run(&context)?,
     }
     Ok(ExitCode::SUCCESS)
 }
