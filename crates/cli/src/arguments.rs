@@ -99,4 +99,10 @@ pub(crate) enum Command {
     History(commands::history::Arguments),
     /// Give the present moment a name to come back to.
     Save(commands::save::Arguments),
+    /// Clear entries, drafts, files and settings of a whole thread. One undo brings all back.
+    Reset(commands::reset::Arguments),
+    /// Keep only the last exchanges of a take.
+    Truncate(commands::truncate::Arguments),
+    /// Take all entries out of a take.
+    Clear(commands::clear::Arguments),
 }

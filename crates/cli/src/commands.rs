@@ -3,11 +3,14 @@
 pub(crate) mod entry;
 pub(crate) mod thread;
 
+pub(crate) mod clear;
 pub(crate) mod history;
 pub(crate) mod jump;
 mod moving;
 pub(crate) mod redo;
+pub(crate) mod reset;
 pub(crate) mod save;
 pub(crate) mod take;
 pub(crate) mod tree;
+pub(crate) mod truncate;
 pub(crate) mod undo;

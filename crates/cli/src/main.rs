@@ -40,6 +40,9 @@ fn run(general: arguments::General, command: Command) -> Result<ExitCode, Failur
         Command::Jump(arguments) => arguments.run(&context)?,
         Command::History(arguments) => arguments.run(&context)?,
         Command::Save(arguments) => arguments.run(&context)?,
+        Command::Reset(arguments) => arguments.run(&context)?,
+        Command::Truncate(arguments) => arguments.run(&context)?,
+        Command::Clear(arguments) => arguments.run(&context)?,
     }
     Ok(ExitCode::SUCCESS)
 }
