@@ -105,4 +105,14 @@ pub(crate) enum Command {
     Truncate(commands::truncate::Arguments),
     /// Take all entries out of a take.
     Clear(commands::clear::Arguments),
+    /// The draft: what is being typed and not yet sent.
+    Draft(commands::draft::Arguments),
+    /// Settings of a thread: prompts, sampling, model.
+    #[command(visible_alias = "setting")]
+    Settings(commands::settings::Arguments),
+    /// The roles that a thread's entries are given.
+    #[command(visible_alias = "roles")]
+    Role(commands::role::Arguments),
+    /// Files that a take gives to the model.
+    Context(commands::context::Arguments),
 }

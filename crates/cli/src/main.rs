@@ -43,6 +43,10 @@ fn run(general: arguments::General, command: Command) -> Result<ExitCode, Failur
         Command::Reset(arguments) => arguments.run(&context)?,
         Command::Truncate(arguments) => arguments.run(&context)?,
         Command::Clear(arguments) => arguments.run(&context)?,
+        Command::Draft(arguments) => arguments.run(&context)?,
+        Command::Settings(arguments) => arguments.run(&context)?,
+        Command::Role(arguments) => arguments.run(&context)?,
+        Command::Context(arguments) => arguments.run(&context)?,
     }
     Ok(ExitCode::SUCCESS)
 }
