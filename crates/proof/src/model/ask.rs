@@ -249,7 +249,9 @@ impl Learn for Lesson<'_> {
 
     fn take(&mut self) -> (TakeId, String) {
         match self.done.and_then(|done| done.kind.as_ref()) {
-            Some(OperationKind::TakeBranched { take, name, .. } | OperationKind::TakeForked { take, name, .. }) => {
+            Some(
+                OperationKind::TakeBranched { take, name, .. } | OperationKind::TakeForked { take, name, .. },
+            ) => {
                 let made = (*take, name.clone());
                 self.meet(*made.0.bytes());
                 made

@@ -9,18 +9,23 @@ use std::collections::HashMap;
 use retake_model::content::{ContentId, Kind};
 use retake_model::entry::{Block, EntryVersion};
 use retake_model::id::EntryId;
+use retake_model::list::{EntryCell, NodeContents, parse_node};
 use retake_model::object::{Objects, Unavailable, load};
 use retake_model::settings::{NAMES, Settings};
 use retake_model::state::{ThreadState, Visibility};
 use retake_model::take::{FileItem, Take};
 
-use super::picture::{Digest, EntryPicture, Part, Said, TakePicture, ThreadPicture};
+use super::picture::{Digest, EntryPicture, Part, Said, TakePicture, ThreadPicture, append};
+
+/// Lists longer than this are looked at leaf by leaf, and only at leaves that are new.
+const LONG: u64 = 200;
 
 /// Turns states into digests, and remembers those of content that it has seen.
 #[derive(Debug, Default)]
 pub struct Observer {
     takes: HashMap<ContentId, Digest>,
     entries: HashMap<ContentId, Digest>,
+    leaves: HashMap<ContentId, Vec<u8>>,
 }
 
 impl Observer {
@@ -41,21 +46,65 @@ impl Observer {
     fn look_at_take<O: Objects>(&mut self, objects: &O, content: ContentId) -> Result<Digest, Unavailable> {
         let take: Take = load(objects, content)?;
         let mut entries = Vec::new();
-        for cell in take.entries.iter(objects, 0) {
-            let cell = cell?;
-            let digest = match self.entries.get(&cell.version) {
-                Some(digest) => *digest,
-                None => {
-                    let digest = said(&load(objects, cell.version)?).digest();
-                    self.entries.insert(cell.version, digest);
-                    digest
+        match take.entries.root() {
+            Some(root) if take.entries.len() > LONG => self.look_at_node(objects, root, &mut entries)?,
+            _ => {
+                for cell in take.entries.iter(objects, 0) {
+                    self.look_at_entry(objects, &cell?, &mut entries)?;
                 }
-            };
-            entries.push((cell.entry, digest));
+            }
         }
-        let digest = take_picture(objects, &take, Vec::new())?.digest_with(entries.into_iter());
+        let digest = take_picture(objects, &take, Vec::new())?.digest_with(&entries);
         self.takes.insert(content, digest);
         Ok(digest)
+    }
+
+    /// The entries below a node of a long list; leaves that were seen before are not opened again.
+    fn look_at_node<O: Objects>(
+        &mut self,
+        objects: &O,
+        node: ContentId,
+        entries: &mut Vec<u8>,
+    ) -> Result<(), Unavailable> {
+        if let Some(seen) = self.leaves.get(&node) {
+            entries.extend_from_slice(seen);
+            return Ok(());
+        }
+        let bytes = objects.bytes(Kind::Entries, node)?;
+        let damaged = |_| Unavailable::Damaged { kind: Kind::Entries, id: node };
+        match parse_node::<EntryCell>(&bytes).map_err(damaged)? {
+            NodeContents::Nodes(nodes) => {
+                for node in nodes {
+                    self.look_at_node(objects, node, entries)?;
+                }
+            }
+            NodeContents::Cells(cells) => {
+                let start = entries.len();
+                for cell in &cells {
+                    self.look_at_entry(objects, cell, entries)?;
+                }
+                self.leaves.insert(node, entries[start..].to_vec());
+            }
+        }
+        Ok(())
+    }
+
+    fn look_at_entry<O: Objects>(
+        &mut self,
+        objects: &O,
+        cell: &EntryCell,
+        entries: &mut Vec<u8>,
+    ) -> Result<(), Unavailable> {
+        let digest = match self.entries.get(&cell.version) {
+            Some(digest) => *digest,
+            None => {
+                let digest = said(&load(objects, cell.version)?).digest();
+                self.entries.insert(cell.version, digest);
+                digest
+            }
+        };
+        append(entries, cell.entry, digest);
+        Ok(())
     }
 }
 

@@ -119,7 +119,8 @@ impl Said {
                 Part::Kept(words) => text(hasher.update(b"k"), words),
             }
         }
-        text(&mut hasher, &format!("{} {:?}", self.created, self.edited));
+        hasher.update(&self.created.to_le_bytes());
+        maybe(&mut hasher, self.edited.map(|edited| (i128::from(edited)).to_le_bytes()).as_ref());
         text(&mut hasher, &self.beside);
         *hasher.finalize().as_bytes()
     }
@@ -149,27 +150,37 @@ impl Said {
 impl TakePicture {
     /// The hash of all of it.
     pub fn digest(&self) -> Digest {
-        let entries = self.entries.iter().map(|entry| (entry.id, entry.digest));
-        self.digest_with(entries)
+        let mut entries = Vec::with_capacity(self.entries.len() * 48);
+        for entry in &self.entries {
+            append(&mut entries, entry.id, entry.digest);
+        }
+        self.digest_with(&entries)
     }
 
-    /// The hash of the take with these entries in the place of its own.
-    pub fn digest_with(&self, entries: impl Iterator<Item = (EntryId, Digest)>) -> Digest {
+    /// The hash of the take with these entries, one [`append`]ed to the other, in the place of its own.
+    pub fn digest_with(&self, entries: &[u8]) -> Digest {
         let mut hasher = Hasher::new();
-        hasher.update(self.id.bytes());
+        hasher.update(self.id.bytes()).update(&self.created.to_le_bytes());
         text(&mut hasher, &self.name);
         text(&mut hasher, &self.draft);
-        let beside =
-            format!("{} {:?} {:?} {:?} {:?}", self.created, self.files, self.parent, self.fork_point, self.sent);
-        text(&mut hasher, &beside);
-        let mut together = Vec::new();
-        for (id, digest) in entries {
-            together.extend_from_slice(id.bytes());
-            together.extend_from_slice(&digest);
+        for list in &self.files {
+            texts(&mut hasher, list);
         }
-        hasher.update(&together);
+        maybe(&mut hasher, self.parent.as_ref().map(TakeId::bytes));
+        maybe(&mut hasher, self.fork_point.as_ref().map(EntryId::bytes));
+        if let Some((markdown, prompt)) = &self.sent {
+            text(hasher.update(b"sent"), markdown);
+            text(&mut hasher, prompt);
+        }
+        hasher.update(entries);
         *hasher.finalize().as_bytes()
     }
+}
+
+/// An entry as it goes into the hash of a take.
+pub fn append(entries: &mut Vec<u8>, id: EntryId, digest: Digest) {
+    entries.extend_from_slice(id.bytes());
+    entries.extend_from_slice(&digest);
 }
 
 impl ThreadPicture {
@@ -183,18 +194,17 @@ impl ThreadPicture {
     pub fn digest_with(&self, takes: &[Digest]) -> Digest {
         let mut hasher = Hasher::new();
         text(&mut hasher, &self.title);
-        let beside = format!(
-            "{:?} {} {} {} {} {:?} {:?} {:?}",
-            self.tags,
-            self.pinned,
-            self.visibility,
-            self.private,
-            self.shared_with_support,
-            self.roles,
-            self.deleted,
-            self.parent,
-        );
-        text(&mut hasher, &beside);
+        texts(&mut hasher, &self.tags);
+        texts(&mut hasher, &self.roles);
+        text(&mut hasher, &self.visibility);
+        let flags = [self.pinned, self.private, self.shared_with_support, self.deleted.is_some()];
+        hasher.update(&flags.map(u8::from));
+        hasher.update(&self.deleted.unwrap_or_default().to_le_bytes());
+        if let Some((thread, take, entry)) = &self.parent {
+            hasher.update(thread.bytes());
+            maybe(&mut hasher, take.as_ref().map(TakeId::bytes));
+            maybe(&mut hasher, entry.as_ref().map(EntryId::bytes));
+        }
         for (name, value) in &self.settings {
             text(&mut hasher, name);
             text(&mut hasher, value);
@@ -231,7 +241,13 @@ impl ThreadPicture {
         let bare = |picture: &Self| Self { takes: Vec::new(), ..picture.clone() };
         let names = |picture: &Self| picture.takes.iter().map(|take| take.name.clone()).collect::<Vec<_>>();
         (self != other).then(|| {
-            format!("{:?} with {:?} is not {:?} with {:?}", bare(self), names(self), bare(other), names(other))
+            format!(
+                "{:?} with {:?} is not {:?} with {:?}",
+                bare(self),
+                names(self),
+                bare(other),
+                names(other)
+            )
         })
     }
 }
@@ -240,4 +256,18 @@ impl ThreadPicture {
 fn text(hasher: &mut Hasher, text: &str) {
     hasher.update(&(text.len() as u64).to_le_bytes());
     hasher.update(text.as_bytes());
+}
+
+fn texts(hasher: &mut Hasher, texts: &[String]) {
+    hasher.update(&(texts.len() as u64).to_le_bytes());
+    for each in texts {
+        text(hasher, each);
+    }
+}
+
+fn maybe(hasher: &mut Hasher, bytes: Option<&[u8; 16]>) {
+    match bytes {
+        Some(bytes) => hasher.update(b"1").update(bytes),
+        None => hasher.update(b"0"),
+    };
 }

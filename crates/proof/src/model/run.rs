@@ -191,7 +191,7 @@ impl Run {
     fn choose(&mut self) -> usize {
         loop {
             let index = self.live[self.dice.index(self.live.len())];
-            if !self.world.threads[index].long || self.dice.once_in(12) {
+            if !self.world.threads[index].long || self.dice.once_in(15) {
                 return index;
             }
         }

@@ -76,11 +76,7 @@ fn block(dice: &mut Dice) -> Block {
     match dice.below(4) {
         0 => Block::Text { text: words::sentence(dice) },
         1 => Block::Thinking { text: words::sentence(dice), signature: dice.once_in(2).then_some(call) },
-        2 => Block::ToolCall {
-            call,
-            name: "read".to_owned(),
-            input: Json::string(&words::sentence(dice)),
-        },
+        2 => Block::ToolCall { call, name: "read".to_owned(), input: Json::string(&words::sentence(dice)) },
         _ => Block::ToolResult { call, text: words::sentence(dice), failed: dice.once_in(2) },
     }
 }

@@ -93,7 +93,8 @@ pub fn default_settings() -> Vec<(String, String)> {
 
 /// A few words that are hardly ever the same twice.
 pub fn sentence(dice: &mut Dice) -> String {
-    const WORDS: &[&str] = &["fix", "the", "login", "über", "修正", "test", "\n\n", "```rust", "<think>", "ok"];
+    const WORDS: &[&str] =
+        &["fix", "the", "login", "über", "修正", "test", "\n\n", "```rust", "<think>", "ok"];
     let mut text = String::new();
     for _ in 0..dice.below(8) {
         text.push_str(pick(dice, WORDS));

@@ -175,7 +175,9 @@ impl World {
             let thread = &self.threads[index];
             let refused = match thread.undo(unit, self.mutant) {
                 None => Some(Refused::NothingToUndo),
-                Some(to) if self.depth.is_some_and(|depth| ahead(thread, to) > depth) => Some(Refused::TooDeep),
+                Some(to) if self.depth.is_some_and(|depth| ahead(thread, to) > depth) => {
+                    Some(Refused::TooDeep)
+                }
                 Some(_) => None,
             };
             match refused {
@@ -234,7 +236,11 @@ impl World {
 
     fn expect(&self, index: usize, asking: &Asking) -> Result<(), Refused> {
         let stale = asking.expected.is_some_and(|version| version != self.threads[index].version());
-        if stale && self.mutant != Some(Mutant::StaleCallersAreHeard) { Err(Refused::Conflict) } else { Ok(()) }
+        if stale && self.mutant != Some(Mutant::StaleCallersAreHeard) {
+            Err(Refused::Conflict)
+        } else {
+            Ok(())
+        }
     }
 
     fn turn(&mut self, asked: Option<u64>) -> u64 {
@@ -280,7 +286,9 @@ impl World {
             let Some(other) = self.find(id) else { continue };
             let before = self.threads[other].picture();
             let deleted = match event {
-                Event::PutAway if self.threads[other].untouched() && before.deleted.is_none() => Some(self.now),
+                Event::PutAway if self.threads[other].untouched() && before.deleted.is_none() => {
+                    Some(self.now)
+                }
                 Event::TakenBack if self.threads[other].head().event == Event::PutAway => None,
                 _ => continue,
             };

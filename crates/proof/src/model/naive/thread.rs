@@ -60,8 +60,7 @@ pub(super) fn change(picture: &mut ThreadPicture, command: &Command, now: i64) -
 pub(super) fn reset(picture: &mut ThreadPicture, mutant: Option<Mutant>) {
     picture.settings = words::default_settings();
     for take in &mut picture.takes {
-        let draft =
-            if mutant == Some(Mutant::ResetKeepsDrafts) { take.draft.clone() } else { String::new() };
+        let draft = if mutant == Some(Mutant::ResetKeepsDrafts) { take.draft.clone() } else { String::new() };
         *take = TakePicture {
             id: take.id,
             name: take.name.clone(),
