@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::fmt::Write;
+
 use support::Sandbox;
 use unicode_width::UnicodeWidthStr;
 
@@ -93,7 +95,8 @@ fn what_was_done_is_told() {
         &["reset", "--yes"],
     ] {
         let output = sandbox.run(arguments);
-        told.push_str(&format!("$ retake {}\n{}{}", arguments.join(" "), output.stdout, output.stderr));
+        write!(told, "$ retake {}\n{}{}", arguments.join(" "), output.stdout, output.stderr)
+            .expect("writing to memory cannot fail");
     }
     insta::assert_snapshot!("told", sandbox.redact(&told));
 }

@@ -19,6 +19,7 @@ use crate::ui::bytes::{self, counted};
 use crate::ui::label::Label;
 use crate::ui::sanitize::{Lines, sanitize};
 use crate::ui::style::Styles;
+use crate::ui::width::width;
 
 /// How many changes an answer tells one by one.
 const TOLD: usize = 100;
@@ -119,8 +120,11 @@ impl Story {
             (false, true) => "Redo possible, nothing more to undo.",
             (false, false) => "Nothing to undo or redo.",
         };
-        let stand = self.after.told_after(&self.before);
-        writeln!(out, "Now {}. {muted}{next}{muted:#}", sanitize(&stand, Lines::Fold))
+        let stand = format!("Now {}.", self.after.told_after(&self.before));
+        let stand = sanitize(&stand, Lines::Fold);
+        let together = width(&stand) + 1 + width(next);
+        let fits = context.screen.columns().is_none_or(|columns| together <= columns);
+        writeln!(out, "{stand}{}{muted}{next}{muted:#}", if fits { ' ' } else { '\n' })
     }
 
     /// Writes which other threads came or went along.

@@ -11,47 +11,47 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// A world of its own.
-pub struct Sandbox {
+pub(crate) struct Sandbox {
     folder: TempDir,
 }
 
 /// What a run of the program left.
-pub struct Output {
-    pub stdout: String,
-    pub stderr: String,
-    pub code: i32,
+pub(crate) struct Output {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) code: i32,
 }
 
 impl Sandbox {
     /// A world with an empty project in it.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = TempDir::new().expect("there is room for a temporary folder");
         std::fs::create_dir(folder.path().join("project")).expect("the folder is ours");
         Self { folder }
     }
 
     /// The project's folder.
-    pub fn project(&self) -> PathBuf {
+    pub(crate) fn project(&self) -> PathBuf {
         self.folder.path().join("project")
     }
 
     /// Where the configuration is, if a test writes one.
-    pub fn config(&self) -> PathBuf {
+    pub(crate) fn config(&self) -> PathBuf {
         self.folder.path().join("config.toml")
     }
 
     /// Runs the program in the project's folder, with nothing on standard input.
-    pub fn run(&self, arguments: &[&str]) -> Output {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
         self.run_in(&self.project(), arguments, "")
     }
 
     /// Runs the program with that text on standard input.
-    pub fn run_with(&self, arguments: &[&str], input: &str) -> Output {
+    pub(crate) fn run_with(&self, arguments: &[&str], input: &str) -> Output {
         self.run_in(&self.project(), arguments, input)
     }
 
     /// Runs the program in another folder.
-    pub fn run_in(&self, folder: &Path, arguments: &[&str], input: &str) -> Output {
+    pub(crate) fn run_in(&self, folder: &Path, arguments: &[&str], input: &str) -> Output {
         let mut child = Command::new(env!("CARGO_BIN_EXE_retake"))
             .args(arguments)
             .current_dir(folder)
@@ -73,20 +73,20 @@ impl Sandbox {
     }
 
     /// Runs the program, which must succeed, and gives what it wrote.
-    pub fn done(&self, arguments: &[&str]) -> String {
+    pub(crate) fn done(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         assert_eq!(output.code, 0, "{arguments:?}: {}", output.stderr);
         output.stdout
     }
 
     /// Runs the program with `--json`; it must succeed.
-    pub fn json(&self, arguments: &[&str]) -> Value {
+    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
         let text = self.done(&[arguments, &["--json"]].concat());
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{arguments:?}: {error} in {text}"))
     }
 
     /// Runs the program with `--json`; it must be refused. Gives the exit code and the error.
-    pub fn refused(&self, arguments: &[&str]) -> (i32, Value) {
+    pub(crate) fn refused(&self, arguments: &[&str]) -> (i32, Value) {
         let output = self.run(&[arguments, &["--json"]].concat());
         assert_ne!(output.code, 0, "{arguments:?} was done: {}", output.stdout);
         assert_eq!(output.stdout, "", "{arguments:?} answered and failed");
@@ -95,7 +95,7 @@ impl Sandbox {
     }
 
     /// Runs the program on a terminal of that many columns, and gives the lines on its screen.
-    pub fn screen(&self, columns: u16, arguments: &[&str]) -> Vec<String> {
+    pub(crate) fn screen(&self, columns: u16, arguments: &[&str]) -> Vec<String> {
         let rows = 200;
         let terminal = native_pty_system()
             .openpty(PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 })
@@ -125,7 +125,7 @@ impl Sandbox {
 
     /// The text with what differs from run to run replaced: short ids of threads become `thread-A`, in the
     /// order in which they were made.
-    pub fn redact(&self, text: &str) -> String {
+    pub(crate) fn redact(&self, text: &str) -> String {
         let threads = self.json(&["thread", "list", "--all"]);
         let mut ids: Vec<(String, String)> = threads["threads"]
             .as_array()
