@@ -123,8 +123,8 @@ fn stored_text_never_acts_on_the_terminal() {
         "\u{1b}]0;owned\u{7}\u{1b}[2J\u{1b}[31mred\u{9b}31m\u{202e}evil\u{2066}\u{8}\u{8}\r\u{200b}";
     let sandbox = Sandbox::new();
     let run = |arguments: &[&str]| {
-        for color in ["never", "always"] {
-            let arguments = [arguments, &["--color", color]].concat();
+        for how in [&["--color", "never"][..], &["--color", "always"], &["--json"]] {
+            let arguments = [arguments, how].concat();
             let output = sandbox.run(&arguments);
             for text in [&output.stdout, &output.stderr] {
                 assert_harmless(text, &arguments);
@@ -161,10 +161,10 @@ fn stored_text_never_acts_on_the_terminal() {
     run(&["settings", "set", "model", HOSTILE]);
     run(&["undo", "-t", HOSTILE]);
     run(&["context", "remove", HOSTILE]);
-    // JSON carries the text itself, with every control character escaped.
-    let shown = sandbox.done(&["thread", "show", "-k", "main", "--json"]);
-    assert!(shown.contains("\\u001b]0;owned"), "{shown}");
-    assert!(!shown.contains('\u{1b}') && !shown.contains('\u{7}'), "{shown}");
+    run(&["thread", "show", "-k", "main"]);
+    // JSON carries the text itself, with whatever could act escaped.
+    let shown = sandbox.json(&["thread", "show", "-k", "main"]);
+    assert_eq!(shown["entries"][1]["entry"]["blocks"][0]["text"], HOSTILE);
 }
 
 /// No control character but line breaks, and colours only as `ESC [ numbers m`.
