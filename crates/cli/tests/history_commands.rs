@@ -140,7 +140,7 @@ fn a_promoted_take_is_a_thread_below_the_one_it_left_until_the_undo() {
     assert_eq!(take_names(&sandbox), ["main", "main_take_1"]);
     assert_eq!(below(&sandbox.json(&["tree"])).len(), 1);
     let said = sandbox.done(&["redo"]);
-    assert!(said.contains("Thread The other way") && said.contains("came back with it"), "{said}");
+    assert!(said.contains("Thread The other way") && said.contains("came back along with it"), "{said}");
     assert_eq!(take_names(&sandbox), ["main"]);
 
     // The parent goes away: its child is a root, and not lost.
@@ -152,6 +152,23 @@ fn a_promoted_take_is_a_thread_below_the_one_it_left_until_the_undo() {
     sandbox.done(&["take", "branch"]);
     let switched = sandbox.json(&["take", "promote", "main_take_1", "--switch"]);
     assert_eq!(sandbox.json(&["tree"])["current"], switched["promoted"]["thread"]);
+}
+
+#[test]
+fn a_promoted_thread_stays_once_somebody_worked_on_it() {
+    let sandbox = conversation();
+    sandbox.done(&["take", "branch"]);
+    let promoted = sandbox.json(&["take", "promote", "--title", "B"]);
+    let followed = json!([promoted["promoted"]["thread"]]);
+    for _ in 0..2 {
+        assert_eq!(sandbox.json(&["undo"])["also"], followed);
+        assert_eq!(sandbox.json(&["redo"])["also"], followed);
+    }
+    sandbox.done(&["entry", "add", "-t", "B", "work"]);
+    sandbox.done(&["thread", "delete", "B"]);
+    sandbox.done(&["thread", "restore", "B"]);
+    assert_eq!(sandbox.json(&["undo"])["also"], json!([]), "nobody's work goes with another's undo");
+    assert_eq!(sandbox.json(&["tree"])["threads"].as_array().map_or(0, Vec::len), 2);
 }
 
 #[test]

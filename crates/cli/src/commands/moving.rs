@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use retake_model::id::ThreadId;
 use retake_model::operation::{OperationKind, Version};
 use retake_model::state::ThreadState;
+use retake_model::summary::ThreadSummary;
 use retake_timeline::{LookError, Looking, Moved};
 use serde::Serialize;
 
@@ -42,6 +43,9 @@ pub(crate) struct Story {
     pub(crate) before: Stand,
     /// How it stands now.
     pub(crate) after: Stand,
+    /// The threads that came or went along.
+    #[serde(skip)]
+    also: Vec<ThreadSummary>,
 }
 
 /// A change in the log.
@@ -88,9 +92,13 @@ pub(crate) fn tell(context: &Context, moved: Moved) -> Result<Story, Failure> {
     if matches!(moved.done.kind, Some(OperationKind::Redone { .. })) {
         changes.reverse();
     }
+    let mut also = Vec::new();
+    for thread in &moved.also {
+        also.push(looking.thread(*thread)?.summary);
+    }
     let before = log.stand(version - moved.steps)?;
     let after = log.stand(version)?;
-    Ok(Story { from, count, changes, before, after, moved })
+    Ok(Story { from, count, changes, before, after, also, moved })
 }
 
 impl Story {
@@ -127,15 +135,13 @@ impl Story {
         writeln!(out, "{stand}{}{muted}{next}{muted:#}", if fits { ' ' } else { '\n' })
     }
 
-    /// Writes which other threads came or went along.
-    pub(crate) fn write_also(&self, out: &mut dyn Write, context: &Context, what: &str) -> io::Result<()> {
-        let Ok(looking) = context.timeline().and_then(|timeline| Ok(timeline.look()?)) else {
-            return Ok(());
-        };
-        for thread in &self.moved.also {
-            let title = looking.thread(*thread).map(|row| row.summary.title).unwrap_or_default();
-            let (id, title) = (context.styles.id, sanitize(&title, Lines::Fold));
-            writeln!(out, "Thread {title} {id}{}{id:#} {what}.", thread.short())?;
+    /// Writes which other threads came or went along, because a take had been promoted.
+    pub(crate) fn write_also(&self, out: &mut dyn Write, context: &Context) -> io::Result<()> {
+        let id = context.styles.id;
+        for thread in &self.also {
+            let what = if thread.deleted.is_some() { "was put away" } else { "came back" };
+            let title = sanitize(&thread.title, Lines::Fold);
+            writeln!(out, "Thread {title} {id}{}{id:#} {what} along with it.", thread.id.short())?;
         }
         Ok(())
     }
