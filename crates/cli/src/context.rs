@@ -22,6 +22,7 @@ use crate::config::Config;
 use crate::describe;
 use crate::failure::{Code, Failure};
 use crate::ui::command::environment;
+use crate::ui::json;
 use crate::ui::pager::{Pager, Paging};
 use crate::ui::progress::Audience;
 use crate::ui::sanitize::{Lines, sanitize};
@@ -228,7 +229,7 @@ impl Context {
         let colours = decide(self.general.color, Streams::of_stdout());
         let mut out = Pager::new(self.screen, paging, colours, &environment);
         let written = if self.general.json {
-            serde_json::to_writer(&mut out, value).map_err(io::Error::from).and_then(|()| writeln!(out))
+            json::write(&mut out, value).and_then(|()| writeln!(out))
         } else {
             text(&mut out, &self.styles)
         };
