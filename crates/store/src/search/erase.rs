@@ -1,10 +1,10 @@
 //! Taking docs out, so that nothing of them stays behind.
 //!
-//! FTS5 only notes that a doc is gone; its words stay in the file until the part of the index that they are in is
-//! written anew by chance. What was purged or redacted was destroyed on purpose, so here they are driven out: the
-//! index is merged into one part without them, and the file is written anew without its free pages. That costs
-//! about as much as reading the index, and is noted as due in the same transaction that takes the docs out, so that
-//! whoever comes next does it if this program cannot.
+//! FTS5 only notes that a doc is gone; its words stay in the file until the part of the index that they are
+//! in is written anew by chance. What was purged or redacted was destroyed on purpose, so here they are
+//! driven out: the index is merged into one part without them, and the file is written anew without its free
+//! pages. That costs about as much as reading the index, and is noted as due in the same transaction that
+//! takes the docs out, so that whoever comes next does it if this program cannot.
 
 use std::time::Duration;
 
@@ -37,13 +37,9 @@ pub(super) fn forget(connection: &Connection, versions: &[ContentId]) -> rusqlit
 
 fn take_out(transaction: &Connection, which: &str, value: impl rusqlite::ToSql) -> rusqlite::Result<u64> {
     transaction
-        .prepare_cached(&format!(
-            "DELETE FROM words WHERE rowid IN (SELECT number FROM doc WHERE {which})"
-        ))?
+        .prepare_cached(&format!("DELETE FROM words WHERE rowid IN (SELECT number FROM doc WHERE {which})"))?
         .execute([&value])?;
-    let removed = transaction
-        .prepare_cached(&format!("DELETE FROM doc WHERE {which}"))?
-        .execute([&value])?;
+    let removed = transaction.prepare_cached(&format!("DELETE FROM doc WHERE {which}"))?.execute([&value])?;
     if removed > 0 {
         transaction.execute("UPDATE cursor SET leftovers = 1", [])?;
     }

@@ -1,8 +1,9 @@
 //! Whether an entry version is in a thread now, and where.
 //!
-//! The index knows every version that ever was. Which of them are there now is asked of the threads themselves, and
-//! only for hits: first of the take that is being worked on, then of the others. A thread can have thousands of
-//! takes; then the nodes that they share are gone through once for the whole search, instead of once for each take.
+//! The index knows every version that ever was. Which of them are there now is asked of the threads
+//! themselves, and only for hits: first of the take that is being worked on, then of the others. A thread can
+//! have thousands of takes; then the nodes that they share are gone through once for the whole search,
+//! instead of once for each take.
 
 use std::collections::{HashMap, HashSet};
 
@@ -42,10 +43,7 @@ struct Now {
 
 impl<'search, 'reading> Presence<'search, 'reading> {
     pub(super) fn new(reading: &'search Queries<'reading>) -> Self {
-        Self {
-            reading,
-            threads: HashMap::new(),
-        }
+        Self { reading, threads: HashMap::new() }
     }
 
     /// Where that version is now; `None` if no take holds it, or the thread cannot be read.
@@ -118,12 +116,7 @@ fn place_in(
     version: ContentId,
 ) -> Result<Option<Place>, StoreError> {
     let found = entries.find(reading, entry.bytes())?;
-    Ok(found
-        .filter(|(_, cell)| cell.version == version)
-        .map(|(position, _)| Place {
-            take: *take,
-            position,
-        }))
+    Ok(found.filter(|(_, cell)| cell.version == version).map(|(position, _)| Place { take: *take, position }))
 }
 
 /// For every version in these takes the first take that has it.
