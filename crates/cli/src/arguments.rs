@@ -66,6 +66,19 @@ pub(crate) struct Target {
 /// The commands.
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    /// Projects: folders, and what Retake knows them as.
+    #[command(display_order = 200, visible_alias = "projects")]
+    Project(commands::project::Arguments),
+    /// Show and change the configuration.
+    #[command(display_order = 201)]
+    Config(commands::config::Arguments),
+    /// Print the completions of a shell.
+    #[command(display_order = 202)]
+    Completions(commands::completions::Arguments),
+    /// Print the manual page, or write the pages of all commands.
+    #[command(display_order = 203)]
+    Man(commands::man::Arguments),
+
     /// Threads: conversations, each with a history of its own.
     #[command(subcommand, visible_alias = "threads")]
     Thread(commands::thread::Command),

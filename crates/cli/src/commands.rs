@@ -1,4 +1,9 @@
 //! The commands, one file each.
 
+pub(crate) mod completions;
+pub(crate) mod config;
+pub(crate) mod man;
+pub(crate) mod project;
+
 pub(crate) mod entry;
 pub(crate) mod thread;

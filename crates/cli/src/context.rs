@@ -22,7 +22,7 @@ use crate::config::Config;
 use crate::describe;
 use crate::failure::{Code, Failure};
 use crate::ui::command::environment;
-use crate::ui::pager::{Pager, Paging};
+use crate::ui::pager::{Pager, Paging, reader_may_leave};
 use crate::ui::progress::Audience;
 use crate::ui::sanitize::{Lines, sanitize};
 use crate::ui::screen::Screen;
@@ -50,6 +50,15 @@ pub(crate) struct Meant {
 
 impl Context {
     pub(crate) fn new(general: General) -> Result<Self, Failure> {
+        Self::with(general, Config::load()?)
+    }
+
+    /// For commands that need no configuration.
+    pub(crate) fn unconfigured(general: General) -> Result<Self, Failure> {
+        Self::with(general, Config::default())
+    }
+
+    fn with(general: General, config: Config) -> Result<Self, Failure> {
         let directory = match &general.directory {
             Some(directory) => directory
                 .canonicalize()
@@ -59,7 +68,7 @@ impl Context {
             })?,
         };
         Ok(Self {
-            config: Config::load()?,
+            config,
             styles: Styles::new(),
             screen: Screen::detect(),
             zone: TimeZone::system(),
@@ -219,6 +228,14 @@ impl Context {
             text(&mut out, &self.styles)
         };
         Ok(out.finish(written)?)
+    }
+
+    /// Answers with a text for programs, to the byte: neither paged nor coloured.
+    pub(crate) fn answer_as_it_is(&self, value: &impl Serialize, text: &str) -> Result<(), Failure> {
+        if self.general.json {
+            return self.answer(value, |_, _| Ok(()));
+        }
+        Ok(reader_may_leave(io::stdout().write_all(text.as_bytes()))?)
     }
 
     /// Answers with what was done, unless the user wants no word about it.

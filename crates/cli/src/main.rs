@@ -9,6 +9,7 @@ mod config;
 mod context;
 mod describe;
 mod failure;
+mod files;
 mod ui;
 
 use std::process::ExitCode;
@@ -29,8 +30,16 @@ fn main() -> ExitCode {
 }
 
 fn run(general: arguments::General, command: Command) -> Result<ExitCode, Failure> {
-    let context = Context::new(general)?;
+    let context = match command {
+        // These work, and help, even where the configuration is broken.
+        Command::Config(_) | Command::Completions(_) | Command::Man(_) => Context::unconfigured(general)?,
+        _ => Context::new(general)?,
+    };
     match command {
+        Command::Project(arguments) => arguments.run(&context)?,
+        Command::Config(arguments) => arguments.run(&context)?,
+        Command::Completions(arguments) => arguments.run(&context)?,
+        Command::Man(arguments) => arguments.run(&context)?,
         Command::Thread(command) => commands::thread::run(command, &context)?,
         Command::Entry(command) => commands::entry::run(command, &context)?,
     }
