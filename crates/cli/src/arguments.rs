@@ -66,6 +66,12 @@ pub(crate) struct Target {
 /// The commands.
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    /// Write a thread to a file: whole, or as a text to read.
+    #[command(display_order = 110)]
+    Export(commands::export::Arguments),
+    /// Take in a thread that was exported.
+    #[command(display_order = 111)]
+    Import(commands::import::Arguments),
     /// Projects: folders, and what Retake knows them as.
     #[command(display_order = 200, visible_alias = "projects")]
     Project(commands::project::Arguments),

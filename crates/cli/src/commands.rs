@@ -2,6 +2,8 @@
 
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod export;
+pub(crate) mod import;
 pub(crate) mod man;
 pub(crate) mod project;
 

@@ -167,7 +167,7 @@ impl Context {
     }
 
     /// Warns when the store nears the size that the user set for it. Nothing is ever deleted because of it.
-    fn warn_of_budget(&self) -> Result<(), Failure> {
+    pub(crate) fn warn_of_budget(&self) -> Result<(), Failure> {
         Ok(())
     }
 
@@ -256,6 +256,7 @@ impl Context {
             return Ok(());
         }
         let style = self.styles.muted;
+        let text = sanitize(text, Lines::Keep);
         Ok(writeln!(stderr(self.general.color), "{style}{text}{style:#}")?)
     }
 

@@ -21,6 +21,7 @@ pub(crate) struct Failure {
     code: Code,
     message: String,
     details: Map<String, Value>,
+    closed_pipe: bool,
 }
 
 /// What kind of failure it is.
@@ -71,13 +72,18 @@ impl Code {
 impl Failure {
     /// A failure with that sentence.
     pub(crate) fn new(code: Code, message: impl Display) -> Self {
-        Self { code, message: message.to_string(), details: Map::new() }
+        Self { code, message: message.to_string(), details: Map::new(), closed_pipe: false }
     }
 
     /// The same with a fact that programs can read.
     pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.details.insert(name.to_owned(), value.into());
         self
+    }
+
+    /// Whether someone who read what was written has left.
+    pub(crate) fn is_closed_pipe(&self) -> bool {
+        self.closed_pipe
     }
 
     /// Tells the user, and gives the exit code.
@@ -179,7 +185,7 @@ impl From<ExportError> for Failure {
     fn from(error: ExportError) -> Self {
         match error {
             ExportError::Look(error) => error.into(),
-            other => Self::new(Code::Failed, other),
+            ExportError::Write(error) => error.into(),
         }
     }
 }
@@ -202,6 +208,13 @@ impl From<ConfirmError> for Failure {
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
-        Self::new(Code::Failed, error)
+        let closed_pipe = error.kind() == std::io::ErrorKind::BrokenPipe;
+        Self { closed_pipe, ..Self::new(Code::Failed, error) }
+    }
+}
+
+impl From<Code> for ExitCode {
+    fn from(code: Code) -> Self {
+        Self::from(code.exit())
     }
 }

@@ -1,7 +1,7 @@
 //! Files that are written whole or not at all.
 //!
 //! ```text
-//!   .name.XXXXXX.partial   written, synced   ──rename──►   name   ──►   folder synced
+//!   .retake-XXXXXX.partial   written, synced   ──rename──►   name   ──►   folder synced
 //! ```
 //!
 //! A program that is killed on the way leaves what was there before. Such files hold conversations or say
@@ -34,12 +34,8 @@ pub(crate) fn write_whole<T>(
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    let name = target.file_name().unwrap_or_default().to_string_lossy();
-    let temporary = tempfile::Builder::new()
-        .prefix(&format!(".{name}."))
-        .suffix(".partial")
-        .tempfile_in(folder)
-        .map_err(fail)?;
+    let temporary =
+        tempfile::Builder::new().prefix(".retake-").suffix(".partial").tempfile_in(folder).map_err(fail)?;
     let mut buffer = BufWriter::new(temporary.as_file());
     let written = write(&mut buffer)?;
     buffer.flush().map_err(fail)?;

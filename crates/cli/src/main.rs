@@ -36,6 +36,8 @@ fn run(general: arguments::General, command: Command) -> Result<ExitCode, Failur
         _ => Context::new(general)?,
     };
     match command {
+        Command::Export(arguments) => arguments.run(&context)?,
+        Command::Import(arguments) => arguments.run(&context)?,
         Command::Project(arguments) => arguments.run(&context)?,
         Command::Config(arguments) => arguments.run(&context)?,
         Command::Completions(arguments) => arguments.run(&context)?,

@@ -58,6 +58,23 @@ impl Progress {
         Self { bar, shown }
     }
 
+    /// Work that begins now, on a number of things that becomes known on the way.
+    pub(crate) fn begin(what: &str, audience: Audience) -> Self {
+        Self::start(what, Some(0), audience)
+    }
+
+    /// That many things are done now, of that many.
+    pub(crate) fn reach(&mut self, done: u64, total: u64) {
+        self.bar.set_length(total);
+        self.advance(done.saturating_sub(self.bar.position()));
+    }
+
+    /// The work goes on with other things.
+    pub(crate) fn turn_to(&mut self, what: &str) {
+        self.bar.set_message(sanitize(what, Lines::Fold).into_owned());
+        self.bar.set_position(0);
+    }
+
     /// That many more things are done.
     pub(crate) fn advance(&mut self, things: u64) {
         self.bar.inc(things);

@@ -3,7 +3,7 @@
 use clap::Args;
 use retake_store::ProjectRow;
 use retake_timeline::Looking;
-use retake_workspace::folder::path_from_text;
+use retake_workspace::folder::{path_from_text, path_to_text};
 
 use super::show::Answer;
 use crate::context::Context;
@@ -26,8 +26,8 @@ const SHORTEST_PREFIX: usize = 4;
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let folder = path_from_text(&context.project()?.path);
         let timeline = context.timeline()?;
+        let folder = path_from_text(&timeline.project_if_known(context.directory())?.path);
         let found = find(&timeline.look()?, &self.project)?;
         let project = timeline.adopt(&folder, found.id)?;
         let answer = Answer::new(&project, &timeline.look()?)?;
@@ -35,7 +35,13 @@ impl Arguments {
             let threads = counted(answer.threads(), "thread", "threads");
             writeln!(out, "This folder is project {} now, with {threads}.", project.id.short())?;
             answer.write(out, styles)
-        })
+        })?;
+        let former = path_from_text(&found.path);
+        if former != folder && former.is_dir() {
+            let former = path_to_text(&former);
+            context.remark(&format!("Its former folder still stands, without threads: {former}"))?;
+        }
+        Ok(())
     }
 }
 

@@ -42,8 +42,9 @@ struct Line {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let here = context.project()?.id;
-        let looking = context.timeline()?.look()?;
+        let timeline = context.timeline()?;
+        let here = timeline.project_if_known(context.directory())?.id;
+        let looking = timeline.look()?;
         let mut projects = Vec::new();
         for row in looking.queries().projects()? {
             let filter = ThreadFilter { project: Some(row.id), ..ThreadFilter::default() };
@@ -60,6 +61,9 @@ impl Arguments {
         }
         let answer = Answer { projects };
         context.answer(&answer, |out, styles| {
+            if answer.projects.is_empty() {
+                return writeln!(out, "No projects yet. `retake thread new` makes the first.");
+            }
             let mut table = Table::new([
                 Column::left("ID"),
                 Column::left("FOLDER").flexible(),

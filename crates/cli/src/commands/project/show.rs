@@ -25,14 +25,17 @@ pub(crate) struct Arguments {}
 pub(super) struct Answer<'project> {
     #[serde(flatten)]
     project: &'project Project,
+    /// Whether it is recorded; if not, its id is only a suggestion.
+    known: bool,
     title: Option<String>,
     threads: u64,
 }
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let project = context.project()?;
-        let answer = Answer::new(project, &context.timeline()?.look()?)?;
+        let timeline = context.timeline()?;
+        let project = timeline.project_if_known(context.directory())?;
+        let answer = Answer::new(&project, &timeline.look()?)?;
         context.answer(&answer, |out, styles| answer.write(out, styles))
     }
 }
@@ -42,7 +45,8 @@ impl<'project> Answer<'project> {
         let filter = ThreadFilter { project: Some(project.id), ..ThreadFilter::default() };
         let threads = looking.threads(&filter)?.len() as u64;
         let title = project.current.and_then(|id| looking.thread(id).ok()).map(|row| row.summary.title);
-        Ok(Self { project, title, threads })
+        let known = looking.queries().project(project.id)?.is_some();
+        Ok(Self { project, known, title, threads })
     }
 
     pub(super) fn threads(&self) -> u64 {
@@ -51,6 +55,10 @@ impl<'project> Answer<'project> {
 
     pub(super) fn write(&self, out: &mut dyn Write, styles: &Styles) -> io::Result<()> {
         let muted = styles.muted;
+        if !self.known {
+            let folder = sanitize(&self.project.path, Lines::Fold);
+            return writeln!(out, "{folder} is no project yet; `retake thread new` makes it one.");
+        }
         for (name, value) in [
             ("project", self.project.id.to_string()),
             ("folder", self.project.path.clone()),
