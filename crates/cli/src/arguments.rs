@@ -72,6 +72,9 @@ pub(crate) enum Command {
     /// Take in a thread that was exported.
     #[command(display_order = 111)]
     Import(commands::import::Arguments),
+    /// A guided tour in a temporary project: what Retake is for, in one minute.
+    #[command(display_order = 199)]
+    Demo(commands::demo::Arguments),
     /// Projects: folders, and what Retake knows them as.
     #[command(display_order = 200, visible_alias = "projects")]
     Project(commands::project::Arguments),

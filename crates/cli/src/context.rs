@@ -220,14 +220,18 @@ impl Context {
         } else {
             Paging::Allowed
         };
-        let colours = decide(self.general.color, Streams::of_stdout());
-        let mut out = Pager::new(self.screen, paging, colours, &environment);
+        let mut out = Pager::new(self.screen, paging, self.colours(), &environment);
         let written = if self.general.json {
             serde_json::to_writer(&mut out, value).map_err(io::Error::from).and_then(|()| writeln!(out))
         } else {
             text(&mut out, &self.styles)
         };
         Ok(out.finish(written)?)
+    }
+
+    /// Whether standard output is coloured.
+    pub(crate) fn colours(&self) -> anstream::ColorChoice {
+        decide(self.general.color, Streams::of_stdout())
     }
 
     /// Answers with a text for programs, to the byte: neither paged nor coloured.

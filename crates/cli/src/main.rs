@@ -32,12 +32,15 @@ fn main() -> ExitCode {
 fn run(general: arguments::General, command: Command) -> Result<ExitCode, Failure> {
     let context = match command {
         // These work, and help, even where the configuration is broken.
-        Command::Config(_) | Command::Completions(_) | Command::Man(_) => Context::unconfigured(general)?,
+        Command::Config(_) | Command::Completions(_) | Command::Man(_) | Command::Demo(_) => {
+            Context::unconfigured(general)?
+        }
         _ => Context::new(general)?,
     };
     match command {
         Command::Export(arguments) => arguments.run(&context)?,
         Command::Import(arguments) => arguments.run(&context)?,
+        Command::Demo(arguments) => arguments.run(&context)?,
         Command::Project(arguments) => arguments.run(&context)?,
         Command::Config(arguments) => arguments.run(&context)?,
         Command::Completions(arguments) => arguments.run(&context)?,

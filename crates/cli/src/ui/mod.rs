@@ -29,6 +29,7 @@ pub(crate) mod confirm;
 pub(crate) mod editor;
 pub(crate) mod input;
 pub(crate) mod label;
+pub(crate) mod moment;
 pub(crate) mod pager;
 pub(crate) mod progress;
 pub(crate) mod sanitize;
