@@ -63,6 +63,17 @@ pub(crate) struct Target {
     pub(crate) expect: Option<u64>,
 }
 
+/// Which thread a command means that has nothing to do with a single take.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct ThreadTarget {
+    /// The thread: a title, or the beginning of an id [default: the current one].
+    #[arg(short, long, value_name = "THREAD")]
+    pub(crate) thread: Option<String>,
+    /// Change nothing unless the thread is at that version.
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) expect: Option<u64>,
+}
+
 /// The commands.
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -94,4 +105,36 @@ pub(crate) enum Command {
     /// Entries: what was said, each of which can be edited.
     #[command(subcommand, visible_alias = "entries")]
     Entry(commands::entry::Command),
+    /// Takes: the branches of a thread.
+    #[command(subcommand, visible_alias = "takes")]
+    Take(commands::take::Command),
+    /// Draw the project's threads and their takes.
+    Tree(commands::tree::Arguments),
+    /// Take back the last turn, or the last N.
+    Undo(commands::undo::Arguments),
+    /// Make what was undone again.
+    Redo(commands::redo::Arguments),
+    /// Go to any moment of a thread's history.
+    Jump(commands::jump::Arguments),
+    /// Show what was done to a thread, newest first.
+    #[command(visible_alias = "log")]
+    History(commands::history::Arguments),
+    /// Give the present moment a name to come back to.
+    Save(commands::save::Arguments),
+    /// Clear entries, drafts, files and settings of a whole thread. One undo brings all back.
+    Reset(commands::reset::Arguments),
+    /// Keep only the last exchanges of a take.
+    Truncate(commands::truncate::Arguments),
+    /// Take all entries out of a take.
+    Clear(commands::clear::Arguments),
+    /// The draft: what is being typed and not yet sent.
+    Draft(commands::draft::Arguments),
+    /// Settings of a thread: prompts, sampling, model.
+    #[command(visible_alias = "setting")]
+    Settings(commands::settings::Arguments),
+    /// The roles that a thread's entries are given.
+    #[command(visible_alias = "roles")]
+    Role(commands::role::Arguments),
+    /// Files that a take gives to the model.
+    Context(commands::context::Arguments),
 }

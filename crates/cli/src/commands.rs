@@ -10,3 +10,20 @@ pub(crate) mod project;
 
 pub(crate) mod entry;
 pub(crate) mod thread;
+
+pub(crate) mod clear;
+pub(crate) mod context;
+pub(crate) mod draft;
+pub(crate) mod history;
+pub(crate) mod jump;
+mod moving;
+pub(crate) mod redo;
+pub(crate) mod reset;
+pub(crate) mod role;
+pub(crate) mod save;
+mod seen;
+pub(crate) mod settings;
+pub(crate) mod take;
+pub(crate) mod tree;
+pub(crate) mod truncate;
+pub(crate) mod undo;

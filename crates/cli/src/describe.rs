@@ -1,5 +1,7 @@
 //! Operations in words, for people.
 
+pub(crate) mod story;
+
 use retake_model::operation::{Actor, OperationKind};
 use retake_timeline::Done;
 
@@ -15,6 +17,9 @@ pub(crate) fn operation(kind: &OperationKind) -> String {
         OperationKind::RoleChanged { from, to, .. } => format!("changed a role from {from} to {to}"),
         OperationKind::EntriesDeleted { count, .. } => format!("deleted {}", entries(*count)),
         OperationKind::EntriesReplaced { from, to, .. } => format!("replaced {} by {to}", entries(*from)),
+        OperationKind::Truncated { pairs: 1, removed, .. } => {
+            format!("kept the last pair, cut {}", entries(*removed))
+        }
         OperationKind::Truncated { pairs, removed, .. } => {
             format!("kept the last {}, cut {}", counted(*pairs, "pair", "pairs"), entries(*removed))
         }
@@ -34,7 +39,7 @@ pub(crate) fn operation(kind: &OperationKind) -> String {
         OperationKind::SharingChanged { .. } => "changed who may see the thread".to_owned(),
         OperationKind::Deleted => "deleted the thread".to_owned(),
         OperationKind::Restored => "restored the thread".to_owned(),
-        OperationKind::RolesChanged { .. } => "changed the list of roles".to_owned(),
+        OperationKind::RolesChanged { added, removed } => roles(added, removed),
         OperationKind::SettingsChanged { names } => format!("set {}", names.join(", ")),
         OperationKind::DraftChanged { .. } => "typed".to_owned(),
         OperationKind::FilesListed { list, count, .. } => {
@@ -77,6 +82,19 @@ pub(crate) fn done(done: &Done) -> String {
             format!("{text}.")
         }
         None => "Nothing to change.".to_owned(),
+    }
+}
+
+fn roles(added: &[String], removed: &[String]) -> String {
+    let named = |roles: &[String]| {
+        let noun = if roles.len() == 1 { "role" } else { "roles" };
+        format!("{noun} {}", roles.join(", "))
+    };
+    match (added, removed) {
+        ([], []) => "changed the order of the roles".to_owned(),
+        (added, []) => format!("added {}", named(added)),
+        ([], removed) => format!("removed {}", named(removed)),
+        (added, removed) => format!("added {}, removed {}", named(added), named(removed)),
     }
 }
 

@@ -86,6 +86,11 @@ impl Failure {
         self.closed_pipe
     }
 
+    /// Whether the thread has moved on, so that the same may be tried again.
+    pub(crate) fn is_conflict(&self) -> bool {
+        self.code == Code::Conflict
+    }
+
     /// Tells the user, and gives the exit code.
     pub(crate) fn report(self, general: &General) -> ExitCode {
         let mut out = stderr(general.color);
@@ -133,9 +138,11 @@ impl From<ChangeError> for Failure {
             ChangeError::NoSuchThread(_) | ChangeError::NoSuchVersion { .. } => {
                 Self::new(Code::NotFound, error)
             }
-            ChangeError::Refused(Refusal::NoSuchTake | Refusal::NoSuchEntry) => {
-                Self::new(Code::NotFound, error)
-            }
+            ChangeError::Refused(
+                Refusal::NoSuchTake
+                | Refusal::NoSuchEntry
+                | Refusal::Setting(retake_model::settings::BadSetting::Unknown(_)),
+            ) => Self::new(Code::NotFound, error),
             other => Self::new(Code::Refused, other),
         }
     }

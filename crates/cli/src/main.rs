@@ -47,6 +47,20 @@ fn run(general: arguments::General, command: Command) -> Result<ExitCode, Failur
         Command::Man(arguments) => arguments.run(&context)?,
         Command::Thread(command) => commands::thread::run(command, &context)?,
         Command::Entry(command) => commands::entry::run(command, &context)?,
+        Command::Take(command) => commands::take::run(command, &context)?,
+        Command::Tree(arguments) => arguments.run(&context)?,
+        Command::Undo(arguments) => arguments.run(&context)?,
+        Command::Redo(arguments) => arguments.run(&context)?,
+        Command::Jump(arguments) => arguments.run(&context)?,
+        Command::History(arguments) => arguments.run(&context)?,
+        Command::Save(arguments) => arguments.run(&context)?,
+        Command::Reset(arguments) => arguments.run(&context)?,
+        Command::Truncate(arguments) => arguments.run(&context)?,
+        Command::Clear(arguments) => arguments.run(&context)?,
+        Command::Draft(arguments) => arguments.run(&context)?,
+        Command::Settings(arguments) => arguments.run(&context)?,
+        Command::Role(arguments) => arguments.run(&context)?,
+        Command::Context(arguments) => arguments.run(&context)?,
     }
     Ok(ExitCode::SUCCESS)
 }

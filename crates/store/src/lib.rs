@@ -28,6 +28,8 @@ mod reading;
 
 mod schema;
 
+mod search;
+
 mod takes;
 mod threads;
 
@@ -48,6 +50,11 @@ pub use queries::Queries;
 pub use reading::Reading;
 
 pub use schema::CURRENT as SCHEMA_VERSION;
+
+pub use search::{
+    CaughtUp, Hit, Order, Piece, Progress, Rebuilt, Scope, SearchError, SearchIndex, SearchProblem,
+    SearchQuery, Snippet,
+};
 
 pub use takes::TakeRow;
 pub use threads::{Deleted, ThreadFilter, ThreadRow};

@@ -29,6 +29,8 @@ pub(crate) enum ColorWhen {
 pub(crate) struct Styles {
     /// Titles of sections and columns.
     pub(crate) heading: Style,
+    /// The title of a thread.
+    pub(crate) title: Style,
     /// An id that can be typed back.
     pub(crate) id: Style,
     /// What is there for completeness: times, gutters, hints.
@@ -67,6 +69,7 @@ impl Styles {
         let plain = Style::new();
         Self {
             heading: plain.bold().underline(),
+            title: plain.bold(),
             id: color(AnsiColor::Yellow),
             muted: plain.dimmed(),
             user: color(AnsiColor::Blue).bold(),

@@ -12,6 +12,9 @@
 //!      Done
 //! ```
 //!
+//! A node may have a tail: facts such as counts and times, which stand in a column of their own at the right,
+//! so that they can be compared, and stay where a long label is cut.
+//!
 //! Gutters take at most half of the width. Deeper than that, the outer levels give way to a `⋯`: where a
 //! deep node hangs is told by the levels next to it. Several roots are drawn as if they had a common parent
 //! above the first line, since flat runs under flat roots could not be told apart.
@@ -21,11 +24,18 @@ use std::fmt::Write;
 use anstyle::Style;
 
 use super::label::Label;
+use super::width::Align;
 
 /// The columns of one level.
 const LEVEL: usize = 3;
 /// The columns that gutters may take where there is no screen to take half of.
 const UNLIMITED_ROOM: usize = 60;
+/// The columns between a label and its tail.
+const GAP: usize = 2;
+/// Below this a label says too little; the tail goes instead.
+const SHORTEST_LABEL: usize = 16;
+/// Where tails begin at the latest if there is no screen: one long label must not push them all away.
+const LATEST_TAIL: usize = 100;
 
 /// Nodes under zero or more roots. A node is added below one that is there, so there is no cycle.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +47,7 @@ pub(crate) struct Forest {
 #[derive(Clone, Debug)]
 struct Node {
     label: Label,
+    tail: Label,
     /// The user is here, or below.
     active: bool,
     parent: Option<usize>,
@@ -62,13 +73,24 @@ impl Forest {
 
     /// Adds a node after its siblings, below `parent`, or as a root.
     pub(crate) fn add(&mut self, parent: Option<NodeKey>, label: Label, here: Here) -> NodeKey {
+        self.add_with_tail(parent, label, Label::new(), here)
+    }
+
+    /// Adds a node with facts that stand at the right.
+    pub(crate) fn add_with_tail(
+        &mut self,
+        parent: Option<NodeKey>,
+        label: Label,
+        tail: Label,
+        here: Here,
+    ) -> NodeKey {
         let index = self.nodes.len();
         let parent = parent.map(|NodeKey(parent)| parent);
         match parent {
             Some(parent) => self.nodes[parent].children.push(index),
             None => self.roots.push(index),
         }
-        self.nodes.push(Node { label, active: here == Here::Yes, parent, children: Vec::new() });
+        self.nodes.push(Node { label, tail, active: here == Here::Yes, parent, children: Vec::new() });
         NodeKey(index)
     }
 
@@ -76,19 +98,30 @@ impl Forest {
     pub(crate) fn draw(mut self, columns: Option<usize>, gutter: Style) -> String {
         self.mark_paths();
         let room = columns.map_or(UNLIMITED_ROOM, |columns| columns / 2);
+        let tails = self.tails(columns, room);
         let mut drawing = String::new();
         for_each_node(&self, |node, levels| {
             let (gutters, used) = gutters(levels, room);
             if used > 0 {
                 write!(drawing, "{gutter}{gutters}{gutter:#}").expect("writing to a string cannot fail");
             }
-            let label = match columns {
-                Some(columns) => node.label.clone().truncate(columns - used),
-                None => node.label.clone(),
-            };
-            writeln!(drawing, "{label}").expect("writing to a string cannot fail");
+            let line = tails.line(node, used, columns);
+            writeln!(drawing, "{line}").expect("writing to a string cannot fail");
         });
         drawing
+    }
+
+    /// Where the tails stand: right behind the widest label, but on the screen.
+    fn tails(&self, columns: Option<usize>, room: usize) -> Tails {
+        let mut widest = 0;
+        for_each_node(self, |node, levels| {
+            if node.tail.width() > 0 {
+                widest = widest.max(gutters(levels, room).1 + node.label.width());
+            }
+        });
+        let width = self.nodes.iter().map(|node| node.tail.width()).max().unwrap_or(0);
+        let latest = columns.map_or(LATEST_TAIL, |columns| columns.saturating_sub(width));
+        Tails { start: (widest + GAP).min(latest), width }
     }
 
     /// Lets every node know whether the user is below it, and puts that branch first.
@@ -104,6 +137,32 @@ impl Forest {
         let order = |children: &mut Vec<usize>| children.sort_by_key(|&child| !active[child]);
         order(&mut self.roots);
         self.nodes.iter_mut().for_each(|node| order(&mut node.children));
+    }
+}
+
+/// The column that tails stand in.
+struct Tails {
+    start: usize,
+    width: usize,
+}
+
+impl Tails {
+    /// A node's label and tail behind a gutter of that width.
+    fn line(&self, node: &Node, used: usize, columns: Option<usize>) -> Label {
+        let label = node.label.clone();
+        let Some(columns) = columns else {
+            return if node.tail.width() == 0 { label } else { self.join(label, node, used) };
+        };
+        let left = self.start.saturating_sub(GAP + used);
+        if node.tail.width() == 0 || left < label.width().min(SHORTEST_LABEL) {
+            return label.truncate(columns - used);
+        }
+        self.join(label.truncate(left), node, used)
+    }
+
+    fn join(&self, label: Label, node: &Node, used: usize) -> Label {
+        let label = label.plain(&" ".repeat(GAP)).pad(self.start.saturating_sub(used), Align::Left);
+        label.join(node.tail.clone().pad(self.width, Align::Right))
     }
 }
 
@@ -281,6 +340,53 @@ a
     #[test]
     fn labels_are_cut_after_their_gutter() {
         check("a\n  a long label\n  日本語日本語", Some(12), "a\n├─ a long l…\n└─ 日本語日…\n");
+    }
+
+    /// A forest of the same outline where `|` stands before a tail.
+    fn with_tails(outline: &str) -> Forest {
+        let mut forest = forest(outline);
+        for node in &mut forest.nodes {
+            let text = node.label.text();
+            if let Some((label, tail)) = text.split_once('|') {
+                (node.label, node.tail) = (label.into(), tail.into());
+            }
+        }
+        forest
+    }
+
+    #[test]
+    fn tails_stand_in_one_column() {
+        let outline = "a title\n  main, with a rather long label|10 entries\n  日本語|9\n    c|8";
+        for (columns, wanted) in [
+            (
+                None,
+                "
+a title
+├─ main, with a rather long label  10 entries
+└─ 日本語                                   9
+   c                                        8
+",
+            ),
+            (
+                Some(40),
+                "
+a title
+├─ main, with a rather lon…   10 entries
+└─ 日本語                              9
+   c                                   8
+",
+            ),
+            // Too narrow for both: what a line is about goes before the facts about it.
+            (Some(20), "\na title\n├─ main, with a rat…\n└─ 日本語          9\n   c               8\n"),
+        ] {
+            let drawn = with_tails(outline).draw(columns, Style::new());
+            assert_eq!(drawn, wanted.trim_start_matches('\n'), "\n{drawn}");
+        }
+        for columns in 0..60 {
+            for line in with_tails(outline).draw(Some(columns), Style::new()).lines() {
+                assert!(width::width(line) <= columns, "{line:?} at {columns}");
+            }
+        }
     }
 
     #[test]

@@ -1,0 +1,27 @@
+//! `retake clear`
+
+use clap::Args;
+use retake_timeline::Command;
+
+use crate::arguments::Target;
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Take all entries out of a take. Its draft, files and settings stay: see `retake reset`.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake clear
+  retake undo                             and they are back")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let meant = context.meant(&context.timeline()?.look()?, &self.target)?;
+        let clear = Command::Clear { take: meant.take.id };
+        context.change_and_report(meant.thread.summary.id, clear, self.target.expect)
+    }
+}

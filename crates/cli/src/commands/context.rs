@@ -1,0 +1,133 @@
+//! `retake context`: the files that a take gives to the model.
+
+mod add;
+mod list;
+mod remove;
+
+use std::path::{Component, Path, PathBuf};
+
+use clap::{Args, Subcommand, ValueEnum};
+use retake_model::take::FileList;
+use retake_workspace::folder::{path_from_text, path_to_text};
+
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Files that a take gives to the model.
+#[derive(Args)]
+// The arguments of the default command are a group of the same name.
+#[group(skip)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Examples:
+  retake context
+  retake context add src/login.rs
+  retake context remove src/login.rs
+  retake context add --list screenshots error.png
+
+Paths inside the project are kept relative to its folder, so that they still hold after it moved."
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    list: list::Arguments,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// List the files (this is the default).
+    #[command(visible_alias = "ls")]
+    List(list::Arguments),
+    /// Add files.
+    Add(add::Arguments),
+    /// Remove files from the list. The files themselves stay.
+    #[command(visible_alias = "rm")]
+    Remove(remove::Arguments),
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        match self.command {
+            None => self.list.run(context),
+            Some(Command::List(arguments)) => arguments.run(context),
+            Some(Command::Add(arguments)) => arguments.run(context),
+            Some(Command::Remove(arguments)) => arguments.run(context),
+        }
+    }
+}
+
+/// Which of a take's lists is meant.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum Which {
+    /// The take's files.
+    Files,
+    /// Files whose content goes into the next request.
+    #[default]
+    Context,
+    /// Pictures that go into the next request.
+    Screenshots,
+}
+
+impl Which {
+    fn list(self) -> FileList {
+        match self {
+            Self::Files => FileList::Files,
+            Self::Context => FileList::ContextFiles,
+            Self::Screenshots => FileList::Screenshots,
+        }
+    }
+}
+
+/// Paths as they are kept: relative to the project's folder where they lie in it, else from the root.
+fn kept_paths(context: &Context, paths: &[PathBuf]) -> Result<Vec<String>, Failure> {
+    let root = path_from_text(&context.project()?.path);
+    Ok(paths.iter().map(|path| path_to_text(&kept(&root, context.directory(), path))).collect())
+}
+
+fn kept(root: &Path, directory: &Path, path: &Path) -> PathBuf {
+    let whole = plain(&directory.join(path));
+    match whole.strip_prefix(root) {
+        Ok(inside) if !inside.as_os_str().is_empty() => inside.to_owned(),
+        _ => whole,
+    }
+}
+
+/// The path without `.` and `..`, by its text alone: the file need not be there yet.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            // At the root there is nothing above, and nothing is taken away.
+            Component::ParentDir => {
+                plain.pop();
+            }
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_inside_the_project_are_kept_relative_to_it() {
+        for (path, wanted) in [
+            ("main.rs", "src/main.rs"),
+            ("./a/../main.rs", "src/main.rs"),
+            ("../README.md", "README.md"),
+            ("/p/x/src/main.rs", "src/main.rs"),
+            ("/p/xy/main.rs", "/p/xy/main.rs"),
+            ("../../other", "/p/other"),
+            ("../../../../..", "/"),
+            ("..", "/p/x"),
+        ] {
+            let found = kept(Path::new("/p/x"), Path::new("/p/x/src"), Path::new(path));
+            assert_eq!(found, Path::new(wanted), "{path}");
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! `retake context add`
+
+use std::path::PathBuf;
+
+use clap::Args;
+use retake_model::take::FileItem;
+use retake_timeline::Command;
+use retake_workspace::folder::path_from_text;
+
+use super::{Which, kept_paths};
+use crate::arguments::Target;
+use crate::commands::seen::change_seen;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::ui::sanitize::{Lines, sanitize};
+
+/// Add files to what a take gives to the model.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake context add src/login.rs tests/login.rs
+  retake context add --list screenshots error.png")]
+pub(crate) struct Arguments {
+    /// The files. Those that are in the list already stay where they are.
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Which list.
+    #[arg(short, long, value_enum, default_value_t, value_name = "LIST")]
+    list: Which,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let paths = kept_paths(context, &self.paths)?;
+        let list = self.list.list();
+        let done = change_seen(context, &self.target, |meant| {
+            let mut items = meant.take.file_list(list).to_vec();
+            for path in &paths {
+                if !items.iter().any(|item| item.path == *path) {
+                    items.push(FileItem::new(path));
+                }
+            }
+            Ok(Command::SetFiles { take: meant.take.id, list, items })
+        })?;
+        context.report_done(&done)?;
+        let root = path_from_text(&context.project()?.path);
+        for path in paths.iter().filter(|path| !root.join(path_from_text(path)).exists()) {
+            context.remark(&format!("There is no file {} yet.", sanitize(path, Lines::Fold)))?;
+        }
+        Ok(())
+    }
+}

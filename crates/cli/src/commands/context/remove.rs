@@ -1,0 +1,50 @@
+//! `retake context remove`
+
+use std::path::PathBuf;
+
+use clap::Args;
+use retake_timeline::Command;
+use retake_workspace::folder::path_to_text;
+
+use super::{Which, kept_paths};
+use crate::arguments::Target;
+use crate::commands::seen::change_seen;
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Remove files from the list. The files themselves stay.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake context remove src/login.rs
+  retake context remove --list screenshots error.png")]
+pub(crate) struct Arguments {
+    /// The files. One that is not in the list is passed over.
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Which list.
+    #[arg(short, long, value_enum, default_value_t, value_name = "LIST")]
+    list: Which,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let kept = kept_paths(context, &self.paths)?;
+        let typed = self.paths.iter().map(|path| path_to_text(path));
+        let paths: Vec<(String, String)> = kept.into_iter().zip(typed).collect();
+        let list = self.list.list();
+        let done = change_seen(context, &self.target, |meant| {
+            let mut items = meant.take.file_list(list).to_vec();
+            for (kept, typed) in &paths {
+                // A list that came from elsewhere may hold a path just as it was typed.
+                let there = items.iter().any(|item| item.path == *kept);
+                let path = if there { kept } else { typed };
+                items.retain(|item| item.path != *path);
+            }
+            Ok(Command::SetFiles { take: meant.take.id, list, items })
+        })?;
+        context.report_done(&done)
+    }
+}

@@ -1,0 +1,48 @@
+//! `retake draft set`
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::arguments::Target;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::ui::command::environment;
+use crate::ui::editor::Edited;
+use crate::ui::input::{Source, Stdin};
+
+/// Write the draft. Changes that follow each other quickly are one step of history.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake draft set                        in your editor
+  retake draft set \"Only the dates, please\"
+  retake draft set --file message.md")]
+pub(crate) struct Arguments {
+    /// The whole draft [default: from --file, a pipe, or the editor].
+    text: Option<String>,
+    /// Read the draft from a file; `-` is standard input.
+    #[arg(short, long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let meant = context.meant(&context.timeline()?.look()?, &self.target)?;
+        let before = &meant.take.draft;
+        let source = Source::choose(self.text, self.file, Stdin::detect(), before)?;
+        let in_editor = matches!(source, Source::Editor { .. });
+        let in_argument = matches!(source, Source::Argument(_));
+        let text = match source.read(std::io::stdin(), &environment)? {
+            Edited::Changed(text) if in_argument => text,
+            // Editors and pipes end a text with a line break that was not meant.
+            Edited::Changed(text) => text.strip_suffix('\n').unwrap_or(&text).to_owned(),
+            Edited::Unchanged => before.clone(),
+        };
+        // Someone may have changed the thread while the editor was open.
+        let expect = self.target.expect.or(in_editor.then_some(meant.thread.summary.version));
+        super::write(context, &meant, text, expect)
+    }
+}

@@ -1,0 +1,147 @@
+//! `retake history`
+
+mod lines;
+
+use std::io::{self, Write};
+
+use clap::Args;
+use retake_model::id::ThreadId;
+use retake_model::operation::Version;
+use retake_store::ThreadRow;
+use retake_timeline::{HistoryItem, Looking, Standing};
+use serde::Serialize;
+
+use self::lines::{Runs, group};
+use crate::context::Context;
+use crate::describe;
+use crate::failure::Failure;
+use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::style::Styles;
+
+/// How much is shown where nothing else was asked for.
+const USUAL: usize = 50;
+
+/// Show what was done to a thread, newest first.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake history
+  retake history --before 120 --limit 20
+  retake history --all                    all of it, nothing joined
+  retake jump 12                          go to the moment just after version 12
+
+● is the current state. ↶ was undone and can be jumped to, ↷ was undone and can be redone. A bracket holds
+the operations of one turn, which are undone together.")]
+pub(crate) struct Arguments {
+    /// At most that many lines [default: 50].
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: Option<u64>,
+    /// Only what came before that version.
+    #[arg(long, value_name = "VERSION")]
+    before: Option<u64>,
+    /// Everything, with each change of a draft and each undo on a line of its own.
+    #[arg(short, long)]
+    all: bool,
+    /// The thread: a title, or the beginning of an id [default: the current one].
+    #[arg(short, long, value_name = "THREAD")]
+    thread: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    thread: ThreadId,
+    history: Standing,
+    /// Newest first, never joined.
+    operations: Vec<Told>,
+    /// What `--before` takes to go on; null if there is no more.
+    next: Option<Version>,
+}
+
+/// An operation with what it was about.
+#[derive(Serialize)]
+struct Told {
+    #[serde(flatten)]
+    item: HistoryItem,
+    /// What was done, in words.
+    words: String,
+    /// The beginning of the text that it was about.
+    preview: Option<String>,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let looking = context.timeline()?.look()?;
+        let row = context.thread(&looking, self.thread.as_deref())?;
+        let limit = match self.limit {
+            Some(limit) => usize::try_from(limit).unwrap_or(usize::MAX),
+            None if self.all => usize::MAX,
+            None => USUAL,
+        };
+        // Programs get operations as they are; only people want them joined.
+        let runs = if self.all || context.general.json { Runs::Apart } else { Runs::Joined };
+        let items = collect(&looking, row.summary.id, self.before, limit, runs)?;
+        let next = items.last().map(|last| last.version).filter(|version| *version > 1);
+        let mut operations = Vec::with_capacity(items.len());
+        for item in items {
+            let told = describe::story::tell(&looking, &item.kind, item.state)?;
+            operations.push(Told { item, words: told.words, preview: told.preview });
+        }
+        let history = looking.standing(row.summary.id)?;
+        let answer = Answer { thread: row.summary.id, history, operations, next };
+        context.answer(&answer, |out, styles| {
+            heading(out, styles, &row, history)?;
+            let table = lines::draw(context, &answer.operations, runs);
+            write!(out, "{}", table.render(context.screen.columns(), styles.heading))?;
+            if let Some(next) = answer.next {
+                let muted = styles.muted;
+                writeln!(out, "{muted}… older: `retake history --before {next}`{muted:#}")?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// As many operations as make that many lines, and never half of a line.
+fn collect(
+    looking: &Looking<'_>,
+    thread: ThreadId,
+    before: Option<Version>,
+    limit: usize,
+    runs: Runs,
+) -> Result<Vec<HistoryItem>, Failure> {
+    let mut items: Vec<HistoryItem> = Vec::new();
+    let mut ask = limit.saturating_add(1);
+    loop {
+        let from = items.last().map(|last| last.version).or(before);
+        let page = looking.history(thread, from, ask)?;
+        let full = page.len() == ask;
+        items.extend(page);
+        let lines = group(&items, runs);
+        if lines.len() > limit {
+            let end = lines[limit].start;
+            items.truncate(end);
+            return Ok(items);
+        }
+        if !full {
+            return Ok(items);
+        }
+        // A run can take many operations; ask for more each time.
+        ask = ask.saturating_mul(2);
+    }
+}
+
+fn heading(out: &mut dyn Write, styles: &Styles, row: &ThreadRow, standing: Standing) -> io::Result<()> {
+    let (title, muted, id) = (styles.title, styles.muted, styles.id);
+    write!(out, "{title}{}{title:#} ", sanitize(&row.summary.title, Lines::Fold))?;
+    write!(out, "{id}{}{id:#}{muted}  version {}", row.summary.id.short(), standing.version)?;
+    if standing.position != standing.version {
+        write!(out, ", at {}", standing.position)?;
+    }
+    let possible = match (standing.can_undo, standing.can_redo) {
+        (true, true) => ", undo and redo possible",
+        (true, false) => ", undo possible",
+        (false, true) => ", redo possible",
+        (false, false) => "",
+    };
+    writeln!(out, "{possible}{muted:#}\n")
+}

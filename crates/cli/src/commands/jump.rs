@@ -1,0 +1,61 @@
+//! `retake jump`
+
+use clap::Args;
+use retake_model::operation::Version;
+use retake_timeline::Looking;
+
+use super::moving::tell;
+use crate::arguments::ThreadTarget;
+use crate::context::Context;
+use crate::failure::{Code, Failure};
+
+/// Go to any moment of a thread's history.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake jump 12                          as it was just after version 12
+  retake jump \"before the rewrite\"        a moment that was saved under that name
+
+`retake history` shows the versions. A jump is one step of history itself: nothing is lost by it.")]
+pub(crate) struct Arguments {
+    /// A version, or the name of a saved moment. A number always means a version.
+    #[arg(value_name = "VERSION|NAME")]
+    to: String,
+    #[command(flatten)]
+    target: ThreadTarget,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let timeline = context.timeline()?;
+        let looking = timeline.look()?;
+        let thread = context.thread(&looking, self.target.thread.as_deref())?.summary.id;
+        let version = self.version(&looking, thread)?;
+        drop(looking);
+        let moved = timeline.jump(thread, version, context.caller(self.target.expect)?)?;
+        let story = tell(context, moved)?;
+        context.report(&story, |out, _| {
+            let position = story.moved.position;
+            if story.moved.steps == 0 {
+                writeln!(out, "The thread is there already, at version {position}.")?;
+            } else {
+                writeln!(out, "Jumped from version {} to {position}.", story.from)?;
+            }
+            story.write_stand(out, context)
+        })
+    }
+
+    fn version(&self, looking: &Looking<'_>, thread: retake_model::id::ThreadId) -> Result<Version, Failure> {
+        if let Ok(version) = self.to.parse() {
+            return Ok(version);
+        }
+        // Names are stored without white space around them.
+        looking.saved(thread, self.to.trim())?.ok_or_else(|| {
+            let message = format!(
+                "no moment was saved as {:?}; `retake save` names one, `retake history` shows them",
+                self.to
+            );
+            Failure::new(Code::NotFound, message)
+        })
+    }
+}

@@ -1,0 +1,215 @@
+//! What undo, redo and jump say of themselves: which changes were taken back or made again, and how the thread
+//! stands now.
+//!
+//! A move is durable before it is described, and others may change the thread in between. So everything here
+//! is read off the log at the versions that the move itself wrote, never off the newest state.
+
+use std::io::{self, Write};
+
+use retake_model::id::ThreadId;
+use retake_model::operation::{OperationKind, Version};
+use retake_model::state::ThreadState;
+use retake_timeline::{LookError, Looking, Moved};
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::describe;
+use crate::failure::Failure;
+use crate::ui::bytes::{self, counted};
+use crate::ui::label::Label;
+use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::style::Styles;
+
+/// How many changes an answer tells one by one.
+const TOLD: usize = 100;
+/// How many of them people are shown.
+const SHOWN: usize = 10;
+
+/// What came of an undo, a redo or a jump.
+#[derive(Serialize)]
+pub(crate) struct Story {
+    #[serde(flatten)]
+    pub(crate) moved: Moved,
+    /// The change that was current before.
+    pub(crate) from: Version,
+    /// How many changes an undo took back or a redo made again; 0 after a jump, which may do both.
+    pub(crate) count: u64,
+    /// The changes that an undo took back (newest first) or a redo made again (oldest first): the newest
+    /// 100 of them at most.
+    pub(crate) changes: Vec<Change>,
+    /// How the thread stood before.
+    pub(crate) before: Stand,
+    /// How it stands now.
+    pub(crate) after: Stand,
+}
+
+/// A change in the log.
+#[derive(Serialize)]
+pub(crate) struct Change {
+    version: Version,
+    kind: OperationKind,
+    preview: Option<String>,
+    /// The change in words.
+    #[serde(skip)]
+    words: String,
+}
+
+/// What a person sees of a thread's state.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Stand {
+    /// The thread's title.
+    title: String,
+    /// The active take's name.
+    take: String,
+    /// How many entries it has.
+    entries: u64,
+    /// How many takes there are.
+    takes: u64,
+}
+
+/// Tells the story of a move that was just made.
+pub(crate) fn tell(context: &Context, moved: Moved) -> Result<Story, Failure> {
+    let looking = context.timeline()?.look()?;
+    let (thread, version) = (moved.done.thread, moved.done.version);
+    let log = Log { looking: &looking, thread, number: looking.thread(thread)?.number };
+    // The steps of one move are written together, so the versions before it are known.
+    let first = version + 1 - moved.steps.max(1);
+    let (from, upwards) = match log.kind(first)? {
+        OperationKind::Undone { from, .. } if moved.steps > 0 => (from, Some((from, moved.position))),
+        OperationKind::Redone { from, .. } if moved.steps > 0 => (from, Some((moved.position, from))),
+        OperationKind::Jumped { from, .. } if moved.steps > 0 => (from, None),
+        _ => (moved.position, None),
+    };
+    let (mut changes, count) = match upwards {
+        Some((newest, ancestor)) => log.changes(newest, ancestor)?,
+        None => (Vec::new(), 0),
+    };
+    if matches!(moved.done.kind, Some(OperationKind::Redone { .. })) {
+        changes.reverse();
+    }
+    let before = log.stand(version - moved.steps)?;
+    let after = log.stand(version)?;
+    Ok(Story { from, count, changes, before, after, moved })
+}
+
+impl Story {
+    /// Writes what was done, under a verb such as "Undid".
+    pub(crate) fn write_changes(&self, out: &mut dyn Write, styles: &Styles, verb: &str) -> io::Result<()> {
+        if let [change] = self.changes.as_slice() {
+            return writeln!(out, "{verb}: {}", change.label(styles));
+        }
+        writeln!(out, "{verb} {}:", counted(self.count, "change", "changes"))?;
+        for change in self.changes.iter().take(SHOWN) {
+            writeln!(out, "  {}", change.label(styles))?;
+        }
+        let more = self.count.saturating_sub(SHOWN as u64);
+        if more > 0 {
+            let (muted, more) = (styles.muted, bytes::count(more));
+            writeln!(out, "  {muted}… and {more} more; `retake history` shows them{muted:#}")?;
+        }
+        Ok(())
+    }
+
+    /// Writes how the thread stands now, and what can be done next.
+    pub(crate) fn write_stand(&self, out: &mut dyn Write, context: &Context) -> io::Result<()> {
+        let muted = context.styles.muted;
+        let next = match (self.moved.can_undo, self.moved.can_redo) {
+            (true, true) => "Undo and redo possible.",
+            (true, false) => "Undo possible, nothing to redo.",
+            (false, true) => "Redo possible, nothing more to undo.",
+            (false, false) => "Nothing to undo or redo.",
+        };
+        let stand = self.after.told_after(&self.before);
+        writeln!(out, "Now {}. {muted}{next}{muted:#}", sanitize(&stand, Lines::Fold))
+    }
+
+    /// Writes which other threads came or went along.
+    pub(crate) fn write_also(&self, out: &mut dyn Write, context: &Context, what: &str) -> io::Result<()> {
+        let Ok(looking) = context.timeline().and_then(|timeline| Ok(timeline.look()?)) else {
+            return Ok(());
+        };
+        for thread in &self.moved.also {
+            let title = looking.thread(*thread).map(|row| row.summary.title).unwrap_or_default();
+            let (id, title) = (context.styles.id, sanitize(&title, Lines::Fold));
+            writeln!(out, "Thread {title} {id}{}{id:#} {what}.", thread.short())?;
+        }
+        Ok(())
+    }
+}
+
+impl Change {
+    fn label(&self, styles: &Styles) -> Label {
+        let label = Label::from(self.words.as_str());
+        match &self.preview {
+            Some(preview) => label.with(styles.muted, &format!("  {preview}")),
+            None => label,
+        }
+    }
+}
+
+impl Stand {
+    /// The stand in words, with what it was where that differs.
+    fn told_after(&self, before: &Self) -> String {
+        let mut told = format!("on {}, {}", self.take, counted(self.entries, "entry", "entries"));
+        let mut was = Vec::new();
+        if self.take != before.take {
+            was.push(format!("on {}", before.take));
+        }
+        if self.entries != before.entries {
+            was.push(counted(before.entries, "entry", "entries"));
+        }
+        if self.takes != before.takes {
+            was.push(counted(before.takes, "take", "takes"));
+            told = format!("{told}, {}", counted(self.takes, "take", "takes"));
+        }
+        if self.title != before.title {
+            told = format!("{told}, called {:?}", self.title);
+        }
+        if was.is_empty() { told } else { format!("{told} (before: {})", was.join(", ")) }
+    }
+}
+
+/// The log of one thread, as far as a story needs it.
+struct Log<'looking, 'timeline> {
+    looking: &'looking Looking<'timeline>,
+    thread: ThreadId,
+    number: i64,
+}
+
+impl Log<'_, '_> {
+    fn operation(&self, version: Version) -> Result<retake_store::StoredOperation, Failure> {
+        let current = self.looking.thread(self.thread)?.summary.version;
+        let found = self.looking.queries().operation(self.number, version)?;
+        Ok(found.ok_or(LookError::NoSuchVersion { asked: version, current })?)
+    }
+
+    fn kind(&self, version: Version) -> Result<OperationKind, Failure> {
+        Ok(self.operation(version)?.operation.kind)
+    }
+
+    /// The changes from one back to (and without) one of its ancestors, newest first, and how many they are.
+    fn changes(&self, newest: Version, ancestor: Version) -> Result<(Vec<Change>, u64), Failure> {
+        let depth = |version| Ok::<_, Failure>(self.operation(version)?.operation.place.depth);
+        let count = depth(newest)?.saturating_sub(depth(ancestor)?);
+        let mut changes = Vec::new();
+        let mut version = newest;
+        while version != ancestor && version != 0 && changes.len() < TOLD {
+            let operation = self.operation(version)?.operation;
+            let told = describe::story::tell(self.looking, &operation.kind, operation.after)?;
+            changes.push(Change { version, preview: told.preview, words: told.words, kind: operation.kind });
+            version = operation.place.parent;
+        }
+        Ok((changes, count))
+    }
+
+    fn stand(&self, version: Version) -> Result<Stand, Failure> {
+        let state: ThreadState = self.looking.state_at(self.thread, version)?;
+        let take = state.active_take(&self.looking.queries()).map_err(LookError::from)?;
+        Ok(Stand {
+            entries: take.entries.len(),
+            take: take.name,
+            takes: state.takes.len(),
+            title: state.title,
+        })
+    }
+}

@@ -1,0 +1,44 @@
+//! `retake redo`
+
+use clap::Args;
+use retake_timeline::Unit;
+
+use super::moving::tell;
+use crate::arguments::ThreadTarget;
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Make what was undone again.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake redo
+  retake redo 3
+  retake redo --step                      one operation, not the whole turn
+
+A new change after an undo ends what can be redone; `retake jump` still reaches it.")]
+pub(crate) struct Arguments {
+    /// How many.
+    #[arg(default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    steps: u64,
+    /// Count single operations, not turns.
+    #[arg(long)]
+    step: bool,
+    #[command(flatten)]
+    target: ThreadTarget,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let timeline = context.timeline()?;
+        let thread = context.thread(&timeline.look()?, self.target.thread.as_deref())?.summary.id;
+        let unit = if self.step { Unit::Operation } else { Unit::Turn };
+        let moved = timeline.redo(thread, unit, self.steps, context.caller(self.target.expect)?)?;
+        let story = tell(context, moved)?;
+        context.report(&story, |out, styles| {
+            story.write_changes(out, styles, "Redid")?;
+            story.write_also(out, context, "came back with it")?;
+            story.write_stand(out, context)
+        })
+    }
+}

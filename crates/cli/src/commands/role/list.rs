@@ -1,0 +1,36 @@
+//! `retake role list`
+
+use clap::Args;
+
+use super::Roles;
+use crate::commands::thread::role_style;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::ui::sanitize::{Lines, sanitize};
+
+/// List the roles, in the thread's order.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake role
+  retake role list --json")]
+pub(crate) struct Arguments {
+    /// The thread: a title, or the beginning of an id [default: the current one].
+    #[arg(short, long, value_name = "THREAD")]
+    thread: Option<String>,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let looking = context.timeline()?.look()?;
+        let thread = context.thread(&looking, self.thread.as_deref())?.summary.id;
+        let answer = Roles { thread, roles: looking.state(thread)?.roles };
+        context.answer(&answer, |out, styles| {
+            for role in &answer.roles {
+                let style = role_style(styles, role);
+                writeln!(out, "{style}{}{style:#}", sanitize(role, Lines::Fold))?;
+            }
+            Ok(())
+        })
+    }
+}

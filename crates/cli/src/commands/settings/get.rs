@@ -1,0 +1,46 @@
+//! `retake settings get`
+
+use clap::Args;
+use retake_model::id::ThreadId;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::known;
+use crate::context::Context;
+use crate::failure::{Code, Failure};
+use crate::ui::sanitize::{Lines, sanitize};
+
+/// Show the value of one setting.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake settings get temperature
+  retake settings get project_system_prompt --json")]
+pub(crate) struct Arguments {
+    /// The setting.
+    name: String,
+    /// The thread: a title, or the beginning of an id [default: the current one].
+    #[arg(short, long, value_name = "THREAD")]
+    thread: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    thread: ThreadId,
+    name: &'static str,
+    /// A text, a number, a truth value, or null where nothing is set.
+    value: Value,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let name = known(&self.name)?;
+        let looking = context.timeline()?.look()?;
+        let thread = context.thread(&looking, self.thread.as_deref())?.summary.id;
+        let settings = looking.settings(&looking.state(thread)?)?;
+        let text = settings.get(name).unwrap_or_default();
+        let all = serde_json::to_value(&settings).map_err(|error| Failure::new(Code::Failed, error))?;
+        let answer = Answer { thread, name, value: all.get(name).cloned().unwrap_or_default() };
+        context.answer(&answer, |out, _| writeln!(out, "{}", sanitize(&text, Lines::Keep)))
+    }
+}

@@ -1,0 +1,87 @@
+//! `retake settings set`
+
+use std::path::PathBuf;
+
+use clap::Args;
+use retake_model::operation::Version;
+use retake_timeline::Command;
+
+use super::known;
+use crate::arguments::ThreadTarget;
+use crate::context::Context;
+use crate::failure::{Code, Failure};
+use crate::ui::command::environment;
+use crate::ui::editor::Edited;
+use crate::ui::input::{Source, Stdin};
+
+/// Set one setting, or several at once.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake settings set temperature 0.7
+  retake settings set provider anthropic model opus       both, as one step of history
+  retake settings set project_system_prompt               in your editor
+  retake settings set project_system_prompt --file prompt.md")]
+pub(crate) struct Arguments {
+    /// Names, each followed by its value. A name alone takes its value from --file, a pipe, or the editor.
+    #[arg(required = true, value_names = ["NAME", "VALUE"], num_args = 1.., allow_negative_numbers = true)]
+    values: Vec<String>,
+    /// Read the value from a file; `-` is standard input.
+    #[arg(short, long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    target: ThreadTarget,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let looking = context.timeline()?.look()?;
+        let thread = context.thread(&looking, self.target.thread.as_deref())?.summary;
+        let mut expect = self.target.expect;
+        let values = match self.values.as_slice() {
+            [name] => {
+                let name = known(name)?;
+                let before = looking.settings(&looking.state(thread.id)?)?.get(name).unwrap_or_default();
+                drop(looking);
+                let (value, seen) = read_value(self.file, before, thread.version)?;
+                expect = expect.or(seen);
+                vec![(name.to_owned(), value)]
+            }
+            _ if self.file.is_some() => {
+                let message = "--file gives the value of one setting; name that one alone";
+                return Err(Failure::new(Code::Usage, message));
+            }
+            values => {
+                drop(looking);
+                pairs(values)?
+            }
+        };
+        context.change_and_report(thread.id, Command::Set { values }, expect)
+    }
+}
+
+/// Names with their values.
+fn pairs(values: &[String]) -> Result<Vec<(String, String)>, Failure> {
+    let (pairs, rest) = values.as_chunks::<2>();
+    if let [name] = rest {
+        let message = format!("{name:?} has no value; names and values take turns");
+        return Err(Failure::new(Code::Usage, message));
+    }
+    pairs.iter().map(|[name, value]| Ok((known(name)?.to_owned(), value.clone()))).collect()
+}
+
+/// The value, and the version that it was made for if a person took time to write it.
+fn read_value(
+    file: Option<PathBuf>,
+    before: String,
+    version: Version,
+) -> Result<(String, Option<Version>), Failure> {
+    let source = Source::choose(None, file, Stdin::detect(), &before)?;
+    let seen = matches!(source, Source::Editor { .. }).then_some(version);
+    let value = match source.read(std::io::stdin(), &environment)? {
+        // Editors and pipes end a text with a line break that was not meant.
+        Edited::Changed(text) => text.strip_suffix('\n').unwrap_or(&text).to_owned(),
+        Edited::Unchanged => before,
+    };
+    Ok((value, seen))
+}

@@ -1,0 +1,65 @@
+//! `retake take`: the branches of a thread.
+
+mod branch;
+mod delete;
+mod fork;
+mod list;
+mod promote;
+mod rename;
+mod switch;
+
+use clap::Subcommand;
+use retake_model::summary::TakeSummary;
+use retake_timeline::Done;
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Commands on takes.
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Branch off at an entry, keeping everything up to it, and go there.
+    Branch(branch::Arguments),
+    /// Go back to a user message: everything before it, the message itself as the draft.
+    Fork(fork::Arguments),
+    /// Work on another take.
+    Switch(switch::Arguments),
+    /// Make a take a thread of its own.
+    Promote(promote::Arguments),
+    /// Give a take another name.
+    Rename(rename::Arguments),
+    /// Delete a take. `undo` brings it back.
+    #[command(visible_alias = "rm")]
+    Delete(delete::Arguments),
+    /// List the takes of a thread.
+    #[command(visible_alias = "ls")]
+    List(list::Arguments),
+}
+
+pub(crate) fn run(command: Command, context: &Context) -> Result<(), Failure> {
+    match command {
+        Command::Branch(arguments) => arguments.run(context),
+        Command::Fork(arguments) => arguments.run(context),
+        Command::Switch(arguments) => arguments.run(context),
+        Command::Promote(arguments) => arguments.run(context),
+        Command::Rename(arguments) => arguments.run(context),
+        Command::Delete(arguments) => arguments.run(context),
+        Command::List(arguments) => arguments.run(context),
+    }
+}
+
+/// What came of a change after which another take may be the active one.
+#[derive(Serialize)]
+struct NowOn {
+    #[serde(flatten)]
+    done: Done,
+    /// The take that is active now.
+    take: TakeSummary,
+}
+
+impl NowOn {
+    fn of(done: Done) -> Self {
+        Self { take: done.summary.active.clone(), done }
+    }
+}

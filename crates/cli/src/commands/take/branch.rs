@@ -1,0 +1,60 @@
+//! `retake take branch`
+
+use clap::Args;
+use retake_timeline::Command;
+
+use super::NowOn;
+use crate::arguments::Target;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::ui::sanitize::{Lines, sanitize};
+
+/// Branch off at an entry, keeping everything up to it, and go there.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake take branch                      after the last entry
+  retake take branch 4 --name shorter
+  retake take branch 2 -k main            from another take than the active one")]
+pub(crate) struct Arguments {
+    /// The last entry to keep: its number, `last`, or the beginning of its id [default: the last one].
+    entry: Option<String>,
+    /// What to call the new take [default: the next free name].
+    #[arg(short, long)]
+    name: Option<String>,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let looking = context.timeline()?.look()?;
+        let meant = context.meant(&looking, &self.target)?;
+        let found = match &self.entry {
+            Some(text) => Some(looking.find_entry(&meant.take, text)?),
+            // A take without entries can be branched too: there is nothing to share yet.
+            None if meant.take.entries.is_empty() => None,
+            None => Some(looking.find_entry(&meant.take, "last")?),
+        };
+        drop(looking);
+        let at = found.map(|(_, entry)| entry);
+        let branch = Command::Branch { from: meant.take.id, at, name: self.name };
+        let answer = NowOn::of(context.change(meant.thread.summary.id, branch, self.target.expect)?);
+        context.report(&answer, |out, styles| {
+            let muted = styles.muted;
+            let (name, from) =
+                (sanitize(&answer.take.name, Lines::Fold), sanitize(&meant.take.name, Lines::Fold));
+            match found {
+                Some((position, _)) => {
+                    write!(out, "Branched {name} off {from} after entry {}", position + 1)?;
+                }
+                None => write!(out, "Branched {name} off {from}, which has no entries")?,
+            }
+            writeln!(
+                out,
+                "; you are on it now. {muted}version {}; `retake undo` takes it back{muted:#}",
+                answer.done.version
+            )
+        })
+    }
+}

@@ -1,0 +1,42 @@
+//! `retake take delete`
+
+use clap::Args;
+use retake_timeline::Command;
+
+use super::NowOn;
+use crate::arguments::ThreadTarget;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::ui::sanitize::{Lines, sanitize};
+
+/// Delete a take. `undo` brings it back.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake take delete main_take_2
+  retake undo                             and it is back")]
+pub(crate) struct Arguments {
+    /// The take: a name, or the beginning of an id.
+    take: String,
+    #[command(flatten)]
+    target: ThreadTarget,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let looking = context.timeline()?.look()?;
+        let thread = context.thread(&looking, self.target.thread.as_deref())?;
+        let take = looking.find_take(&thread, &self.take)?.summary;
+        drop(looking);
+        let delete = Command::DeleteTake { take: take.id };
+        let answer = NowOn::of(context.change(thread.summary.id, delete, self.target.expect)?);
+        context.report(&answer, |out, styles| {
+            let muted = styles.muted;
+            write!(out, "Deleted take {}", sanitize(&take.name, Lines::Fold))?;
+            if thread.summary.active.id == take.id {
+                write!(out, "; you are on {} now", sanitize(&answer.take.name, Lines::Fold))?;
+            }
+            writeln!(out, ". {muted}version {}; `retake undo` brings it back{muted:#}", answer.done.version)
+        })
+    }
+}

@@ -1,0 +1,74 @@
+//! `retake take fork`
+
+use clap::Args;
+use retake_model::id::TakeId;
+use retake_model::summary::TakeSummary;
+use retake_timeline::{Command, Done, LookError};
+use serde::Serialize;
+
+use crate::arguments::Target;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::ui::sanitize::{Lines, sanitize};
+
+/// Go back to a user message: everything before it, the message itself as the draft.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake take fork 3                      say message 3 differently
+  retake take fork 3 --name retry
+  retake draft set                        then write it anew, in your editor")]
+pub(crate) struct Arguments {
+    /// The user message: its number, `last`, or the beginning of its id.
+    entry: String,
+    /// What to call the new take [default: the next free name].
+    #[arg(short, long)]
+    name: Option<String>,
+    #[command(flatten)]
+    target: Target,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    #[serde(flatten)]
+    done: Done,
+    /// The take that is active now.
+    take: TakeSummary,
+    /// The message, which is its draft now.
+    draft: String,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let looking = context.timeline()?.look()?;
+        let meant = context.meant(&looking, &self.target)?;
+        let (position, at) = looking.find_entry(&meant.take, &self.entry)?;
+        drop(looking);
+        let fork = Command::Fork { from: meant.take.id, at, name: self.name };
+        let done = context.change(meant.thread.summary.id, fork, self.target.expect)?;
+        let take = done.summary.active.clone();
+        let draft = draft_of(context, &done, take.id)?;
+        let answer = Answer { take, draft, done };
+        context.report(&answer, |out, styles| {
+            let muted = styles.muted;
+            let (name, from) =
+                (sanitize(&answer.take.name, Lines::Fold), sanitize(&meant.take.name, Lines::Fold));
+            let preview = retake_model::entry::preview(&answer.draft);
+            writeln!(
+                out,
+                "Forked {name} off {from} before entry {}; you are on it now. {muted}version {}; `retake undo` takes it back{muted:#}",
+                position + 1,
+                answer.done.version,
+            )?;
+            writeln!(out, "The message is the draft now: {}", sanitize(&preview, Lines::Fold))
+        })
+    }
+}
+
+/// The draft as the fork left it, whatever happened to it since.
+fn draft_of(context: &Context, done: &Done, take: TakeId) -> Result<String, Failure> {
+    let looking = context.timeline()?.look()?;
+    let state = looking.state_at(done.thread, done.version)?;
+    let take = state.take(&looking.queries(), take).map_err(LookError::from)?;
+    Ok(take.map(|take| take.draft).unwrap_or_default())
+}

@@ -1,0 +1,29 @@
+//! `retake take rename`
+
+use clap::Args;
+use retake_timeline::Command;
+
+use crate::arguments::Target;
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Give a take another name.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake take rename shorter              the active take
+  retake take rename --take main_take_2 shorter")]
+pub(crate) struct Arguments {
+    /// The new name.
+    name: String,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let meant = context.meant(&context.timeline()?.look()?, &self.target)?;
+        let rename = Command::RenameTake { take: meant.take.id, name: self.name };
+        context.change_and_report(meant.thread.summary.id, rename, self.target.expect)
+    }
+}

@@ -1,0 +1,48 @@
+//! `retake take switch`
+
+use clap::Args;
+use retake_timeline::Command;
+
+use super::NowOn;
+use crate::arguments::ThreadTarget;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::ui::bytes::counted;
+use crate::ui::sanitize::{Lines, sanitize};
+
+/// Work on another take.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake take switch main
+  retake take switch main_take_2 -t \"Fix the login\"")]
+pub(crate) struct Arguments {
+    /// The take: a name, or the beginning of an id.
+    take: String,
+    #[command(flatten)]
+    target: ThreadTarget,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let looking = context.timeline()?.look()?;
+        let thread = context.thread(&looking, self.target.thread.as_deref())?;
+        let take = looking.find_take(&thread, &self.take)?.summary.id;
+        drop(looking);
+        let switch = Command::Switch { take };
+        let answer = NowOn::of(context.change(thread.summary.id, switch, self.target.expect)?);
+        context.report(&answer, |out, styles| {
+            let muted = styles.muted;
+            let name = sanitize(&answer.take.name, Lines::Fold);
+            let entries = counted(answer.take.entries, "entry", "entries");
+            if !answer.done.changed() {
+                return writeln!(out, "You are on {name} already, {entries}.");
+            }
+            writeln!(
+                out,
+                "You are on {name} now, {entries}. {muted}version {}; `retake undo` takes it back{muted:#}",
+                answer.done.version
+            )
+        })
+    }
+}

@@ -1,0 +1,108 @@
+//! `retake tree`
+//!
+//! ```text
+//!   ├─ Fix the login  7f3kq2p9  #bug
+//!   │  main  Why does the login fail?                   4 entries   2 h ago
+//!   │  ├─ ● main_take_2  Only the dates      from #2    3 entries  just now
+//!   │  └─ main_take_1  Ask the vendor        from #4    5 entries   1 h ago
+//!   └─ Notes  x81mwq0d
+//!      ○ main  Buy milk                                 1 entry    12 Mar
+//! ```
+
+mod draw;
+mod shape;
+
+use std::collections::HashMap;
+
+use clap::Args;
+use retake_model::id::ThreadId;
+use retake_store::Deleted;
+use retake_timeline::{Tree, TreeThread};
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Draw the project's threads and their takes.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake tree
+  retake tree --all
+  retake tree -t \"Fix the login\"
+  retake tree --entries                   where each take leaves the others, message by message
+
+● is where you are, ○ the active take of another thread. \"from #4\" says that a take shares its first four
+entries with the take above it. What a take is shown by are the first words that are its own.")]
+pub(crate) struct Arguments {
+    /// The threads of all projects.
+    #[arg(short, long)]
+    all: bool,
+    /// Also threads that were put away.
+    #[arg(long)]
+    deleted: bool,
+    /// One thread, and those that were promoted from it.
+    #[arg(short, long, value_name = "THREAD")]
+    thread: Option<String>,
+    /// The messages of one thread [default: the current one], with the takes where they end.
+    #[arg(short, long, conflicts_with = "all")]
+    entries: bool,
+}
+
+#[derive(Serialize)]
+struct Answer<'tree> {
+    threads: &'tree [TreeThread],
+    /// The project's current thread.
+    current: Option<ThreadId>,
+    /// With `--entries`: where the messages of each thread stand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shape: Option<&'tree shape::Shape>,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let project = context.project()?;
+        let looking = context.timeline()?.look()?;
+        let one = match &self.thread {
+            Some(text) => Some(context.thread(&looking, Some(text))?.summary),
+            None if self.entries => Some(context.thread(&looking, None)?.summary),
+            None => None,
+        };
+        let deleted = self.deleted || one.as_ref().is_some_and(|thread| thread.deleted.is_some());
+        let within = match &one {
+            // A thread that was named may belong to another project.
+            Some(thread) => Some(thread.project),
+            None => (!self.all).then_some(project.id),
+        };
+        let deleted = if deleted { Deleted::Shown } else { Deleted::Hidden };
+        let mut tree = looking.tree(within, deleted)?;
+        if let Some(one) = &one {
+            keep_below(&mut tree, one.id);
+        }
+        let shape = match (self.entries, tree.threads.first()) {
+            (true, Some(thread)) => Some(shape::Shape::of(&looking, thread)?),
+            _ => None,
+        };
+        let answer = Answer { threads: &tree.threads, current: project.current, shape: shape.as_ref() };
+        context.answer(&answer, |out, styles| {
+            let forest = match (&shape, tree.threads.first()) {
+                (Some(shape), Some(thread)) => draw::messages(context, thread, shape),
+                (None, Some(_)) => draw::threads(context, &tree, project),
+                _ => return writeln!(out, "No threads here. `retake thread new` makes one."),
+            };
+            write!(out, "{}", forest.draw(context.screen.columns(), styles.muted))
+        })
+    }
+}
+
+/// Leaves one thread, which comes first, and those below it.
+fn keep_below(tree: &mut Tree, thread: ThreadId) {
+    let below: HashMap<ThreadId, Option<ThreadId>> =
+        tree.threads.iter().map(|thread| (thread.summary.id, thread.below)).collect();
+    let belongs = |id: ThreadId| draw::ancestors(&below, id).any(|ancestor| ancestor == thread);
+    tree.threads.retain(|other| belongs(other.summary.id));
+    tree.threads.sort_by_key(|other| other.summary.id != thread);
+    if let Some(first) = tree.threads.first_mut() {
+        first.below = None;
+    }
+}

@@ -1,0 +1,84 @@
+//! Operations in words with what they were about: the entry that was edited, the take that was switched to.
+//!
+//! The log names content by its id, so this looks into the state that an operation led to. A piece that is not
+//! there any more is left out: a history that can be read is worth more than a complete one.
+
+use retake_model::content::ContentId;
+use retake_model::entry::{EntryVersion, preview};
+use retake_model::id::{EntryId, TakeId};
+use retake_model::object::load;
+use retake_model::operation::OperationKind;
+use retake_model::state::ThreadState;
+use retake_model::take::Take;
+use retake_timeline::{LookError, Looking};
+
+use super::operation;
+use crate::failure::Failure;
+
+/// An operation in words.
+pub(crate) struct Told {
+    /// What was done.
+    pub(crate) words: String,
+    /// The beginning of the text that it was about.
+    pub(crate) preview: Option<String>,
+}
+
+/// Tells what an operation did that led to that state.
+pub(crate) fn tell(looking: &Looking<'_>, kind: &OperationKind, state: ContentId) -> Result<Told, Failure> {
+    let entry = |version: ContentId| -> Result<Option<String>, Failure> {
+        let entry: EntryVersion = load(&looking.queries(), version).map_err(LookError::from)?;
+        Ok(Some(entry.preview()).filter(|preview| !preview.is_empty()))
+    };
+    let words = operation(kind);
+    Ok(match kind {
+        OperationKind::EntriesAdded { version, .. } | OperationKind::EntriesDeleted { version, .. } => {
+            Told { words, preview: entry(*version)? }
+        }
+        OperationKind::EntryEdited { take, entry: id, to, .. } => {
+            let words = match number_of(looking, state, *take, *id)? {
+                Some(number) => format!("edited entry {number}"),
+                None => words,
+            };
+            Told { words, preview: entry(*to)? }
+        }
+        OperationKind::RoleChanged { take, entry: id, from, to } => {
+            let words = match number_of(looking, state, *take, *id)? {
+                Some(number) => format!("changed entry {number} from {from} to {to}"),
+                None => words,
+            };
+            Told { words, preview: None }
+        }
+        OperationKind::TakeSwitched { to, .. } => {
+            let name = take_of(looking, state, *to)?.map(|take| take.name);
+            Told { words: name.map_or(words, |name| format!("switched to take {name}")), preview: None }
+        }
+        OperationKind::TakeForked { take, .. } | OperationKind::DraftChanged { take } => {
+            let draft = take_of(looking, state, *take)?.map(|take| preview(&take.draft));
+            match draft {
+                Some(draft) if draft.is_empty() => {
+                    Told { words: "cleared the draft".to_owned(), preview: None }
+                }
+                draft => Told { words, preview: draft },
+            }
+        }
+        _ => Told { words, preview: None },
+    })
+}
+
+fn take_of(looking: &Looking<'_>, state: ContentId, take: TakeId) -> Result<Option<Take>, Failure> {
+    let queries = looking.queries();
+    let state: ThreadState = load(&queries, state).map_err(LookError::from)?;
+    Ok(state.take(&queries, take).map_err(LookError::from)?)
+}
+
+/// The place of an entry in its take, counted from 1.
+fn number_of(
+    looking: &Looking<'_>,
+    state: ContentId,
+    take: TakeId,
+    entry: EntryId,
+) -> Result<Option<u64>, Failure> {
+    let Some(take) = take_of(looking, state, take)? else { return Ok(None) };
+    let found = take.entries.find(&looking.queries(), entry.bytes()).map_err(LookError::from)?;
+    Ok(found.map(|(position, _)| position + 1))
+}

@@ -1,0 +1,162 @@
+//! What an operation brought: the entry versions that its thread did not have just before.
+//!
+//! ```text
+//!   takes before   main ─ A      fix ─ B            main: A against A', which shares all but what changed
+//!   takes after    main ─ A'     fix ─ B   try ─ C  try:  C against the take that it was branched from
+//! ```
+//!
+//! Lists are compared by the names of their nodes, so that an edit among a hundred thousand entries costs a
+//! handful of reads, and a branch of them costs none.
+
+use std::collections::HashMap;
+
+use retake_model::id::TakeId;
+use retake_model::list::{EntryCell, List, TakeCell};
+use retake_model::object::{Unavailable, load};
+use retake_model::operation::Operation;
+use retake_model::state::ThreadState;
+use retake_model::take::Take;
+use rusqlite::params;
+
+use crate::StoreError;
+use crate::operations::{StoredOperation, checked};
+use crate::queries::Queries;
+
+/// One row of the log.
+pub(super) struct Row {
+    pub(super) sequence: i64,
+    pub(super) thread: i64,
+    /// The name of the operation.
+    pub(super) name: Vec<u8>,
+    pub(super) what: What,
+}
+
+pub(super) enum What {
+    /// An operation.
+    Operation(Box<StoredOperation>),
+    /// The thread was purged.
+    Purged,
+    /// Something that cannot be read.
+    Unreadable,
+}
+
+/// The rows of the log after a place in it. Unlike everyone else, who must not go on after damage, the index takes
+/// what can be had.
+pub(super) fn rows_since(reading: &Queries<'_>, sequence: i64, limit: usize) -> Result<Vec<Row>, StoreError> {
+    let mut statement = reading.connection.prepare_cached(
+        "SELECT sequence, thread, id, body FROM operation WHERE sequence > ?1 ORDER BY sequence LIMIT ?2",
+    )?;
+    let rows = statement.query_map(params![sequence, limit as i64], |row| {
+        let (sequence, name): (i64, Vec<u8>) = (row.get(0)?, row.get(2)?);
+        let what = match row.get::<_, Option<Vec<u8>>>(3)? {
+            Some(body) => checked(sequence, &name, &body)
+                .map_or(What::Unreadable, |stored| What::Operation(Box::new(stored))),
+            None => What::Purged,
+        };
+        Ok(Row {
+            sequence,
+            thread: row.get(1)?,
+            name,
+            what,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// The entry versions that an operation brought to its thread.
+pub(super) fn arrivals(
+    reading: &Queries<'_>,
+    thread: i64,
+    operation: &Operation,
+) -> Result<Vec<EntryCell>, StoreError> {
+    if operation.kind.moves_only() {
+        return Ok(Vec::new());
+    }
+    let after: ThreadState = load(reading, operation.after)?;
+    let before = state_before(reading, thread, operation)?;
+    let changed = List::diff(
+        reading,
+        &before.as_ref().map_or_else(List::empty, |state| state.takes),
+        &after.takes,
+    )?;
+    let mut cells = Vec::new();
+    let mut done: HashMap<TakeId, List<EntryCell>> = HashMap::new();
+    for cell in changed.iter().flat_map(|hunk| &hunk.added) {
+        let take: Take = load(reading, cell.content)?;
+        let known = known_entries(reading, before.as_ref(), &done, &take)?;
+        let hunks = List::diff(reading, &known, &take.entries)?;
+        cells.extend(hunks.into_iter().flat_map(|hunk| hunk.added));
+        done.insert(take.id, take.entries);
+    }
+    Ok(cells)
+}
+
+/// The state that the operation was made on. One that cannot be had counts as none: more is compared, nothing missed.
+fn state_before(
+    reading: &Queries<'_>,
+    thread: i64,
+    operation: &Operation,
+) -> Result<Option<ThreadState>, StoreError> {
+    let Some(version) = operation.version.checked_sub(1).filter(|&version| version > 0) else {
+        return Ok(None);
+    };
+    let before = reading.operation(thread, version).and_then(|found| {
+        let state = found.map(|found| load::<ThreadState>(reading, found.operation.after));
+        Ok(state.transpose()?)
+    });
+    Ok(unless_damaged(before)?.flatten())
+}
+
+/// Entries that were there before, or came earlier in the same operation, and that a take shares most with: its own,
+/// or those of the take that it was branched from.
+fn known_entries(
+    reading: &Queries<'_>,
+    before: Option<&ThreadState>,
+    done: &HashMap<TakeId, List<EntryCell>>,
+    take: &Take,
+) -> Result<List<EntryCell>, StoreError> {
+    for id in [Some(take.id), take.parent].into_iter().flatten() {
+        if let Some(entries) = done.get(&id) {
+            return Ok(*entries);
+        }
+        if let Some(before) = before
+            && let Some(entries) = entries_of(reading, &before.takes, id)?
+        {
+            return Ok(entries);
+        }
+    }
+    Ok(List::empty())
+}
+
+fn entries_of(
+    reading: &Queries<'_>,
+    takes: &List<TakeCell>,
+    take: TakeId,
+) -> Result<Option<List<EntryCell>>, StoreError> {
+    let entries = match takes.find(reading, take.bytes()) {
+        Ok(Some((_, cell))) => load::<Take>(reading, cell.content).map(|take| Some(take.entries)),
+        Ok(None) => Ok(None),
+        Err(unavailable) => Err(unavailable),
+    };
+    Ok(unless_damaged(entries.map_err(StoreError::from))?.flatten())
+}
+
+/// What was read, or nothing where the store is damaged. Other failures may pass, and are not taken for damage.
+pub(super) fn unless_damaged<T>(read: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
+    match read {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if is_damage(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_damage(error: &StoreError) -> bool {
+    match error {
+        StoreError::Damaged(_) => true,
+        StoreError::Unavailable(Unavailable::Unreadable(cause)) => {
+            cause.downcast_ref::<StoreError>().is_some_and(is_damage)
+        }
+        StoreError::Unavailable(_) => true,
+        _ => false,
+    }
+}

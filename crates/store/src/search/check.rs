@@ -1,0 +1,223 @@
+//! Comparing the index with the log that it is derived from.
+//!
+//! What should be there is found by another road than the one it was made by: not from the differences between one
+//! state and the next, but by going through every state there ever was, each node once.
+
+use std::collections::HashSet;
+
+use retake_model::content::ContentId;
+use retake_model::id::EntryId;
+use retake_model::list::TakeCell;
+use retake_model::object::load;
+use retake_model::operation::Operation;
+use retake_model::state::ThreadState;
+use retake_model::take::Take;
+use rusqlite::Connection;
+
+use super::SearchError;
+use super::arrivals::{What, rows_since, unless_damaged};
+use super::file::File;
+use super::follow::cursor;
+use crate::StoreError;
+use crate::queries::Queries;
+
+/// Rows of the log that are read at a time.
+const PAGE: usize = 2000;
+
+/// Something that is wrong with the index. Rebuilding it mends it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SearchProblem {
+    /// An entry version is not in the index.
+    #[error("version {} of entry {} is missing from the search index", version.short(), entry.short())]
+    Missing {
+        /// The number of its thread.
+        thread: i64,
+        /// The entry.
+        entry: EntryId,
+        /// The version.
+        version: ContentId,
+    },
+    /// The index has an entry version that is not in the log.
+    #[error("the search index has version {} of entry {}, which the log does not have", version.short(), entry.short())]
+    Extra {
+        /// The number of the thread that it is said to be in.
+        thread: i64,
+        /// The entry.
+        entry: EntryId,
+        /// The version.
+        version: ContentId,
+    },
+    /// The index contradicts itself.
+    #[error("the search index is damaged: {0}")]
+    Damaged(String),
+}
+
+type Known = (i64, EntryId, ContentId);
+
+/// What is wrong with the index, as far as it has followed the log.
+pub(super) fn check(file: &File, reading: &Queries<'_>) -> Result<Vec<SearchProblem>, SearchError> {
+    match compare(&file.connection, reading) {
+        Err(error) if error.remedy().is_some() => Ok(vec![SearchProblem::Damaged(error.to_string())]),
+        other => other,
+    }
+}
+
+fn compare(connection: &Connection, reading: &Queries<'_>) -> Result<Vec<SearchProblem>, SearchError> {
+    let mut problems = inconsistencies(connection)?;
+    let (expected, actual) = (
+        expected(reading, cursor(connection)?.sequence)?,
+        actual(connection)?,
+    );
+    let mut missing: Vec<&Known> = expected.difference(&actual).collect();
+    let mut extra: Vec<&Known> = actual.difference(&expected).collect();
+    missing.sort();
+    extra.sort();
+    problems.extend(
+        missing
+            .into_iter()
+            .map(|&(thread, entry, version)| SearchProblem::Missing {
+                thread,
+                entry,
+                version,
+            }),
+    );
+    problems.extend(
+        extra
+            .into_iter()
+            .map(|&(thread, entry, version)| SearchProblem::Extra {
+                thread,
+                entry,
+                version,
+            }),
+    );
+    Ok(problems)
+}
+
+/// What SQLite and FTS5 find wrong by themselves, and docs without words or words without docs.
+fn inconsistencies(connection: &Connection) -> Result<Vec<SearchProblem>, SearchError> {
+    // This also has FTS5 check its own tables.
+    let mut statement = connection.prepare("PRAGMA integrity_check")?;
+    let found: Vec<String> = statement
+        .query_map([], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    let mut problems: Vec<SearchProblem> = found
+        .into_iter()
+        .filter(|found| found != "ok")
+        .map(SearchProblem::Damaged)
+        .collect();
+    connection.execute("INSERT INTO words (words) VALUES ('integrity-check')", [])?;
+    for (what, sql) in [
+        (
+            "without words",
+            "SELECT count(*) FROM doc WHERE number NOT IN (SELECT id FROM words_docsize)",
+        ),
+        (
+            "only as words",
+            "SELECT count(*) FROM words_docsize WHERE id NOT IN (SELECT number FROM doc)",
+        ),
+    ] {
+        let count: i64 = connection.query_row(sql, [], |row| row.get(0))?;
+        if count > 0 {
+            problems.push(SearchProblem::Damaged(format!(
+                "{count} entries are there {what}"
+            )));
+        }
+    }
+    Ok(problems)
+}
+
+fn actual(connection: &Connection) -> Result<HashSet<Known>, SearchError> {
+    let mut statement = connection.prepare("SELECT thread, entry, version FROM doc")?;
+    let docs = statement.query_map([], |row| {
+        Ok((
+            row.get(0)?,
+            EntryId::from_bytes(row.get(1)?),
+            ContentId::from_bytes(row.get(2)?),
+        ))
+    })?;
+    Ok(docs.collect::<Result<_, _>>()?)
+}
+
+/// All that the log has up to a place in it, and that can be read.
+fn expected(reading: &Queries<'_>, until: i64) -> Result<HashSet<Known>, SearchError> {
+    let mut walk = Walk {
+        reading,
+        seen: HashSet::new(),
+        known: HashSet::new(),
+    };
+    let mut place = 0;
+    'log: loop {
+        let page = rows_since(reading, place, PAGE)?;
+        if page.is_empty() {
+            break;
+        }
+        for row in page {
+            if row.sequence > until {
+                break 'log;
+            }
+            place = row.sequence;
+            match row.what {
+                What::Operation(stored) => {
+                    unless_damaged(walk.operation(row.thread, &stored.operation))?;
+                }
+                What::Purged => walk.forget(row.thread),
+                What::Unreadable => {}
+            }
+        }
+    }
+    let mut known = walk.known;
+    let mut unreadable = Vec::new();
+    for &(thread, entry, version) in &known {
+        let loaded = load::<retake_model::entry::EntryVersion>(reading, version).map_err(StoreError::from);
+        if reading.is_redacted(version)? || unless_damaged(loaded)?.is_none() {
+            unreadable.push((thread, entry, version));
+        }
+    }
+    for gone in unreadable {
+        known.remove(&gone);
+    }
+    Ok(known)
+}
+
+struct Walk<'check, 'reading> {
+    reading: &'check Queries<'reading>,
+    /// Nodes, takes and states of each thread that were gone through.
+    seen: HashSet<(i64, ContentId)>,
+    known: HashSet<Known>,
+}
+
+impl Walk<'_, '_> {
+    fn operation(&mut self, thread: i64, operation: &Operation) -> Result<(), StoreError> {
+        if !self.seen.insert((thread, operation.after)) {
+            return Ok(());
+        }
+        let state: ThreadState = load(self.reading, operation.after)?;
+        let mut takes: Vec<TakeCell> = Vec::new();
+        let seen = &mut self.seen;
+        state.takes.visit_nodes(
+            self.reading,
+            &mut |node| seen.insert((thread, node)),
+            &mut |cell| takes.push(*cell),
+        )?;
+        for cell in takes {
+            if self.seen.insert((thread, cell.content)) {
+                let take: Take = load(self.reading, cell.content)?;
+                let (seen, known) = (&mut self.seen, &mut self.known);
+                take.entries.visit_nodes(
+                    self.reading,
+                    &mut |node| seen.insert((thread, node)),
+                    &mut |cell| {
+                        known.insert((thread, cell.entry, cell.version));
+                    },
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self, thread: i64) {
+        self.seen.retain(|seen| seen.0 != thread);
+        self.known.retain(|known| known.0 != thread);
+    }
+}

@@ -1,0 +1,197 @@
+//! The file of the index: made when it is missing, made anew when it is of no use.
+//!
+//! Everything in it can be had from the log again, so it is never mended. Making it anew does not delete the file,
+//! which other programs may have open, but empties it in place by a transaction like any other: SQLite's own way
+//! to reset a database that may be damaged. Only where even that fails are the files removed.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
+
+use super::SearchError;
+use super::scratch::Scratch;
+use super::segment::TOKENIZER;
+use crate::location::{private_file, search};
+
+/// The form of the index. Any other, older or newer, is replaced.
+const VERSION: i64 = 1;
+
+/// Longer than another program holds the lock for one batch.
+pub(super) const LONG_WAIT: Duration = Duration::from_mins(5);
+
+/// Why the index was made anew.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Rebuilt {
+    /// It was damaged.
+    Damaged(String),
+    /// Another version of the program had made it.
+    OtherVersion,
+    /// It belonged to another store, or to a later state of this one.
+    OtherStore,
+    /// Someone asked for it.
+    Asked,
+}
+
+/// The index, open.
+pub(super) struct File {
+    pub(super) folder: PathBuf,
+    pub(super) connection: Connection,
+    pub(super) scratch: Scratch,
+    pub(super) rebuilt: Option<Rebuilt>,
+}
+
+impl File {
+    pub(super) fn open(folder: &Path) -> Result<Self, SearchError> {
+        let mut file = Self {
+            folder: folder.to_owned(),
+            connection: connect(folder)?,
+            scratch: Scratch::new()?,
+            rebuilt: None,
+        };
+        match file.prepare() {
+            Ok(()) => {}
+            Err(error) => match error.remedy() {
+                Some(reason) => file.reset(reason)?,
+                None => return Err(error),
+            },
+        }
+        Ok(file)
+    }
+
+    /// Makes an empty index in place of whatever is there.
+    pub(super) fn reset(&mut self, reason: Rebuilt) -> Result<(), SearchError> {
+        self.rebuilt = Some(reason);
+        let emptied = empty(&self.connection).map_err(SearchError::from);
+        match emptied.and_then(|()| self.prepare()) {
+            Err(error) if error.remedy().is_some() => {}
+            other => return other,
+        }
+        // The connection must be closed before its files go.
+        self.connection = Connection::open_in_memory()?;
+        remove(&self.folder)?;
+        self.connection = connect(&self.folder)?;
+        self.prepare()
+    }
+
+    /// Makes the tables if there are none yet.
+    pub(super) fn prepare(&mut self) -> Result<(), SearchError> {
+        set_up(&self.connection)?;
+        match version(&self.connection)? {
+            VERSION => return Ok(()),
+            0 => {}
+            _ => return Err(SearchError::OtherVersion),
+        }
+        // Turning the log on needs the file for itself, and SQLite does not always wait for that.
+        patiently(|| self.connection.pragma_update(None, "journal_mode", "WAL"))?;
+        let transaction = Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
+        // Another program may have been quicker.
+        if version(&transaction)? == VERSION {
+            return Ok(());
+        }
+        transaction.execute_batch(&schema())?;
+        transaction.pragma_update(None, "user_version", VERSION)?;
+        Ok(transaction.commit()?)
+    }
+}
+
+fn schema() -> String {
+    format!(
+        "CREATE TABLE doc (
+             number  INTEGER PRIMARY KEY,
+             thread  INTEGER NOT NULL,
+             entry   BLOB NOT NULL,
+             version BLOB NOT NULL,
+             role    TEXT NOT NULL,              -- in lower case
+             time    INTEGER NOT NULL            -- when this version was made
+         ) STRICT;
+         CREATE UNIQUE INDEX doc_version ON doc (thread, entry, version);
+         CREATE INDEX doc_time ON doc (time);
+
+         -- The words of each doc, under its number. The text itself is in the store.
+         CREATE VIRTUAL TABLE words USING fts5(
+             text, content = '', contentless_delete = 1, tokenize = '{TOKENIZER}'
+         );
+
+         -- Versions that must not be indexed again.
+         CREATE TABLE forgotten (version BLOB PRIMARY KEY) STRICT, WITHOUT ROWID;
+
+         -- How far the log was followed.
+         CREATE TABLE cursor (
+             sequence  INTEGER NOT NULL,
+             operation BLOB NOT NULL,            -- the name of the operation there
+             leftovers INTEGER NOT NULL          -- whether words of docs that are gone may still be in the file
+         ) STRICT;
+         INSERT INTO cursor VALUES (0, x'', 0);"
+    )
+}
+
+fn connect(folder: &Path) -> Result<Connection, SearchError> {
+    let path = search(folder);
+    private_file(&path)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(&path, flags)?;
+    connection.busy_timeout(LONG_WAIT)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    connection.set_prepared_statement_cache_capacity(32);
+    Ok(connection)
+}
+
+/// Settings that last while the file is open. Some of them read it, and so meet damage.
+fn set_up(connection: &Connection) -> rusqlite::Result<()> {
+    // A power cut may take away the last commits, and the cursor with them: what is lost is indexed again.
+    connection.execute_batch(
+        "PRAGMA synchronous = NORMAL;
+         PRAGMA mmap_size = 0;
+         PRAGMA cell_size_check = ON;
+         PRAGMA cache_size = -16384;
+         PRAGMA temp_store = MEMORY;",
+    )
+}
+
+fn version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row("PRAGMA user_version", [], |row| row.get(0))
+}
+
+/// SQLite's way to empty a database whatever is in it.
+fn empty(connection: &Connection) -> rusqlite::Result<()> {
+    connection.flush_prepared_statement_cache();
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_RESET_DATABASE, true)?;
+    let emptied = connection.execute_batch("VACUUM");
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_RESET_DATABASE, false)?;
+    emptied
+}
+
+/// Removes the files of the index.
+fn remove(folder: &Path) -> Result<(), SearchError> {
+    let path = search(folder);
+    for ending in ["", "-wal", "-shm", "-journal"] {
+        let mut name = path.clone().into_os_string();
+        name.push(ending);
+        match std::fs::remove_file(&name) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                let path = name.into();
+                return Err(crate::StoreError::File { path, error }.into());
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn patiently(mut attempt: impl FnMut() -> rusqlite::Result<()>) -> rusqlite::Result<()> {
+    const ATTEMPTS: usize = 200;
+    const PAUSE: Duration = Duration::from_millis(50);
+    for _ in 0..ATTEMPTS {
+        match attempt() {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
+                std::thread::sleep(PAUSE);
+            }
+            other => return other,
+        }
+    }
+    attempt()
+}

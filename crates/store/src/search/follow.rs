@@ -1,0 +1,297 @@
+//! Following the log: every entry version that ever was in a thread becomes a doc of the index.
+//!
+//! The cursor says how far the log was followed and moves in the same transaction as the docs, so a crash or a
+//! power cut leaves an index that is merely behind. Several programs may follow at once: each takes the write
+//! lock for one batch, looks whether the cursor is still where it left it, and if another went ahead goes on from
+//! there. A doc that is there already is passed over, so nothing depends on who did what.
+
+use std::path::Path;
+
+use retake_model::content::{ContentId, Kind};
+use retake_model::entry::EntryVersion;
+use retake_model::list::EntryCell;
+use retake_model::object::load;
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+
+use super::SearchError;
+use super::arrivals::{Row, What, arrivals, rows_since, unless_damaged};
+use super::erase::{erase_leftovers, forget, forget_thread};
+use super::file::File;
+use super::segment::segment;
+use crate::StoreError;
+use crate::location::database;
+use crate::queries::Queries;
+
+/// Operations that are read from the log at a time.
+const PAGE: usize = 2000;
+/// Docs and bytes of text in one transaction: others who want to write wait that long.
+const MOST_DOCS: u64 = 2000;
+const MOST_BYTES: usize = 32 * 1024 * 1024;
+/// Bytes of an entry that are indexed. What is longer is output that nobody reads to its end.
+const INDEXED_BYTES: usize = 1024 * 1024;
+
+/// How far an index has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// The place in the log that was reached.
+    pub reached: i64,
+    /// The place that is the goal.
+    pub goal: i64,
+}
+
+/// What catching up did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CaughtUp {
+    /// Entry versions that were added.
+    pub added: u64,
+    /// Entry versions that were taken out, because they were purged or redacted.
+    pub removed: u64,
+    /// Operations and entries that were passed over because they cannot be read. `verify` says what is wrong
+    /// with them; once they are repaired, the index must be rebuilt to have them.
+    pub unreadable: u64,
+}
+
+/// How far the log was followed, and by which name the last operation goes.
+pub(super) struct Cursor {
+    pub(super) sequence: i64,
+    pub(super) operation: Vec<u8>,
+    pub(super) leftovers: bool,
+}
+
+pub(super) fn cursor(connection: &Connection) -> rusqlite::Result<Cursor> {
+    connection
+        .prepare_cached("SELECT sequence, operation, leftovers FROM cursor")?
+        .query_row([], |row| {
+            Ok(Cursor {
+                sequence: row.get(0)?,
+                operation: row.get(1)?,
+                leftovers: row.get(2)?,
+            })
+        })
+}
+
+/// Brings the index up to the moment of the reading, or leaves it where it is if it is ahead of that.
+pub(super) fn follow(
+    file: &File,
+    reading: &Queries<'_>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<CaughtUp, SearchError> {
+    let connection = &file.connection;
+    let goal = reading.last_sequence()?;
+    check_same_store(&file.folder, connection, reading, goal)?;
+    let mut following = Following {
+        connection,
+        reading,
+        caught_up: CaughtUp::default(),
+    };
+    following.caught_up.removed += forget_redacted(connection, reading)?;
+    loop {
+        let reached = cursor(connection)?.sequence;
+        if reached >= goal {
+            break;
+        }
+        progress(Progress { reached, goal });
+        let page = rows_since(reading, reached, PAGE)?;
+        following.apply(&page, reached)?;
+    }
+    if cursor(connection)?.leftovers {
+        erase_leftovers(connection)?;
+    }
+    progress(Progress { reached: goal, goal });
+    Ok(following.caught_up)
+}
+
+/// An index that stands at an operation which the store does not have is not an index of this store.
+fn check_same_store(
+    folder: &Path,
+    connection: &Connection,
+    reading: &Queries<'_>,
+    goal: i64,
+) -> Result<(), SearchError> {
+    let cursor = cursor(connection)?;
+    // A reading that began long ago may be behind. The store itself may be only if an older copy took its place.
+    if cursor.sequence > goal {
+        let newest: i64 = crate::open::connect(&database(folder))?
+            .query_row("SELECT coalesce(max(sequence), 0) FROM operation", [], |row| {
+                row.get(0)
+            })
+            .map_err(StoreError::from)?;
+        if cursor.sequence > newest {
+            return Err(SearchError::OtherStore);
+        }
+        return Ok(());
+    }
+    let there: Option<Vec<u8>> = reading
+        .connection
+        .prepare_cached("SELECT id FROM operation WHERE sequence = ?1")
+        .and_then(|mut statement| {
+            statement
+                .query_row([cursor.sequence], |row| row.get(0))
+                .optional()
+        })
+        .map_err(StoreError::from)?;
+    // A purge may have taken that operation out of the log, which proves nothing.
+    match there {
+        Some(there) if there != cursor.operation => Err(SearchError::OtherStore),
+        _ => Ok(()),
+    }
+}
+
+/// Takes out what was redacted since, whoever did it and whether or not the index was told.
+fn forget_redacted(connection: &Connection, reading: &Queries<'_>) -> Result<u64, SearchError> {
+    let redacted = redacted_entries(reading)?;
+    let mut new = Vec::new();
+    for version in redacted {
+        if !is_forgotten(connection, version)? {
+            new.push(version);
+        }
+    }
+    if new.is_empty() {
+        return Ok(0);
+    }
+    Ok(forget(connection, &new)?)
+}
+
+fn redacted_entries(reading: &Queries<'_>) -> Result<Vec<ContentId>, StoreError> {
+    let mut statement = reading
+        .connection
+        .prepare_cached("SELECT id FROM redaction WHERE kind = ?1")?;
+    let ids = statement.query_map([Kind::Entry as i64], |row| row.get::<_, [u8; 32]>(0))?;
+    Ok(ids
+        .map(|id| id.map(ContentId::from_bytes))
+        .collect::<Result<_, _>>()?)
+}
+
+fn is_forgotten(connection: &Connection, version: ContentId) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM forgotten WHERE version = ?1)")?
+        .query_row([version.bytes()], |row| row.get(0))
+}
+
+struct Following<'index, 'reading> {
+    connection: &'index Connection,
+    reading: &'index Queries<'reading>,
+    caught_up: CaughtUp,
+}
+
+impl<'index> Following<'index, '_> {
+    /// Applies rows of the log that follow the place `expected`; fewer of them, or none, if someone else is at it.
+    fn apply(&mut self, page: &[Row], expected: i64) -> Result<(), SearchError> {
+        let mut expected = expected;
+        let mut last: Option<&Row> = None;
+        let Some(mut batch) = self.begin(expected)? else {
+            return Ok(());
+        };
+        for row in page {
+            for cell in self.arrivals(&batch.transaction, row)? {
+                if batch.is_full() {
+                    // An import may bring more than one batch holds. The cursor waits for the end of it; whoever
+                    // meets the same operation once more finds these docs there.
+                    batch.commit(last)?;
+                    expected = last.map_or(expected, |row| row.sequence);
+                    let Some(next) = self.begin(expected)? else {
+                        return Ok(());
+                    };
+                    batch = next;
+                }
+                self.add(&mut batch, row.thread, &cell)?;
+            }
+            last = Some(row);
+        }
+        batch.commit(last)?;
+        Ok(())
+    }
+
+    /// Takes the write lock; `None` if someone else moved the cursor meanwhile.
+    fn begin(&self, expected: i64) -> Result<Option<Batch<'index>>, SearchError> {
+        let transaction = Transaction::new_unchecked(self.connection, TransactionBehavior::Immediate)?;
+        Ok((cursor(&transaction)?.sequence == expected).then_some(Batch {
+            transaction,
+            docs: 0,
+            bytes: 0,
+        }))
+    }
+
+    fn arrivals(&mut self, transaction: &Connection, row: &Row) -> Result<Vec<EntryCell>, SearchError> {
+        let cells = match &row.what {
+            What::Operation(stored) => unless_damaged(arrivals(self.reading, row.thread, &stored.operation))?,
+            What::Purged => {
+                self.caught_up.removed += forget_thread(transaction, row.thread)?;
+                Some(Vec::new())
+            }
+            What::Unreadable => None,
+        };
+        Ok(cells.unwrap_or_else(|| {
+            self.caught_up.unreadable += 1;
+            Vec::new()
+        }))
+    }
+
+    fn add(&mut self, batch: &mut Batch<'_>, thread: i64, cell: &EntryCell) -> Result<(), SearchError> {
+        let connection = &batch.transaction;
+        let (entry, version) = (cell.entry.bytes(), cell.version.bytes());
+        let known: bool = connection
+            .prepare_cached(
+                "SELECT EXISTS (SELECT 1 FROM doc WHERE thread = ?1 AND entry = ?2 AND version = ?3)
+                     OR EXISTS (SELECT 1 FROM forgotten WHERE version = ?3)",
+            )?
+            .query_row(params![thread, entry, version], |row| row.get(0))?;
+        if known {
+            return Ok(());
+        }
+        let loaded = load::<EntryVersion>(self.reading, cell.version).map_err(StoreError::from);
+        let Some(loaded) = unless_damaged(loaded)? else {
+            self.caught_up.unreadable += 1;
+            return Ok(());
+        };
+        connection
+            .prepare_cached(
+                "INSERT INTO doc (thread, entry, version, role, time) VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?
+            .execute(params![
+                thread,
+                entry,
+                version,
+                loaded.role.to_lowercase(),
+                loaded.edited.unwrap_or(loaded.created).millis()
+            ])?;
+        let text = segment(&indexed_text(&loaded));
+        connection
+            .prepare_cached("INSERT INTO words (rowid, text) VALUES (?1, ?2)")?
+            .execute(params![connection.last_insert_rowid(), text])?;
+        batch.docs += 1;
+        batch.bytes += text.len();
+        self.caught_up.added += 1;
+        Ok(())
+    }
+}
+
+/// The text of an entry that is indexed.
+pub(super) fn indexed_text(entry: &EntryVersion) -> String {
+    let mut text = entry.searchable();
+    text.truncate(text.floor_char_boundary(INDEXED_BYTES));
+    text
+}
+
+/// One transaction of the index.
+struct Batch<'index> {
+    transaction: Transaction<'index>,
+    docs: u64,
+    bytes: usize,
+}
+
+impl Batch<'_> {
+    fn is_full(&self) -> bool {
+        self.docs >= MOST_DOCS || self.bytes >= MOST_BYTES
+    }
+
+    /// Commits, with the cursor behind the last row that was wholly applied.
+    fn commit(self, last: Option<&Row>) -> rusqlite::Result<()> {
+        if let Some(row) = last {
+            self.transaction
+                .prepare_cached("UPDATE cursor SET sequence = ?1, operation = ?2")?
+                .execute(params![row.sequence, row.name])?;
+        }
+        self.transaction.commit()
+    }
+}

@@ -1,0 +1,142 @@
+//! Whether an entry version is in a thread now, and where.
+//!
+//! The index knows every version that ever was. Which of them are there now is asked of the threads themselves, and
+//! only for hits: first of the take that is being worked on, then of the others. A thread can have thousands of
+//! takes; then the nodes that they share are gone through once for the whole search, instead of once for each take.
+
+use std::collections::{HashMap, HashSet};
+
+use retake_model::content::ContentId;
+use retake_model::id::{EntryId, TakeId};
+use retake_model::list::{EntryCell, List};
+use retake_model::object::load;
+use retake_model::state::ThreadState;
+
+use super::arrivals::unless_damaged;
+use crate::StoreError;
+use crate::queries::Queries;
+
+/// Up to this many takes are asked one by one.
+const FEW_TAKES: usize = 16;
+
+/// Where an entry version is now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) take: TakeId,
+    pub(super) position: u64,
+}
+
+/// The threads that were asked about so far.
+pub(super) struct Presence<'search, 'reading> {
+    reading: &'search Queries<'reading>,
+    threads: HashMap<i64, Option<Now>>,
+}
+
+/// What a thread holds now.
+struct Now {
+    /// The takes, the active one first.
+    takes: Vec<(TakeId, List<EntryCell>)>,
+    /// In which of many takes a version is.
+    held: Option<HashMap<(EntryId, ContentId), usize>>,
+}
+
+impl<'search, 'reading> Presence<'search, 'reading> {
+    pub(super) fn new(reading: &'search Queries<'reading>) -> Self {
+        Self {
+            reading,
+            threads: HashMap::new(),
+        }
+    }
+
+    /// Where that version is now; `None` if no take holds it, or the thread cannot be read.
+    pub(super) fn place(
+        &mut self,
+        thread: i64,
+        entry: EntryId,
+        version: ContentId,
+    ) -> Result<Option<Place>, StoreError> {
+        let reading = self.reading;
+        let now = match self.threads.entry(thread) {
+            std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
+            std::collections::hash_map::Entry::Vacant(unknown) => {
+                unknown.insert(unless_damaged(Now::of(reading, thread))?.flatten())
+            }
+        };
+        let found = now.as_mut().map(|now| now.place(reading, entry, version));
+        Ok(unless_damaged(found.transpose())?.flatten().flatten())
+    }
+}
+
+impl Now {
+    fn of(reading: &Queries<'_>, thread: i64) -> Result<Option<Self>, StoreError> {
+        let Some(head) = reading.head(thread)? else {
+            return Ok(None);
+        };
+        let state: ThreadState = load(reading, head.operation.after)?;
+        let all = state.all_takes(reading)?;
+        let mut takes: Vec<_> = all.into_iter().map(|take| (take.id, take.entries)).collect();
+        takes.sort_by_key(|&(take, _)| take != state.active);
+        Ok(Some(Self { takes, held: None }))
+    }
+
+    fn place(
+        &mut self,
+        reading: &Queries<'_>,
+        entry: EntryId,
+        version: ContentId,
+    ) -> Result<Option<Place>, StoreError> {
+        let Some((active, others)) = self.takes.split_first() else {
+            return Ok(None);
+        };
+        let found = place_in(reading, active, entry, version)?;
+        if found.is_some() {
+            return Ok(found);
+        }
+        if others.len() <= FEW_TAKES {
+            for take in others {
+                let found = place_in(reading, take, entry, version)?;
+                if found.is_some() {
+                    return Ok(found);
+                }
+            }
+            return Ok(None);
+        }
+        if self.held.is_none() {
+            self.held = Some(held(reading, others)?);
+        }
+        match self.held.as_ref().and_then(|held| held.get(&(entry, version))) {
+            Some(&index) => place_in(reading, &others[index], entry, version),
+            None => Ok(None),
+        }
+    }
+}
+
+fn place_in(
+    reading: &Queries<'_>,
+    (take, entries): &(TakeId, List<EntryCell>),
+    entry: EntryId,
+    version: ContentId,
+) -> Result<Option<Place>, StoreError> {
+    let found = entries.find(reading, entry.bytes())?;
+    Ok(found
+        .filter(|(_, cell)| cell.version == version)
+        .map(|(position, _)| Place {
+            take: *take,
+            position,
+        }))
+}
+
+/// For every version in these takes the first take that has it.
+fn held(
+    reading: &Queries<'_>,
+    takes: &[(TakeId, List<EntryCell>)],
+) -> Result<HashMap<(EntryId, ContentId), usize>, StoreError> {
+    let mut held = HashMap::new();
+    let mut seen = HashSet::new();
+    for (index, (_, entries)) in takes.iter().enumerate() {
+        entries.visit_nodes(reading, &mut |node| seen.insert(node), &mut |cell| {
+            held.entry((cell.entry, cell.version)).or_insert(index);
+        })?;
+    }
+    Ok(held)
+}

@@ -1,0 +1,286 @@
+//! A search: what is asked, and what is found.
+//!
+//! ```text
+//!   words ─► expression ─► index: ranked docs ─┬─► thread asked for?  ─► held by a take now? ─► text ─► hit
+//!                                              └── one after another, until there are enough
+//! ```
+//!
+//! Hits are ranked by bm25, which favours rare words, repeated words and short entries, times a factor for how
+//! recent they are: 2 for the newest entry there is, 1.5 for one a month older, towards 1 for old ones. So of two
+//! entries that match about equally the newer one comes first, and no age hides the one that matches much better.
+
+use std::collections::HashMap;
+
+use retake_model::content::ContentId;
+use retake_model::entry::EntryVersion;
+use retake_model::id::{EntryId, TakeId};
+use retake_model::object::load;
+use retake_model::time::Timestamp;
+use rusqlite::types::Value;
+
+use super::SearchError;
+use super::arrivals::unless_damaged;
+use super::file::File;
+use super::follow::indexed_text;
+use super::presence::Presence;
+use super::segment::Segmented;
+use super::snippet::Snippet;
+use super::words::Expression;
+use crate::StoreError;
+use crate::queries::Queries;
+use crate::threads::{Deleted, ThreadFilter, ThreadRow};
+
+/// What is sought.
+#[derive(Clone, Debug)]
+pub struct SearchQuery {
+    /// Words, phrases in quotes, beginnings with `*`, and what must not be there with `-`. Nothing finds everything.
+    pub words: String,
+    /// Only entries of that role, whatever its case.
+    pub role: Option<String>,
+    /// Only entries of these threads.
+    pub threads: ThreadFilter,
+    /// Only entries that were made or last edited then or later.
+    pub since: Option<Timestamp>,
+    /// Only entries that were made or last edited then or earlier.
+    pub until: Option<Timestamp>,
+    /// Of which time.
+    pub scope: Scope,
+    /// What comes first.
+    pub order: Order,
+    /// The most hits to give.
+    pub limit: usize,
+    /// Hits to leave out before the first.
+    pub offset: usize,
+}
+
+/// Which versions of entries are meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// Those that some take holds now.
+    #[default]
+    Now,
+    /// All that ever were.
+    History,
+}
+
+/// Which hits come first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// Those that match best, newer ones a little before older ones. Without words, the newest.
+    #[default]
+    Relevance,
+    /// The newest.
+    Newest,
+}
+
+/// An entry that was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hit {
+    /// The thread it is in.
+    pub thread: ThreadRow,
+    /// The take that holds it now, the active one if it does; `None` if none does any more.
+    pub take: Option<TakeId>,
+    /// Where in that take, counted from 0.
+    pub position: Option<u64>,
+    /// The entry.
+    pub entry: EntryId,
+    /// Which version of it.
+    pub version: ContentId,
+    /// Its role.
+    pub role: String,
+    /// When that version was made.
+    pub time: Timestamp,
+    /// A line of its text.
+    pub snippet: Snippet,
+}
+
+impl Default for SearchQuery {
+    fn default() -> Self {
+        Self {
+            words: String::new(),
+            role: None,
+            threads: ThreadFilter::default(),
+            since: None,
+            until: None,
+            scope: Scope::default(),
+            order: Order::default(),
+            limit: 20,
+            offset: 0,
+        }
+    }
+}
+
+impl SearchQuery {
+    /// A search for these words in all that is there now.
+    pub fn words(words: impl Into<String>) -> Self {
+        Self {
+            words: words.into(),
+            ..Self::default()
+        }
+    }
+}
+
+/// A doc of the index.
+struct Doc {
+    thread: i64,
+    entry: EntryId,
+    version: ContentId,
+}
+
+pub(super) fn run(file: &File, reading: &Queries<'_>, query: &SearchQuery) -> Result<Vec<Hit>, SearchError> {
+    let expression = Expression::new(&query.words, &file.scratch)?;
+    let mut hits = Vec::new();
+    if expression.hopeless || query.limit == 0 {
+        return Ok(hits);
+    }
+    let mut threads = Threads::new(reading, &query.threads)?;
+    let mut presence = Presence::new(reading);
+    let (sql, values) = statement(query, &expression, threads.numbers());
+    let mut statement = file.connection.prepare_cached(&sql)?;
+    let mut rows = statement.query(rusqlite::params_from_iter(values))?;
+    let mut left_out = 0;
+    while let Some(row) = rows.next()? {
+        let doc = Doc {
+            thread: row.get(0)?,
+            entry: EntryId::from_bytes(row.get(1)?),
+            version: ContentId::from_bytes(row.get(2)?),
+        };
+        let Some(thread) = threads.get(doc.thread)? else {
+            continue;
+        };
+        let place = presence.place(doc.thread, doc.entry, doc.version)?;
+        if place.is_none() && query.scope == Scope::Now {
+            continue;
+        }
+        if left_out < query.offset {
+            left_out += 1;
+            continue;
+        }
+        let Some((version, snippet)) = shown(file, reading, &expression, &doc)? else {
+            continue;
+        };
+        hits.push(Hit {
+            thread: thread.clone(),
+            take: place.map(|place| place.take),
+            position: place.map(|place| place.position),
+            entry: doc.entry,
+            version: doc.version,
+            time: version.edited.unwrap_or(version.created),
+            role: version.role,
+            snippet,
+        });
+        if hits.len() == query.limit {
+            break;
+        }
+    }
+    Ok(hits)
+}
+
+/// The entry and a line of it; `None` if it cannot be read, or does not match after all.
+fn shown(
+    file: &File,
+    reading: &Queries<'_>,
+    expression: &Expression,
+    doc: &Doc,
+) -> Result<Option<(EntryVersion, Snippet)>, SearchError> {
+    let version = load::<EntryVersion>(reading, doc.version).map_err(StoreError::from);
+    let Some(version) = unless_damaged(version)? else {
+        return Ok(None);
+    };
+    let text = indexed_text(&version);
+    let matches = match &expression.wanted {
+        Some(wanted) => file.scratch.matches(wanted, &Segmented::new(&text))?,
+        None => Some(Vec::new()),
+    };
+    Ok(matches.map(|matches| (version, Snippet::new(&text, &matches))))
+}
+
+/// The statement that gives docs in order. It is stopped when there are enough.
+fn statement(query: &SearchQuery, expression: &Expression, threads: Option<String>) -> (String, Vec<Value>) {
+    let mut sql = "SELECT doc.thread, doc.entry, doc.version FROM ".to_owned();
+    let mut values: Vec<Value> = Vec::new();
+    if let Some(wanted) = &expression.wanted {
+        sql.push_str("words JOIN doc ON doc.number = words.rowid WHERE words MATCH ?");
+        values.push(wanted.clone().into());
+    } else {
+        sql.push_str("doc WHERE true");
+    }
+    if let Some(unwanted) = &expression.unwanted {
+        sql.push_str(" AND doc.number NOT IN (SELECT rowid FROM words WHERE words MATCH ?)");
+        values.push(unwanted.clone().into());
+    }
+    if let Some(role) = &query.role {
+        sql.push_str(" AND doc.role = ?");
+        values.push(role.trim().to_lowercase().into());
+    }
+    if let Some(since) = query.since {
+        sql.push_str(" AND doc.time >= ?");
+        values.push(since.millis().into());
+    }
+    if let Some(until) = query.until {
+        sql.push_str(" AND doc.time <= ?");
+        values.push(until.millis().into());
+    }
+    if let Some(threads) = threads {
+        sql.push_str(" AND doc.thread IN (SELECT value FROM json_each(?))");
+        values.push(threads.into());
+    }
+    sql.push_str(" ORDER BY ");
+    if expression.wanted.is_some() && query.order == Order::Relevance {
+        // Lower is better, below zero. The month is 30 days in milliseconds.
+        sql.push_str(
+            "bm25(words) * (1 + 2592000000.0 / (2592000000.0 + (SELECT max(time) FROM doc) - doc.time)), ",
+        );
+    }
+    sql.push_str("doc.time DESC, doc.number DESC");
+    (sql, values)
+}
+
+/// The threads that hits may be in.
+struct Threads<'search, 'reading> {
+    reading: &'search Queries<'reading>,
+    known: HashMap<i64, Option<ThreadRow>>,
+    /// Of those that are not known yet; `None` if all that count are known.
+    others: Option<Deleted>,
+}
+
+impl<'search, 'reading> Threads<'search, 'reading> {
+    fn new(reading: &'search Queries<'reading>, filter: &ThreadFilter) -> Result<Self, StoreError> {
+        let restricted = filter.project.is_some()
+            || !filter.facets.is_empty()
+            || filter.title.is_some()
+            || filter.deleted == Deleted::Only;
+        let mut known = HashMap::new();
+        if restricted {
+            known.extend(
+                reading
+                    .threads(filter)?
+                    .into_iter()
+                    .map(|row| (row.number, Some(row))),
+            );
+        }
+        Ok(Self {
+            reading,
+            known,
+            others: (!restricted).then_some(filter.deleted),
+        })
+    }
+
+    /// The numbers of the threads as a JSON list; `None` if it is not known which there are.
+    fn numbers(&self) -> Option<String> {
+        let numbers: Vec<String> = self.known.keys().map(i64::to_string).collect();
+        self.others.is_none().then(|| format!("[{}]", numbers.join(",")))
+    }
+
+    /// The thread with that number, if its entries count.
+    fn get(&mut self, number: i64) -> Result<Option<&ThreadRow>, StoreError> {
+        if let Some(deleted) = self.others
+            && !self.known.contains_key(&number)
+        {
+            let row = self.reading.thread_numbered(number)?;
+            let row = row.filter(|row| deleted == Deleted::Shown || row.summary.deleted.is_none());
+            self.known.insert(number, row);
+        }
+        Ok(self.known.get(&number).and_then(Option::as_ref))
+    }
+}

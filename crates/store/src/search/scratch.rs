@@ -1,0 +1,126 @@
+//! A table of one text in memory: FTS5 itself says what the words of a text are and where a search matches.
+//!
+//! The index on disk holds words and no text, so it cannot say where in an entry it found something. Anything
+//! written here to find out would sooner or later disagree with FTS5 about case, marks or what a word is; so the
+//! one text in question is indexed for a moment, and the same search is put to it. This also proves the hit: an
+//! index that was damaged unnoticed can name a wrong entry, but not get it past this.
+
+use std::ops::Range;
+
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+
+use super::segment::{Segmented, TOKENIZER};
+
+/// Signs that cannot be in a segmented text.
+const OPENING: char = '\u{1}';
+const CLOSING: char = '\u{2}';
+
+pub(super) struct Scratch {
+    connection: Connection,
+}
+
+impl Scratch {
+    pub(super) fn new() -> rusqlite::Result<Self> {
+        let connection = Connection::open_in_memory()?;
+        connection.execute_batch(&format!(
+            "CREATE VIRTUAL TABLE words USING fts5(text, tokenize = '{TOKENIZER}');
+             CREATE VIRTUAL TABLE vocabulary USING fts5vocab(words, instance);"
+        ))?;
+        Ok(Self { connection })
+    }
+
+    /// The words of a segmented text, in order and as they are stored.
+    pub(super) fn words(&self, segmented: &str) -> rusqlite::Result<Vec<String>> {
+        let holding = self.hold(segmented)?;
+        let mut statement = holding.prepare_cached("SELECT term FROM vocabulary ORDER BY offset")?;
+        statement.query_map([], |row| row.get(0))?.collect()
+    }
+
+    /// Where the search matches in the original text; `None` if it does not match at all.
+    pub(super) fn matches(
+        &self,
+        expression: &str,
+        text: &Segmented<'_>,
+    ) -> rusqlite::Result<Option<Vec<Range<usize>>>> {
+        let holding = self.hold(text.text())?;
+        let marked: Option<String> = holding
+            .prepare_cached("SELECT highlight(words, 0, ?2, ?3) FROM words WHERE words MATCH ?1")?
+            .query_row(
+                params![expression, OPENING.to_string(), CLOSING.to_string()],
+                |row| row.get(0),
+            )
+            .optional()?;
+        Ok(marked.map(|marked| {
+            let found = marked_ranges(&marked);
+            found.iter().map(|range| text.original(range)).collect()
+        }))
+    }
+
+    /// Holds one text until the transaction is dropped, which rolls it back.
+    fn hold(&self, segmented: &str) -> rusqlite::Result<Transaction<'_>> {
+        let transaction = Transaction::new_unchecked(&self.connection, TransactionBehavior::Deferred)?;
+        transaction
+            .prepare_cached("INSERT INTO words (rowid, text) VALUES (1, ?1)")?
+            .execute([segmented])?;
+        Ok(transaction)
+    }
+}
+
+/// The ranges between the signs, as offsets into the text without them.
+fn marked_ranges(marked: &str) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
+    let mut start = 0;
+    let signs = marked.match_indices([OPENING, CLOSING]);
+    for (before, (place, sign)) in signs.enumerate() {
+        let place = place - before * OPENING.len_utf8();
+        if sign.starts_with(OPENING) {
+            start = place;
+        } else {
+            ranges.push(start..place);
+        }
+    }
+    ranges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::segment::segment;
+
+    #[test]
+    fn words_are_what_fts5_makes_of_a_text() {
+        let scratch = Scratch::new().expect("memory is enough");
+        let check = |text: &str, expected: &[&str]| {
+            let words = scratch.words(&segment(text)).expect("any text has words or none");
+            assert_eq!(words, expected, "{text:?}");
+        };
+        check("Parse_History foo::bar", &["parse", "history", "foo", "bar"]);
+        check("Crème BRÛLÉE", &["creme", "brulee"]);
+        check("हिन्दी में", &["हिन्दी", "में"]);
+        check("\u{301} !? →", &[]);
+        check("", &[]);
+        check("修正🐛", &["修", "正", "uemoji1f41b"]);
+    }
+
+    #[test]
+    fn matches_are_places_in_the_original() {
+        let scratch = Scratch::new().expect("memory is enough");
+        let text = "Un café, 修正 and CAFE\u{301}.";
+        let segmented = Segmented::new(text);
+        let found = scratch
+            .matches("\"cafe\"", &segmented)
+            .expect("a valid expression");
+        let found: Vec<&str> = found
+            .expect("it is there")
+            .into_iter()
+            .map(|range| &text[range])
+            .collect();
+        assert_eq!(found, ["café", "CAFE\u{301}"]);
+        assert_eq!(
+            scratch
+                .matches("\"tea\"", &segmented)
+                .expect("a valid expression"),
+            None
+        );
+    }
+}

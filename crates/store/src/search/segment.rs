@@ -1,0 +1,219 @@
+//! Text as the index sees it, so that writing without spaces can be searched too.
+//!
+//! FTS5 knows words by the spaces and punctuation between them. Chinese, Japanese, Thai and others put none, so
+//! every character of theirs is set apart here, and a search for a part of such text becomes a phrase of single
+//! characters. What is sought goes through the same function as what is indexed, and so always meets it.
+//!
+//! ```text
+//!   "修正 bug🐛"      ►  " 修  正  bug uemoji1f41b "
+//!   "cafe\u{301}"     ►  "cafe"                          (unicode61 itself makes "e" of "é")
+//!   "Ｆｏｏ"            ►  "Foo"
+//! ```
+//!
+//! The result is never shown. [`Segmented`] remembers where each part of it came from.
+
+use std::ops::Range;
+
+/// What FTS5 is told about words. Marks belong to them: without, every Hindi word would fall apart at its vowels.
+pub(super) const TOKENIZER: &str = "unicode61 remove_diacritics 2 categories ''L* M* N* Co''";
+
+/// What becomes of a character.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    /// It stays.
+    Plain,
+    /// It goes: marks over Latin letters, selectors and joiners that only change how something looks.
+    Dropped,
+    /// It becomes a space: nothing below the space may pass for the signs that mark what matched.
+    Blank,
+    /// It stands alone.
+    Alone,
+    /// It becomes a word of its own; to FTS5 an emoji is punctuation.
+    Emoji,
+    /// It becomes its narrow form.
+    Wide,
+}
+
+fn class(character: char) -> Class {
+    match u32::from(character) {
+        0x20..=0x7e => Class::Plain,
+        0..=0x1f | 0x7f => Class::Blank,
+        0xad
+        | 0x300..=0x36f
+        | 0x1ab0..=0x1aff
+        | 0x1dc0..=0x1dff
+        | 0x200b..=0x200f
+        | 0x202a..=0x202e
+        | 0x2060..=0x206f
+        | 0x20d0..=0x20ff
+        | 0xfe00..=0xfe0f
+        | 0xfe20..=0xfe2f
+        | 0xfeff
+        | 0xe0000..=0xe01ef => Class::Dropped,
+        // Thai, Lao, Tibetan, Burmese; Korean letters; Khmer; the Tai scripts.
+        0x0e00..=0x109f
+        | 0x1100..=0x11ff
+        | 0x1780..=0x17ff
+        | 0x1950..=0x19ff
+        | 0x1a20..=0x1aaf
+        // Chinese, Japanese, Korean, Yi. Korean has spaces, but writes particles onto its words.
+        | 0x2e80..=0x2fdf
+        | 0x3005..=0x3007
+        | 0x3021..=0x3029
+        | 0x3031..=0x3035
+        | 0x3041..=0x318f
+        | 0x31a0..=0x31ff
+        | 0x3400..=0x4dbf
+        | 0x4e00..=0xa4cf
+        | 0xa960..=0xa9ff
+        | 0xaa60..=0xaadf
+        | 0xac00..=0xd7ff
+        | 0xf900..=0xfaff
+        | 0xff66..=0xffdc
+        | 0x1aff0..=0x1b16f
+        | 0x20000..=0x3ffff => Class::Alone,
+        0x2300..=0x23ff | 0x2600..=0x27bf | 0x2b00..=0x2bff | 0x1f000..=0x1faff => Class::Emoji,
+        0xff01..=0xff5e => Class::Wide,
+        _ => Class::Plain,
+    }
+}
+
+/// The text as the index sees it.
+pub(super) fn segment(text: &str) -> String {
+    let mut segmented = String::with_capacity(text.len() + text.len() / 8);
+    write(text, &mut segmented, |_, _| ());
+    segmented
+}
+
+/// Text as the index sees it, and where each part of it came from.
+pub(super) struct Segmented<'text> {
+    original: &'text str,
+    text: String,
+    /// Offsets here and in the original, wherever the distance between the two changes.
+    shifts: Vec<(usize, usize)>,
+}
+
+impl<'text> Segmented<'text> {
+    pub(super) fn new(original: &'text str) -> Self {
+        let mut text = String::with_capacity(original.len());
+        let mut shifts = Vec::new();
+        write(original, &mut text, |here, there| shifts.push((here, there)));
+        shifts.push((text.len(), original.len()));
+        Self {
+            original,
+            text,
+            shifts,
+        }
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The part of the original that a part of the segmented text stands for.
+    pub(super) fn original(&self, range: &Range<usize>) -> Range<usize> {
+        let end = self.place(range.end);
+        // Marks that were dropped belong to the letter before them.
+        let marks = self.original[end..].chars();
+        let marks = marks.take_while(|&mark| class(mark) == Class::Dropped);
+        self.place(range.start)..end + marks.map(char::len_utf8).sum::<usize>()
+    }
+
+    fn place(&self, offset: usize) -> usize {
+        let after = self.shifts.partition_point(|&(here, _)| here <= offset);
+        let (here, there) = after.checked_sub(1).map_or((0, 0), |index| self.shifts[index]);
+        let next = self
+            .shifts
+            .get(after)
+            .map_or(self.original.len(), |&(_, there)| there);
+        let mut place = (there + (offset - here)).min(next);
+        while !self.original.is_char_boundary(place) {
+            place -= 1;
+        }
+        place
+    }
+}
+
+fn write(text: &str, segmented: &mut String, mut shifted: impl FnMut(usize, usize)) {
+    // Plain text is copied in runs: most text is nothing else.
+    let mut run = 0;
+    for (place, character) in text.char_indices() {
+        let class = class(character);
+        if class == Class::Plain {
+            continue;
+        }
+        if run < place {
+            shifted(segmented.len(), run);
+            segmented.push_str(&text[run..place]);
+        }
+        run = place + character.len_utf8();
+        match class {
+            Class::Plain | Class::Dropped => {}
+            Class::Blank => {
+                shifted(segmented.len(), place);
+                segmented.push(' ');
+            }
+            Class::Alone => {
+                segmented.push(' ');
+                shifted(segmented.len(), place);
+                segmented.push(character);
+                segmented.push(' ');
+            }
+            Class::Emoji => {
+                segmented.push(' ');
+                shifted(segmented.len(), place);
+                segmented.push_str(&format!("uemoji{:x} ", u32::from(character)));
+            }
+            Class::Wide => {
+                shifted(segmented.len(), place);
+                let narrow = char::from_u32(u32::from(character) - 0xfee0);
+                segmented.push(narrow.expect("the wide forms stand in the order of ASCII"));
+            }
+        }
+    }
+    if run < text.len() {
+        shifted(segmented.len(), run);
+        segmented.push_str(&text[run..]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_without_word_spaces_stand_alone() {
+        let check = |text: &str, expected: &str| {
+            let segmented = segment(text);
+            let words: Vec<&str> = segmented.split_whitespace().collect();
+            assert_eq!(words.join(" "), expected, "{text:?}");
+            assert_eq!(Segmented::new(text).text(), segmented);
+        };
+        check("plain text", "plain text");
+        check("修正bug", "修 正 bug");
+        check("ไทย", "ไ ท ย");
+        check("서버가", "서 버 가");
+        check("cafe\u{301}", "cafe");
+        check("done\u{2705}", "done uemoji2705");
+        check("❤\u{fe0f}", "uemoji2764");
+        check("Ｆｏｏ１", "Foo1");
+        check("a\0b\u{1}c", "a b c");
+        check("", "");
+    }
+
+    #[test]
+    fn parts_are_traced_to_where_they_came_from() {
+        let check = |text: &str, part: &str, expected: &str| {
+            let segmented = Segmented::new(text);
+            let start = segmented.text().find(part).expect("the part is there");
+            let range = segmented.original(&(start..start + part.len()));
+            assert_eq!(&text[range], expected, "{part:?} in {text:?}");
+        };
+        check("fix 修正 it", "修  正", "修正");
+        check("fix 修正 it", "it", "it");
+        check("a cafe\u{301} here", "cafe", "cafe\u{301}");
+        check("ok🐛bug", "uemoji1f41b", "🐛");
+        check("ok🐛bug", "bug", "bug");
+        check("x\nＦｏｏ y", "Foo", "Ｆｏｏ");
+    }
+}

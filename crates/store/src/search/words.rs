@@ -1,0 +1,182 @@
+//! What people type into a search, as an expression that FTS5 cannot misread.
+//!
+//! ```text
+//!   fix parser         both words, anywhere              "fix" AND "parser"
+//!   "fix the parser"   these words, one after another    "fix the parser"
+//!   parse_history      punctuation inside: likewise      "parse history"
+//!   pars*              words that begin so               "pars" *
+//!   fix -parser        the first without the second      ("fix") NOT ("parser")
+//! ```
+//!
+//! Everything that FTS5 has operators for (`OR`, `NEAR(`, `^`, `:`, brackets) is text like any other. An expression
+//! is put together from nothing but quoted words that FTS5 itself has found in the text, and those hold no quotes.
+
+use super::SearchError;
+use super::scratch::Scratch;
+use super::segment::segment;
+
+/// More words than anyone seeks, and few enough for FTS5 to look them all up.
+pub(super) const MOST_WORDS: usize = 256;
+/// More text than that many words have.
+const LONGEST: usize = 16 * 1024;
+
+/// What is sought, as expressions for FTS5.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Expression {
+    /// What must match; `None` if nothing must.
+    pub(super) wanted: Option<String>,
+    /// What must not match, where nothing is wanted; else it is part of `wanted`.
+    pub(super) unwanted: Option<String>,
+    /// Whether something was asked for that has no words in it, such as `!?`. Nothing can match that.
+    pub(super) hopeless: bool,
+}
+
+/// One of the things that were typed.
+#[derive(Debug, PartialEq, Eq)]
+struct Term<'text> {
+    text: &'text str,
+    excluded: bool,
+    prefix: bool,
+}
+
+impl Expression {
+    pub(super) fn new(typed: &str, scratch: &Scratch) -> Result<Self, SearchError> {
+        let too_long = SearchError::TooManyWords { limit: MOST_WORDS };
+        if typed.len() > LONGEST {
+            return Err(too_long);
+        }
+        let (mut wanted, mut unwanted) = (Vec::new(), Vec::new());
+        let mut count = 0;
+        for term in terms(typed) {
+            let words = scratch.words(&segment(term.text))?;
+            count += words.len();
+            if count > MOST_WORDS {
+                return Err(too_long);
+            }
+            // Punctuation on its own, as in `a && b`, says nothing about words.
+            if words.is_empty() {
+                continue;
+            }
+            let star = if term.prefix { " *" } else { "" };
+            let phrase = format!("\"{}\"{star}", words.join(" "));
+            if term.excluded { &mut unwanted } else { &mut wanted }.push(phrase);
+        }
+        let hopeless = wanted.is_empty() && unwanted.is_empty() && !typed.trim().is_empty();
+        let unwanted = (!unwanted.is_empty()).then(|| unwanted.join(" OR "));
+        if wanted.is_empty() {
+            return Ok(Self {
+                wanted: None,
+                unwanted,
+                hopeless,
+            });
+        }
+        let wanted = wanted.join(" AND ");
+        let wanted = unwanted.map_or_else(
+            || wanted.clone(),
+            |unwanted| format!("({wanted}) NOT ({unwanted})"),
+        );
+        Ok(Self {
+            wanted: Some(wanted),
+            unwanted: None,
+            hopeless: false,
+        })
+    }
+}
+
+/// The things that were typed: words, and what stands between quotes.
+fn terms(typed: &str) -> Vec<Term<'_>> {
+    let mut terms = Vec::new();
+    let mut rest = typed.trim_start();
+    while !rest.is_empty() {
+        let excluded = is_exclusion(rest);
+        if excluded {
+            rest = &rest[1..];
+        }
+        let (text, after) = if let Some(inside) = rest.strip_prefix(is_quote) {
+            // A quote that is never closed reaches to the end.
+            inside.split_once(is_quote).unwrap_or((inside, ""))
+        } else {
+            let end = rest
+                .find(|character: char| character.is_whitespace() || character == '*' || is_quote(character));
+            rest.split_at(end.unwrap_or(rest.len()))
+        };
+        let star = after.strip_prefix('*');
+        terms.push(Term {
+            text,
+            excluded,
+            prefix: star.is_some(),
+        });
+        rest = star.unwrap_or(after).trim_start();
+    }
+    terms
+}
+
+/// `-word` and `-"words"` exclude; a dash of its own, `--flag` and `->` do not.
+fn is_exclusion(text: &str) -> bool {
+    let mut characters = text.chars();
+    characters.next() == Some('-')
+        && characters
+            .next()
+            .is_some_and(|next| next.is_alphanumeric() || is_quote(next) || !next.is_ascii())
+}
+
+fn is_quote(character: char) -> bool {
+    matches!(character, '"' | '\u{201c}' | '\u{201d}' | '\u{201e}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expression(typed: &str) -> Expression {
+        let scratch = Scratch::new().expect("memory is enough");
+        Expression::new(typed, &scratch).expect("short enough")
+    }
+
+    #[test]
+    fn what_is_typed_becomes_quoted_words() {
+        let check = |typed: &str, expected: &str| {
+            assert_eq!(expression(typed).wanted.as_deref(), Some(expected), "{typed:?}");
+        };
+        check("fix parser", r#""fix" AND "parser""#);
+        check(r#""fix the" parser"#, r#""fix the" AND "parser""#);
+        check("“fix the” parser", r#""fix the" AND "parser""#);
+        check("parse_history", r#""parse history""#);
+        check("foo::bar", r#""foo bar""#);
+        check("pars*", r#""pars" *"#);
+        check(r#""fix the pars"* x"#, r#""fix the pars" * AND "x""#);
+        check("fix -parser", r#"("fix") NOT ("parser")"#);
+        check(r#"fix -"a b" -c"#, r#"("fix") NOT ("a b" OR "c")"#);
+        check("--all-targets", r#""all targets""#);
+        check("a - b -> c && d", r#""a" AND "b" AND "c" AND "d""#);
+        check(r#"" OR NEAR( *"#, r#""or near""#);
+        check("a*b *c", r#""a" * AND "b" AND "c""#);
+        check("a OR b NOT c", r#""a" AND "or" AND "b" AND "not" AND "c""#);
+        check(r#"a"b"c"#, r#""a" AND "b" AND "c""#);
+        check("x\0y", r#""x y""#);
+        check("修正", r#""修 正""#);
+        check("Ünï", r#""uni""#);
+    }
+
+    #[test]
+    fn some_searches_want_no_word() {
+        assert_eq!(expression(" \t"), Expression::default());
+        assert!(expression("!? \" \" *").hopeless);
+        let excluding = expression("-fix -\"a b\"");
+        assert_eq!(excluding.wanted, None);
+        assert_eq!(excluding.unwanted.as_deref(), Some(r#""fix" OR "a b""#));
+    }
+
+    #[test]
+    fn a_search_has_an_end() {
+        let scratch = Scratch::new().expect("memory is enough");
+        for typed in ["word ".repeat(1000), "x".repeat(100_000), "\"".repeat(100_000)] {
+            let refused = Expression::new(&typed, &scratch);
+            assert!(
+                matches!(refused, Err(SearchError::TooManyWords { .. })),
+                "{}",
+                &typed[..10]
+            );
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Which threads, which times, which order.
+
+use retake_model::command::Command;
+use retake_model::id::EntryId;
+use retake_model::time::Timestamp;
+use retake_store::{Deleted, Facet, Order, Scope, SearchQuery};
+
+use crate::world::{BEGINNING, World};
+
+#[test]
+fn filters_narrow_a_search() {
+    let mut world = World::new();
+    world.around.git_branch = Some("main".to_owned());
+    world.around.git_commit = Some("abcdef0123".to_owned());
+    world.around.working_directory = Some("/home/me/work/api".to_owned());
+    let first = world.thread("Fix the login page");
+    let old = world.say(first, "User", "needle one");
+    world.around = retake_model::surroundings::Surroundings::default();
+    let second = world.thread("Other");
+    let new = world.say(second, "AI", "needle two");
+    world.command(
+        first,
+        Command::Tag {
+            add: vec!["bug".to_owned()],
+            remove: vec![],
+        },
+    );
+
+    let check = |change: &dyn Fn(&mut SearchQuery), expected: &[EntryId]| {
+        let mut query = SearchQuery {
+            order: Order::Newest,
+            ..SearchQuery::words("needle")
+        };
+        change(&mut query);
+        let found: Vec<EntryId> = world.find(&query).iter().map(|hit| hit.entry).collect();
+        assert_eq!(found, expected, "{query:?}");
+        // The same filters without words list the same entries.
+        query.words.clear();
+        let found: Vec<EntryId> = world.find(&query).iter().map(|hit| hit.entry).collect();
+        assert_eq!(found, expected, "{query:?}");
+    };
+    let facet = |facet: Facet, value: &str| {
+        let facets = vec![(facet, value.to_owned())];
+        move |query: &mut SearchQuery| query.threads.facets.clone_from(&facets)
+    };
+    check(&|_| (), &[new, old]);
+    check(&|query| query.role = Some("user".to_owned()), &[old]);
+    check(&|query| query.role = Some("ai".to_owned()), &[new]);
+    check(&|query| query.role = Some("' OR 1=1 --".to_owned()), &[]);
+    check(&facet(Facet::Tag, "bug"), &[old]);
+    check(&facet(Facet::Branch, "main"), &[old]);
+    check(&facet(Facet::Commit, "abcd"), &[old]);
+    check(&facet(Facet::Commit, "abce"), &[]);
+    check(&facet(Facet::Directory, "/home/me/work"), &[old]);
+    check(&facet(Facet::Directory, "/home/you"), &[]);
+    check(&|query| query.threads.title = Some("LOGIN".to_owned()), &[old]);
+    check(&|query| query.threads.project = Some(world.project), &[new, old]);
+    check(&|query| query.threads.deleted = Deleted::Only, &[]);
+    check(
+        &|query| query.since = Some(Timestamp::from_millis(BEGINNING)),
+        &[new, old],
+    );
+    check(
+        &|query| query.until = Some(Timestamp::from_millis(BEGINNING)),
+        &[],
+    );
+    let time = world.find(&SearchQuery::words("two"))[0].time;
+    check(&|query| query.since = Some(time), &[new]);
+    check(
+        &|query| query.until = Some(Timestamp::from_millis(time.millis() - 1)),
+        &[old],
+    );
+    check(&|query| query.limit = 1, &[new]);
+    check(&|query| query.offset = 1, &[old]);
+    check(&|query| query.offset = 9, &[]);
+
+    world.command(first, Command::Delete);
+    check(&|_| (), &[new]);
+    check(&|query| query.threads.deleted = Deleted::Shown, &[new, old]);
+    check(&|query| query.threads.deleted = Deleted::Only, &[old]);
+}
+
+#[test]
+fn what_is_there_now_and_what_ever_was() {
+    let world = World::new();
+    let thread = world.thread("Story");
+    let entries = world.say_all(
+        thread,
+        &[("User", "alpha one"), ("AI", "beta two"), ("User", "gamma three")],
+    );
+    let main = world.active(thread);
+    let now = |words: &str| world.find(&SearchQuery::words(words));
+    let ever = |words: &str| {
+        world.find(&SearchQuery {
+            scope: Scope::History,
+            ..SearchQuery::words(words)
+        })
+    };
+
+    // Edited in one take, still as it was in another.
+    world.branch(thread, entries[1], "other");
+    let other = world.active(thread);
+    world.edit(thread, entries[1], "beta rewritten");
+    let hits = now("two");
+    assert_eq!(hits.len(), 1);
+    assert_eq!((hits[0].take, hits[0].position), (Some(main), Some(1)));
+    let hits = now("rewritten");
+    assert_eq!((hits[0].take, hits[0].position), (Some(other), Some(1)));
+    // In both takes: the active one is named.
+    assert_eq!(now("alpha")[0].take, Some(other));
+
+    // Gone from everywhere.
+    world.command(thread, Command::Switch { take: main });
+    world.command(
+        thread,
+        Command::DeleteEntries {
+            take: main,
+            entries: vec![entries[1], entries[2]],
+        },
+    );
+    assert_eq!(now("two"), []);
+    assert_eq!(now("gamma"), []);
+    let hits = ever("two");
+    assert_eq!(hits.len(), 1);
+    assert_eq!((hits[0].take, hits[0].position), (None, None));
+    assert_eq!(ever("beta").len(), 2);
+
+    // A take that goes takes its own with it.
+    world.command(thread, Command::DeleteTake { take: other });
+    assert_eq!(now("rewritten"), []);
+    assert_eq!(ever("rewritten").len(), 1);
+    assert_eq!(now("alpha")[0].take, Some(main));
+    world.assert_sound();
+}
+
+#[test]
+fn many_takes_are_asked_at_once() {
+    let world = World::new();
+    let thread = world.thread("Forks");
+    let first = world.say(thread, "User", "shared stem");
+    let main = world.active(thread);
+    for number in 0..40 {
+        world.command(thread, Command::Switch { take: main });
+        world.branch(thread, first, &format!("fork {number}"));
+        world.say(thread, "User", &format!("leaf number{number}"));
+    }
+    world.edit(thread, first, "another stem");
+    let hits = world.find(&SearchQuery::words("number7"));
+    assert_eq!(hits[0].position, Some(1));
+    let hits = world.find(&SearchQuery::words("shared"));
+    assert_eq!(hits.len(), 1);
+    assert_ne!(hits[0].take, Some(world.active(thread)));
+    assert_eq!(
+        world
+            .find(&SearchQuery {
+                limit: 100,
+                ..SearchQuery::words("leaf")
+            })
+            .len(),
+        40
+    );
+    world.assert_sound();
+}
+
+#[test]
+fn the_newer_of_two_equals_comes_first_and_the_better_of_two_before_the_newer() {
+    let world = World::new();
+    let thread = world.thread("Ranks");
+    let older = world.say(thread, "User", "lantern by the door");
+    let newer = world.say(thread, "User", "lantern by the gate");
+    let best = world.say(thread, "User", "lantern lantern lantern");
+    for _ in 0..20 {
+        world.say(
+            thread,
+            "User",
+            &format!("lantern among {}", "many other words ".repeat(20)),
+        );
+    }
+    let found = world.entries("lantern");
+    assert_eq!(found[..3], [best, newer, older]);
+    let newest = world.find(&SearchQuery {
+        order: Order::Newest,
+        ..SearchQuery::words("lantern")
+    });
+    assert!(newest.is_sorted_by(|left, right| left.time >= right.time));
+}
+
+#[test]
+fn a_reading_that_began_earlier_does_no_harm() {
+    let world = World::new();
+    let thread = world.thread("Times");
+    world.say(thread, "User", "early bird");
+    let early = world.store.read().expect("a reading");
+    world.say(thread, "User", "late bird");
+    assert_eq!(world.entries("bird").len(), 2);
+    let found = world
+        .index
+        .search(&early.queries(), &SearchQuery::words("bird"))
+        .expect("found");
+    assert_eq!(found.len(), 1, "what came later is not in its thread yet");
+    assert_eq!(world.index.rebuilt(), None);
+    assert_eq!(world.entries("bird").len(), 2);
+}

@@ -1,0 +1,191 @@
+//! What words find, and how it is shown.
+
+use retake_store::{SearchError, SearchQuery};
+
+use crate::texts::{Dice, TEXTS, texts};
+use crate::world::World;
+
+#[test]
+fn words_find_what_people_mean() {
+    let (world, named) = texts();
+    let check = |words: &str, expected: &[&str]| {
+        let mut found: Vec<&str> = world
+            .entries(words)
+            .iter()
+            .map(|entry| {
+                named
+                    .iter()
+                    .find(|named| named.1 == *entry)
+                    .expect("a known entry")
+                    .0
+            })
+            .collect();
+        found.sort_unstable();
+        let mut expected = expected.to_vec();
+        expected.sort_unstable();
+        assert_eq!(found, expected, "{words:?}");
+    };
+    check("parser", &["parser"]);
+    check("PARSER fix", &["parser"]);
+    check("parser loop", &[]);
+    check("\"fix the parser\"", &["parser"]);
+    check("\"parser the fix\"", &[]);
+    check("pars*", &["parser"]);
+    check("pars", &[]);
+    check("the", &["parser", "emoji"]);
+    check("the -parser", &["emoji"]);
+    check("the -\"fix the\"", &["emoji"]);
+    check("parse_history", &["parser"]);
+    check("history_parse", &[]);
+    check("foo::bar", &["parser"]);
+    check("foo::bar()", &["parser"]);
+    check("naive losung", &["naive"]);
+    check("NAÏVE Crème", &["naive"]);
+    check("cre\u{300}me", &["naive"]);
+    check("修正", &["japanese"]);
+    check("解析器", &["japanese"]);
+    check("正修", &[]);
+    check("テスト 追加", &["japanese"]);
+    check("แก้ไข", &["thai"]);
+    check("โปรแกรม", &["thai"]);
+    check("서버", &["korean"]);
+    check("पार्सर", &["hindi"]);
+    check("पर्सर", &[]);
+    check("🎉", &["emoji"]);
+    check("👩", &["emoji"]);
+    check("👩‍💻", &["emoji"]);
+    check("💥", &[]);
+    check("αναλυτής", &["greek"]);
+    check("iterator", &["thought"]);
+    check("--all-targets", &["flags"]);
+    check("drop table", &["hostile"]);
+    check("a && parser", &[]);
+    check("fix && parser", &["parser"]);
+    check("ｐａｒｓｅｒ", &["parser"]);
+    check("!?", &[]);
+}
+
+#[test]
+fn no_input_is_a_syntax_error() {
+    let (world, _) = texts();
+    let reading = world.store.read().expect("a reading");
+    let long = "a ".repeat(50_000);
+    let nested = "(".repeat(5000);
+    for words in [
+        "\" OR NEAR( *",
+        "\"",
+        "\"\"",
+        "\"\"\"",
+        "*",
+        "**",
+        "-",
+        "--",
+        "-\"",
+        "-*",
+        "^",
+        "^parser",
+        "text:parser",
+        "{text}:x",
+        "NEAR(a b, 3)",
+        "AND",
+        "a AND",
+        "NOT a",
+        "a NOT",
+        "(a",
+        "a)",
+        "'; DROP TABLE doc; --",
+        "\0",
+        "a\0b",
+        "\u{1}\u{2}",
+        "+",
+        "a + b",
+        ":",
+        "%",
+        "_",
+        "\\",
+        "\u{301}",
+        "\u{feff}",
+        "\u{10ffff}",
+        "🎉*",
+        "修*",
+        "-修",
+        &nested,
+        &long,
+    ] {
+        match world.index.search(&reading.queries(), &SearchQuery::words(words)) {
+            Ok(_) | Err(SearchError::TooManyWords { .. }) => {}
+            Err(other) => panic!("{:?}: {other}", &words[..words.len().min(20)]),
+        }
+    }
+    assert_eq!(world.entries("parser").len(), 1);
+    assert_eq!(world.index.rebuilt(), None);
+}
+
+#[test]
+fn every_word_of_every_entry_finds_it() {
+    let world = World::new();
+    let thread = world.thread("Random");
+    let mut dice = Dice(42);
+    let mut texts: Vec<String> = TEXTS.iter().map(|text| text.1.replace("<think>", "")).collect();
+    texts.extend((0..60).map(|_| {
+        let words: Vec<String> = (0..12).map(|_| dice.word()).collect();
+        words.join(" ")
+    }));
+    for text in texts {
+        let entry = world.say(thread, "User", &text);
+        for word in text
+            .split_whitespace()
+            .filter(|word| word.contains(char::is_alphanumeric))
+        {
+            let query = SearchQuery {
+                limit: 1000,
+                ..SearchQuery::words(word.trim_start_matches('-'))
+            };
+            let hits = world.find(&query);
+            let hit = hits.iter().find(|hit| hit.entry == entry);
+            let hit = hit.unwrap_or_else(|| panic!("{word:?} does not find {text:?}"));
+            assert!(
+                hit.snippet.pieces.iter().any(|piece| piece.matched),
+                "{word:?} in {text:?}"
+            );
+        }
+    }
+    world.assert_sound();
+}
+
+#[test]
+fn snippets_show_what_matched() {
+    let world = World::new();
+    let thread = world.thread("Long");
+    let text = format!(
+        "{}the Crème\nbrûlée is  burnt {}",
+        "before ".repeat(200),
+        "after ".repeat(200)
+    );
+    world.say(thread, "User", &text);
+    let hits = world.find(&SearchQuery::words("\"creme brulee\""));
+    let matched: Vec<&str> = hits[0]
+        .snippet
+        .pieces
+        .iter()
+        .filter(|piece| piece.matched)
+        .map(|piece| piece.text.as_str())
+        .collect();
+    assert_eq!(matched, ["Crème brûlée"]);
+    let line = hits[0].snippet.text();
+    assert!(
+        line.starts_with('…') && line.ends_with('…') && line.contains("brûlée is burnt"),
+        "{line}"
+    );
+    assert!(line.chars().count() <= 162, "{line}");
+}
+
+#[test]
+fn only_exclusions_list_all_the_rest() {
+    let world = World::new();
+    let thread = world.thread("Some");
+    let apple = world.say(thread, "User", "an apple");
+    world.say(thread, "User", "a pear");
+    assert_eq!(world.entries("-pear"), [apple]);
+    assert_eq!(world.entries("-apple -pear"), []);
+}
