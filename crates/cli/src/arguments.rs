@@ -77,6 +77,9 @@ pub(crate) struct ThreadTarget {
 /// The commands.
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    /// Find entries by their words, in all takes.
+    #[command(display_order = 100)]
+    Search(commands::search::Arguments),
     /// Write a thread to a file: whole, or as a text to read.
     #[command(display_order = 110)]
     Export(commands::export::Arguments),

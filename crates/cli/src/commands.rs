@@ -7,6 +7,7 @@ pub(crate) mod export;
 pub(crate) mod import;
 pub(crate) mod man;
 pub(crate) mod project;
+pub(crate) mod search;
 
 pub(crate) mod entry;
 pub(crate) mod thread;

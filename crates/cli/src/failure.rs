@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use retake_model::command::Refusal;
-use retake_store::{OpenError, StoreError};
+use retake_store::{OpenError, SearchError, StoreError};
 use retake_timeline::{ChangeError, ExportError, FindError, ImportError, LookError, ProjectError};
 use serde_json::{Map, Value, json};
 
@@ -193,6 +193,16 @@ impl From<ExportError> for Failure {
         match error {
             ExportError::Look(error) => error.into(),
             ExportError::Write(error) => error.into(),
+        }
+    }
+}
+
+impl From<SearchError> for Failure {
+    fn from(error: SearchError) -> Self {
+        match error {
+            SearchError::Store(error) => error.into(),
+            SearchError::TooManyWords { .. } => Self::new(Code::Usage, error),
+            other => Self::new(Code::Storage, other),
         }
     }
 }

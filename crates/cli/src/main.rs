@@ -10,6 +10,7 @@ mod context;
 mod describe;
 mod failure;
 mod files;
+mod past;
 mod ui;
 
 use std::process::ExitCode;
@@ -38,6 +39,7 @@ fn run(general: arguments::General, command: Command) -> Result<ExitCode, Failur
         _ => Context::new(general)?,
     };
     match command {
+        Command::Search(arguments) => arguments.run(&context)?,
         Command::Export(arguments) => arguments.run(&context)?,
         Command::Import(arguments) => arguments.run(&context)?,
         Command::Demo(arguments) => arguments.run(&context)?,

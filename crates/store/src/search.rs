@@ -78,9 +78,7 @@ pub enum SearchError {
 impl SearchIndex {
     /// Opens the index of the store in that folder, making it if there is none.
     pub fn open(folder: &Path) -> Result<Self, SearchError> {
-        Ok(Self {
-            file: Mutex::new(File::open(folder)?),
-        })
+        Ok(Self { file: Mutex::new(File::open(folder)?) })
     }
 
     /// Follows the log up to the moment of the reading.

@@ -53,12 +53,7 @@ pub(super) fn rows_since(reading: &Queries<'_>, sequence: i64, limit: usize) -> 
                 .map_or(What::Unreadable, |stored| What::Operation(Box::new(stored))),
             None => What::Purged,
         };
-        Ok(Row {
-            sequence,
-            thread: row.get(1)?,
-            name,
-            what,
-        })
+        Ok(Row { sequence, thread: row.get(1)?, name, what })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
@@ -74,11 +69,8 @@ pub(super) fn arrivals(
     }
     let after: ThreadState = load(reading, operation.after)?;
     let before = state_before(reading, thread, operation)?;
-    let changed = List::diff(
-        reading,
-        &before.as_ref().map_or_else(List::empty, |state| state.takes),
-        &after.takes,
-    )?;
+    let changed =
+        List::diff(reading, &before.as_ref().map_or_else(List::empty, |state| state.takes), &after.takes)?;
     let mut cells = Vec::new();
     let mut done: HashMap<TakeId, List<EntryCell>> = HashMap::new();
     for cell in changed.iter().flat_map(|hunk| &hunk.added) {

@@ -65,32 +65,21 @@ pub(super) fn check(file: &File, reading: &Queries<'_>) -> Result<Vec<SearchProb
 
 fn compare(connection: &Connection, reading: &Queries<'_>) -> Result<Vec<SearchProblem>, SearchError> {
     let mut problems = inconsistencies(connection)?;
-    let (expected, actual) = (
-        expected(reading, cursor(connection)?.sequence)?,
-        actual(connection)?,
-    );
+    let (expected, actual) = (expected(reading, cursor(connection)?.sequence)?, actual(connection)?);
     let mut missing: Vec<&Known> = expected.difference(&actual).collect();
     let mut extra: Vec<&Known> = actual.difference(&expected).collect();
     missing.sort();
     extra.sort();
-    problems.extend(
-        missing
-            .into_iter()
-            .map(|&(thread, entry, version)| SearchProblem::Missing {
-                thread,
-                entry,
-                version,
-            }),
-    );
-    problems.extend(
-        extra
-            .into_iter()
-            .map(|&(thread, entry, version)| SearchProblem::Extra {
-                thread,
-                entry,
-                version,
-            }),
-    );
+    problems.extend(missing.into_iter().map(|&(thread, entry, version)| SearchProblem::Missing {
+        thread,
+        entry,
+        version,
+    }));
+    problems.extend(extra.into_iter().map(|&(thread, entry, version)| SearchProblem::Extra {
+        thread,
+        entry,
+        version,
+    }));
     Ok(problems)
 }
 
@@ -98,30 +87,17 @@ fn compare(connection: &Connection, reading: &Queries<'_>) -> Result<Vec<SearchP
 fn inconsistencies(connection: &Connection) -> Result<Vec<SearchProblem>, SearchError> {
     // This also has FTS5 check its own tables.
     let mut statement = connection.prepare("PRAGMA integrity_check")?;
-    let found: Vec<String> = statement
-        .query_map([], |row| row.get(0))?
-        .collect::<Result<_, _>>()?;
-    let mut problems: Vec<SearchProblem> = found
-        .into_iter()
-        .filter(|found| found != "ok")
-        .map(SearchProblem::Damaged)
-        .collect();
+    let found: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let mut problems: Vec<SearchProblem> =
+        found.into_iter().filter(|found| found != "ok").map(SearchProblem::Damaged).collect();
     connection.execute("INSERT INTO words (words) VALUES ('integrity-check')", [])?;
     for (what, sql) in [
-        (
-            "without words",
-            "SELECT count(*) FROM doc WHERE number NOT IN (SELECT id FROM words_docsize)",
-        ),
-        (
-            "only as words",
-            "SELECT count(*) FROM words_docsize WHERE id NOT IN (SELECT number FROM doc)",
-        ),
+        ("without words", "SELECT count(*) FROM doc WHERE number NOT IN (SELECT id FROM words_docsize)"),
+        ("only as words", "SELECT count(*) FROM words_docsize WHERE id NOT IN (SELECT number FROM doc)"),
     ] {
         let count: i64 = connection.query_row(sql, [], |row| row.get(0))?;
         if count > 0 {
-            problems.push(SearchProblem::Damaged(format!(
-                "{count} entries are there {what}"
-            )));
+            problems.push(SearchProblem::Damaged(format!("{count} entries are there {what}")));
         }
     }
     Ok(problems)
@@ -130,22 +106,14 @@ fn inconsistencies(connection: &Connection) -> Result<Vec<SearchProblem>, Search
 fn actual(connection: &Connection) -> Result<HashSet<Known>, SearchError> {
     let mut statement = connection.prepare("SELECT thread, entry, version FROM doc")?;
     let docs = statement.query_map([], |row| {
-        Ok((
-            row.get(0)?,
-            EntryId::from_bytes(row.get(1)?),
-            ContentId::from_bytes(row.get(2)?),
-        ))
+        Ok((row.get(0)?, EntryId::from_bytes(row.get(1)?), ContentId::from_bytes(row.get(2)?)))
     })?;
     Ok(docs.collect::<Result<_, _>>()?)
 }
 
 /// All that the log has up to a place in it, and that can be read.
 fn expected(reading: &Queries<'_>, until: i64) -> Result<HashSet<Known>, SearchError> {
-    let mut walk = Walk {
-        reading,
-        seen: HashSet::new(),
-        known: HashSet::new(),
-    };
+    let mut walk = Walk { reading, seen: HashSet::new(), known: HashSet::new() };
     let mut place = 0;
     'log: loop {
         let page = rows_since(reading, place, PAGE)?;
@@ -195,11 +163,9 @@ impl Walk<'_, '_> {
         let state: ThreadState = load(self.reading, operation.after)?;
         let mut takes: Vec<TakeCell> = Vec::new();
         let seen = &mut self.seen;
-        state.takes.visit_nodes(
-            self.reading,
-            &mut |node| seen.insert((thread, node)),
-            &mut |cell| takes.push(*cell),
-        )?;
+        state.takes.visit_nodes(self.reading, &mut |node| seen.insert((thread, node)), &mut |cell| {
+            takes.push(*cell)
+        })?;
         for cell in takes {
             if self.seen.insert((thread, cell.content)) {
                 let take: Take = load(self.reading, cell.content)?;

@@ -37,13 +37,9 @@ pub(super) fn forget(connection: &Connection, versions: &[ContentId]) -> rusqlit
 
 fn take_out(transaction: &Connection, which: &str, value: impl rusqlite::ToSql) -> rusqlite::Result<u64> {
     transaction
-        .prepare_cached(&format!(
-            "DELETE FROM words WHERE rowid IN (SELECT number FROM doc WHERE {which})"
-        ))?
+        .prepare_cached(&format!("DELETE FROM words WHERE rowid IN (SELECT number FROM doc WHERE {which})"))?
         .execute([&value])?;
-    let removed = transaction
-        .prepare_cached(&format!("DELETE FROM doc WHERE {which}"))?
-        .execute([&value])?;
+    let removed = transaction.prepare_cached(&format!("DELETE FROM doc WHERE {which}"))?.execute([&value])?;
     if removed > 0 {
         transaction.execute("UPDATE cursor SET leftovers = 1", [])?;
     }

@@ -59,15 +59,9 @@ pub(super) struct Cursor {
 }
 
 pub(super) fn cursor(connection: &Connection) -> rusqlite::Result<Cursor> {
-    connection
-        .prepare_cached("SELECT sequence, operation, leftovers FROM cursor")?
-        .query_row([], |row| {
-            Ok(Cursor {
-                sequence: row.get(0)?,
-                operation: row.get(1)?,
-                leftovers: row.get(2)?,
-            })
-        })
+    connection.prepare_cached("SELECT sequence, operation, leftovers FROM cursor")?.query_row([], |row| {
+        Ok(Cursor { sequence: row.get(0)?, operation: row.get(1)?, leftovers: row.get(2)? })
+    })
 }
 
 /// Brings the index up to the moment of the reading, or leaves it where it is if it is ahead of that.
@@ -79,11 +73,7 @@ pub(super) fn follow(
     let connection = &file.connection;
     let goal = reading.last_sequence()?;
     check_same_store(&file.folder, connection, reading, goal)?;
-    let mut following = Following {
-        connection,
-        reading,
-        caught_up: CaughtUp::default(),
-    };
+    let mut following = Following { connection, reading, caught_up: CaughtUp::default() };
     following.caught_up.removed += forget_redacted(connection, reading)?;
     loop {
         let reached = cursor(connection)?.sequence;
@@ -112,9 +102,7 @@ fn check_same_store(
     // A reading that began long ago may be behind. The store itself may be only if an older copy took its place.
     if cursor.sequence > goal {
         let newest: i64 = crate::open::connect(&database(folder))?
-            .query_row("SELECT coalesce(max(sequence), 0) FROM operation", [], |row| {
-                row.get(0)
-            })
+            .query_row("SELECT coalesce(max(sequence), 0) FROM operation", [], |row| row.get(0))
             .map_err(StoreError::from)?;
         if cursor.sequence > newest {
             return Err(SearchError::OtherStore);
@@ -124,11 +112,7 @@ fn check_same_store(
     let there: Option<Vec<u8>> = reading
         .connection
         .prepare_cached("SELECT id FROM operation WHERE sequence = ?1")
-        .and_then(|mut statement| {
-            statement
-                .query_row([cursor.sequence], |row| row.get(0))
-                .optional()
-        })
+        .and_then(|mut statement| statement.query_row([cursor.sequence], |row| row.get(0)).optional())
         .map_err(StoreError::from)?;
     // A purge may have taken that operation out of the log, which proves nothing.
     match there {
@@ -153,13 +137,9 @@ fn forget_redacted(connection: &Connection, reading: &Queries<'_>) -> Result<u64
 }
 
 fn redacted_entries(reading: &Queries<'_>) -> Result<Vec<ContentId>, StoreError> {
-    let mut statement = reading
-        .connection
-        .prepare_cached("SELECT id FROM redaction WHERE kind = ?1")?;
+    let mut statement = reading.connection.prepare_cached("SELECT id FROM redaction WHERE kind = ?1")?;
     let ids = statement.query_map([Kind::Entry as i64], |row| row.get::<_, [u8; 32]>(0))?;
-    Ok(ids
-        .map(|id| id.map(ContentId::from_bytes))
-        .collect::<Result<_, _>>()?)
+    Ok(ids.map(|id| id.map(ContentId::from_bytes)).collect::<Result<_, _>>()?)
 }
 
 fn is_forgotten(connection: &Connection, version: ContentId) -> rusqlite::Result<bool> {
@@ -205,11 +185,7 @@ impl<'index> Following<'index, '_> {
     /// Takes the write lock; `None` if someone else moved the cursor meanwhile.
     fn begin(&self, expected: i64) -> Result<Option<Batch<'index>>, SearchError> {
         let transaction = Transaction::new_unchecked(self.connection, TransactionBehavior::Immediate)?;
-        Ok((cursor(&transaction)?.sequence == expected).then_some(Batch {
-            transaction,
-            docs: 0,
-            bytes: 0,
-        }))
+        Ok((cursor(&transaction)?.sequence == expected).then_some(Batch { transaction, docs: 0, bytes: 0 }))
     }
 
     fn arrivals(&mut self, transaction: &Connection, row: &Row) -> Result<Vec<EntryCell>, SearchError> {

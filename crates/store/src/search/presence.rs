@@ -42,10 +42,7 @@ struct Now {
 
 impl<'search, 'reading> Presence<'search, 'reading> {
     pub(super) fn new(reading: &'search Queries<'reading>) -> Self {
-        Self {
-            reading,
-            threads: HashMap::new(),
-        }
+        Self { reading, threads: HashMap::new() }
     }
 
     /// Where that version is now; `None` if no take holds it, or the thread cannot be read.
@@ -118,12 +115,7 @@ fn place_in(
     version: ContentId,
 ) -> Result<Option<Place>, StoreError> {
     let found = entries.find(reading, entry.bytes())?;
-    Ok(found
-        .filter(|(_, cell)| cell.version == version)
-        .map(|(position, _)| Place {
-            take: *take,
-            position,
-        }))
+    Ok(found.filter(|(_, cell)| cell.version == version).map(|(position, _)| Place { take: *take, position }))
 }
 
 /// For every version in these takes the first take that has it.

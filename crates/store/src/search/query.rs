@@ -113,10 +113,7 @@ impl Default for SearchQuery {
 impl SearchQuery {
     /// A search for these words in all that is there now.
     pub fn words(words: impl Into<String>) -> Self {
-        Self {
-            words: words.into(),
-            ..Self::default()
-        }
+        Self { words: words.into(), ..Self::default() }
     }
 }
 
@@ -252,18 +249,9 @@ impl<'search, 'reading> Threads<'search, 'reading> {
             || filter.deleted == Deleted::Only;
         let mut known = HashMap::new();
         if restricted {
-            known.extend(
-                reading
-                    .threads(filter)?
-                    .into_iter()
-                    .map(|row| (row.number, Some(row))),
-            );
+            known.extend(reading.threads(filter)?.into_iter().map(|row| (row.number, Some(row))));
         }
-        Ok(Self {
-            reading,
-            known,
-            others: (!restricted).then_some(filter.deleted),
-        })
+        Ok(Self { reading, known, others: (!restricted).then_some(filter.deleted) })
     }
 
     /// The numbers of the threads as a JSON list; `None` if it is not known which there are.

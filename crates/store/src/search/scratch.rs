@@ -45,10 +45,7 @@ impl Scratch {
         let holding = self.hold(text.text())?;
         let marked: Option<String> = holding
             .prepare_cached("SELECT highlight(words, 0, ?2, ?3) FROM words WHERE words MATCH ?1")?
-            .query_row(
-                params![expression, OPENING.to_string(), CLOSING.to_string()],
-                |row| row.get(0),
-            )
+            .query_row(params![expression, OPENING.to_string(), CLOSING.to_string()], |row| row.get(0))
             .optional()?;
         Ok(marked.map(|marked| {
             let found = marked_ranges(&marked);
@@ -59,9 +56,7 @@ impl Scratch {
     /// Holds one text until the transaction is dropped, which rolls it back.
     fn hold(&self, segmented: &str) -> rusqlite::Result<Transaction<'_>> {
         let transaction = Transaction::new_unchecked(&self.connection, TransactionBehavior::Deferred)?;
-        transaction
-            .prepare_cached("INSERT INTO words (rowid, text) VALUES (1, ?1)")?
-            .execute([segmented])?;
+        transaction.prepare_cached("INSERT INTO words (rowid, text) VALUES (1, ?1)")?.execute([segmented])?;
         Ok(transaction)
     }
 }
@@ -107,20 +102,9 @@ mod tests {
         let scratch = Scratch::new().expect("memory is enough");
         let text = "Un café, 修正 and CAFE\u{301}.";
         let segmented = Segmented::new(text);
-        let found = scratch
-            .matches("\"cafe\"", &segmented)
-            .expect("a valid expression");
-        let found: Vec<&str> = found
-            .expect("it is there")
-            .into_iter()
-            .map(|range| &text[range])
-            .collect();
+        let found = scratch.matches("\"cafe\"", &segmented).expect("a valid expression");
+        let found: Vec<&str> = found.expect("it is there").into_iter().map(|range| &text[range]).collect();
         assert_eq!(found, ["café", "CAFE\u{301}"]);
-        assert_eq!(
-            scratch
-                .matches("\"tea\"", &segmented)
-                .expect("a valid expression"),
-            None
-        );
+        assert_eq!(scratch.matches("\"tea\"", &segmented).expect("a valid expression"), None);
     }
 }

@@ -99,11 +99,7 @@ impl<'text> Segmented<'text> {
         let mut shifts = Vec::new();
         write(original, &mut text, |here, there| shifts.push((here, there)));
         shifts.push((text.len(), original.len()));
-        Self {
-            original,
-            text,
-            shifts,
-        }
+        Self { original, text, shifts }
     }
 
     pub(super) fn text(&self) -> &str {
@@ -122,10 +118,7 @@ impl<'text> Segmented<'text> {
     fn place(&self, offset: usize) -> usize {
         let after = self.shifts.partition_point(|&(here, _)| here <= offset);
         let (here, there) = after.checked_sub(1).map_or((0, 0), |index| self.shifts[index]);
-        let next = self
-            .shifts
-            .get(after)
-            .map_or(self.original.len(), |&(_, there)| there);
+        let next = self.shifts.get(after).map_or(self.original.len(), |&(_, there)| there);
         let mut place = (there + (offset - here)).min(next);
         while !self.original.is_char_boundary(place) {
             place -= 1;

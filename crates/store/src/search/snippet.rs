@@ -42,10 +42,7 @@ impl Snippet {
         if !text[..window.start].trim().is_empty() {
             line.push(CUT, false);
         }
-        let mut matches = matches
-            .iter()
-            .skip_while(|found| found.end <= window.start)
-            .peekable();
+        let mut matches = matches.iter().skip_while(|found| found.end <= window.start).peekable();
         for (place, character) in text[window.clone()].char_indices() {
             let place = window.start + place;
             while matches.next_if(|found| found.end <= place).is_some() {}
@@ -84,10 +81,7 @@ impl Line {
     fn add(&mut self, character: char, matched: bool) {
         match self.pieces.last_mut() {
             Some(piece) if piece.matched == matched => piece.text.push(character),
-            _ => self.pieces.push(Piece {
-                matched,
-                text: character.to_string(),
-            }),
+            _ => self.pieces.push(Piece { matched, text: character.to_string() }),
         }
     }
 }
@@ -100,10 +94,8 @@ fn best(text: &str, matches: &[Range<usize>]) -> Range<usize> {
         let limit = first.start + (LENGTH - LEAD);
         let close = matches[index..].iter().take_while(|found| found.end <= limit);
         let close: Vec<&Range<usize>> = close.collect();
-        let mut different: Vec<String> = close
-            .iter()
-            .map(|&found| text[found.clone()].to_lowercase())
-            .collect();
+        let mut different: Vec<String> =
+            close.iter().map(|&found| text[found.clone()].to_lowercase()).collect();
         different.sort();
         different.dedup();
         let score = (different.len(), close.len());
@@ -155,23 +147,14 @@ mod tests {
     fn shown(text: &str, sought: &[&str]) -> String {
         let mut matches: Vec<Range<usize>> = sought
             .iter()
-            .flat_map(|part| {
-                text.match_indices(part)
-                    .map(|(start, _)| start..start + part.len())
-            })
+            .flat_map(|part| text.match_indices(part).map(|(start, _)| start..start + part.len()))
             .collect();
         matches.sort_by_key(|range| range.start);
         let snippet = Snippet::new(text, &matches);
         snippet
             .pieces
             .iter()
-            .map(|piece| {
-                if piece.matched {
-                    format!("[{}]", piece.text)
-                } else {
-                    piece.text.clone()
-                }
-            })
+            .map(|piece| if piece.matched { format!("[{}]", piece.text) } else { piece.text.clone() })
             .collect()
     }
 

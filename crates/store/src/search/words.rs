@@ -64,22 +64,12 @@ impl Expression {
         let hopeless = wanted.is_empty() && unwanted.is_empty() && !typed.trim().is_empty();
         let unwanted = (!unwanted.is_empty()).then(|| unwanted.join(" OR "));
         if wanted.is_empty() {
-            return Ok(Self {
-                wanted: None,
-                unwanted,
-                hopeless,
-            });
+            return Ok(Self { wanted: None, unwanted, hopeless });
         }
         let wanted = wanted.join(" AND ");
-        let wanted = unwanted.map_or_else(
-            || wanted.clone(),
-            |unwanted| format!("({wanted}) NOT ({unwanted})"),
-        );
-        Ok(Self {
-            wanted: Some(wanted),
-            unwanted: None,
-            hopeless: false,
-        })
+        let wanted =
+            unwanted.map_or_else(|| wanted.clone(), |unwanted| format!("({wanted}) NOT ({unwanted})"));
+        Ok(Self { wanted: Some(wanted), unwanted: None, hopeless: false })
     }
 }
 
@@ -101,11 +91,7 @@ fn terms(typed: &str) -> Vec<Term<'_>> {
             rest.split_at(end.unwrap_or(rest.len()))
         };
         let star = after.strip_prefix('*');
-        terms.push(Term {
-            text,
-            excluded,
-            prefix: star.is_some(),
-        });
+        terms.push(Term { text, excluded, prefix: star.is_some() });
         rest = star.unwrap_or(after).trim_start();
     }
     terms
@@ -115,9 +101,7 @@ fn terms(typed: &str) -> Vec<Term<'_>> {
 fn is_exclusion(text: &str) -> bool {
     let mut characters = text.chars();
     characters.next() == Some('-')
-        && characters
-            .next()
-            .is_some_and(|next| next.is_alphanumeric() || is_quote(next) || !next.is_ascii())
+        && characters.next().is_some_and(|next| next.is_alphanumeric() || is_quote(next) || !next.is_ascii())
 }
 
 fn is_quote(character: char) -> bool {
@@ -172,11 +156,7 @@ mod tests {
         let scratch = Scratch::new().expect("memory is enough");
         for typed in ["word ".repeat(1000), "x".repeat(100_000), "\"".repeat(100_000)] {
             let refused = Expression::new(&typed, &scratch);
-            assert!(
-                matches!(refused, Err(SearchError::TooManyWords { .. })),
-                "{}",
-                &typed[..10]
-            );
+            assert!(matches!(refused, Err(SearchError::TooManyWords { .. })), "{}", &typed[..10]);
         }
     }
 }

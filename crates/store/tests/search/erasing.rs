@@ -13,12 +13,7 @@ fn a_purged_thread_leaves_no_word() {
     assert_eq!(world.entries("xylophone").len(), 2);
     let number = {
         let reading = world.store.read().expect("a reading");
-        reading
-            .queries()
-            .thread(purged)
-            .expect("readable")
-            .expect("there")
-            .number
+        reading.queries().thread(purged).expect("readable").expect("there").number
     };
     world.tamper(&format!(
         "INSERT INTO operation (thread, version, id, body) VALUES ({number}, 0, x'00', NULL);
@@ -26,18 +21,12 @@ fn a_purged_thread_leaves_no_word() {
          DELETE FROM thread WHERE number = {number};"
     ));
     let reading = world.store.read().expect("a reading");
-    let done = world
-        .index
-        .catch_up(&reading.queries(), &mut |_| ())
-        .expect("caught up");
+    let done = world.index.catch_up(&reading.queries(), &mut |_| ()).expect("caught up");
     assert_eq!((done.added, done.removed, done.unreadable), (0, 1, 0));
     assert_eq!(world.entries("xylophone"), [stays]);
     world.assert_sound();
     assert!(!holds(&world, b"zanzibarsecret"));
-    assert!(
-        holds(&world, b"xylophone"),
-        "the control: what is there can be seen in the file"
-    );
+    assert!(holds(&world, b"xylophone"), "the control: what is there can be seen in the file");
 }
 
 #[test]
@@ -47,19 +36,14 @@ fn a_redacted_entry_leaves_no_word() {
     world.say(thread, "User", "the password is quetzalcoatl");
     let version = world.find(&SearchQuery::words("quetzalcoatl"))[0].version;
     let hex: String = version.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-    world.tamper(&format!(
-        "INSERT INTO redaction (id, kind, time) VALUES (x'{hex}', 1, 0)"
-    ));
+    world.tamper(&format!("INSERT INTO redaction (id, kind, time) VALUES (x'{hex}', 1, 0)"));
     // Found by itself.
     assert_eq!(world.entries("quetzalcoatl"), []);
     assert!(!holds(&world, b"quetzalcoatl"));
     world.assert_sound();
     // Not brought back by a rebuild.
     let reading = world.store.read().expect("a reading");
-    world
-        .index
-        .rebuild(&reading.queries(), &mut |_| ())
-        .expect("rebuilt");
+    world.index.rebuild(&reading.queries(), &mut |_| ()).expect("rebuilt");
     assert_eq!(world.entries("password"), []);
     world.assert_sound();
 }

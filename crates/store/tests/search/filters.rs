@@ -18,19 +18,10 @@ fn filters_narrow_a_search() {
     world.around = retake_model::surroundings::Surroundings::default();
     let second = world.thread("Other");
     let new = world.say(second, "AI", "needle two");
-    world.command(
-        first,
-        Command::Tag {
-            add: vec!["bug".to_owned()],
-            remove: vec![],
-        },
-    );
+    world.command(first, Command::Tag { add: vec!["bug".to_owned()], remove: vec![] });
 
     let check = |change: &dyn Fn(&mut SearchQuery), expected: &[EntryId]| {
-        let mut query = SearchQuery {
-            order: Order::Newest,
-            ..SearchQuery::words("needle")
-        };
+        let mut query = SearchQuery { order: Order::Newest, ..SearchQuery::words("needle") };
         change(&mut query);
         let found: Vec<EntryId> = world.find(&query).iter().map(|hit| hit.entry).collect();
         assert_eq!(found, expected, "{query:?}");
@@ -56,20 +47,11 @@ fn filters_narrow_a_search() {
     check(&|query| query.threads.title = Some("LOGIN".to_owned()), &[old]);
     check(&|query| query.threads.project = Some(world.project), &[new, old]);
     check(&|query| query.threads.deleted = Deleted::Only, &[]);
-    check(
-        &|query| query.since = Some(Timestamp::from_millis(BEGINNING)),
-        &[new, old],
-    );
-    check(
-        &|query| query.until = Some(Timestamp::from_millis(BEGINNING)),
-        &[],
-    );
+    check(&|query| query.since = Some(Timestamp::from_millis(BEGINNING)), &[new, old]);
+    check(&|query| query.until = Some(Timestamp::from_millis(BEGINNING)), &[]);
     let time = world.find(&SearchQuery::words("two"))[0].time;
     check(&|query| query.since = Some(time), &[new]);
-    check(
-        &|query| query.until = Some(Timestamp::from_millis(time.millis() - 1)),
-        &[old],
-    );
+    check(&|query| query.until = Some(Timestamp::from_millis(time.millis() - 1)), &[old]);
     check(&|query| query.limit = 1, &[new]);
     check(&|query| query.offset = 1, &[old]);
     check(&|query| query.offset = 9, &[]);
@@ -84,18 +66,11 @@ fn filters_narrow_a_search() {
 fn what_is_there_now_and_what_ever_was() {
     let world = World::new();
     let thread = world.thread("Story");
-    let entries = world.say_all(
-        thread,
-        &[("User", "alpha one"), ("AI", "beta two"), ("User", "gamma three")],
-    );
+    let entries =
+        world.say_all(thread, &[("User", "alpha one"), ("AI", "beta two"), ("User", "gamma three")]);
     let main = world.active(thread);
     let now = |words: &str| world.find(&SearchQuery::words(words));
-    let ever = |words: &str| {
-        world.find(&SearchQuery {
-            scope: Scope::History,
-            ..SearchQuery::words(words)
-        })
-    };
+    let ever = |words: &str| world.find(&SearchQuery { scope: Scope::History, ..SearchQuery::words(words) });
 
     // Edited in one take, still as it was in another.
     world.branch(thread, entries[1], "other");
@@ -111,13 +86,7 @@ fn what_is_there_now_and_what_ever_was() {
 
     // Gone from everywhere.
     world.command(thread, Command::Switch { take: main });
-    world.command(
-        thread,
-        Command::DeleteEntries {
-            take: main,
-            entries: vec![entries[1], entries[2]],
-        },
-    );
+    world.command(thread, Command::DeleteEntries { take: main, entries: vec![entries[1], entries[2]] });
     assert_eq!(now("two"), []);
     assert_eq!(now("gamma"), []);
     let hits = ever("two");
@@ -150,15 +119,7 @@ fn many_takes_are_asked_at_once() {
     let hits = world.find(&SearchQuery::words("shared"));
     assert_eq!(hits.len(), 1);
     assert_ne!(hits[0].take, Some(world.active(thread)));
-    assert_eq!(
-        world
-            .find(&SearchQuery {
-                limit: 100,
-                ..SearchQuery::words("leaf")
-            })
-            .len(),
-        40
-    );
+    assert_eq!(world.find(&SearchQuery { limit: 100, ..SearchQuery::words("leaf") }).len(), 40);
     world.assert_sound();
 }
 
@@ -170,18 +131,11 @@ fn the_newer_of_two_equals_comes_first_and_the_better_of_two_before_the_newer() 
     let newer = world.say(thread, "User", "lantern by the gate");
     let best = world.say(thread, "User", "lantern lantern lantern");
     for _ in 0..20 {
-        world.say(
-            thread,
-            "User",
-            &format!("lantern among {}", "many other words ".repeat(20)),
-        );
+        world.say(thread, "User", &format!("lantern among {}", "many other words ".repeat(20)));
     }
     let found = world.entries("lantern");
     assert_eq!(found[..3], [best, newer, older]);
-    let newest = world.find(&SearchQuery {
-        order: Order::Newest,
-        ..SearchQuery::words("lantern")
-    });
+    let newest = world.find(&SearchQuery { order: Order::Newest, ..SearchQuery::words("lantern") });
     assert!(newest.is_sorted_by(|left, right| left.time >= right.time));
 }
 
@@ -193,10 +147,7 @@ fn a_reading_that_began_earlier_does_no_harm() {
     let early = world.store.read().expect("a reading");
     world.say(thread, "User", "late bird");
     assert_eq!(world.entries("bird").len(), 2);
-    let found = world
-        .index
-        .search(&early.queries(), &SearchQuery::words("bird"))
-        .expect("found");
+    let found = world.index.search(&early.queries(), &SearchQuery::words("bird")).expect("found");
     assert_eq!(found.len(), 1, "what came later is not in its thread yet");
     assert_eq!(world.index.rebuilt(), None);
     assert_eq!(world.entries("bird").len(), 2);

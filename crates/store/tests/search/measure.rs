@@ -40,22 +40,13 @@ fn how_fast() {
     let start = Instant::now();
     let done = world.index.catch_up(&queries, &mut |_| ()).expect("caught up");
     let seconds = start.elapsed().as_secs_f64();
-    println!(
-        "{} entries indexed in {seconds:.2} s: {:.0}/s",
-        done.added,
-        done.added as f64 / seconds
-    );
-    let size = std::fs::metadata(world.folder.path().join("search.db"))
-        .expect("the index")
-        .len();
+    println!("{} entries indexed in {seconds:.2} s: {:.0}/s", done.added, done.added as f64 / seconds);
+    let size = std::fs::metadata(world.folder.path().join("search.db")).expect("the index").len();
     println!("index {} MB", size / 1_000_000);
     let time = |name: &str, query: &SearchQuery| {
         let start = Instant::now();
         let found = world.index.search(&queries, query).expect("found").len();
-        println!(
-            "{name:40} {found:3} hits {:8.2} ms",
-            start.elapsed().as_secs_f64() * 1000.0
-        );
+        println!("{name:40} {found:3} hits {:8.2} ms", start.elapsed().as_secs_f64() * 1000.0);
     };
     time("rare word", &SearchQuery::words("w29001"));
     time("rare word again", &SearchQuery::words("w29001"));
@@ -63,32 +54,11 @@ fn how_fast() {
     time("two common words", &SearchQuery::words("w1 w2"));
     time("phrase", &SearchQuery::words("\"w0 w1\""));
     time("prefix", &SearchQuery::words("w29*"));
-    time(
-        "common word, newest first",
-        &SearchQuery {
-            order: Order::Newest,
-            ..SearchQuery::words("w0")
-        },
-    );
-    time(
-        "common word, page 50",
-        &SearchQuery {
-            offset: 1000,
-            ..SearchQuery::words("w0")
-        },
-    );
+    time("common word, newest first", &SearchQuery { order: Order::Newest, ..SearchQuery::words("w0") });
+    time("common word, page 50", &SearchQuery { offset: 1000, ..SearchQuery::words("w0") });
     time("no words, newest", &SearchQuery::default());
-    let one = ThreadFilter {
-        title: Some("Thread 42".to_owned()),
-        ..ThreadFilter::default()
-    };
-    time(
-        "common word, one thread",
-        &SearchQuery {
-            threads: one,
-            ..SearchQuery::words("w0")
-        },
-    );
+    let one = ThreadFilter { title: Some("Thread 42".to_owned()), ..ThreadFilter::default() };
+    time("common word, one thread", &SearchQuery { threads: one, ..SearchQuery::words("w0") });
     let start = Instant::now();
     assert_eq!(world.index.check(&queries).expect("checked"), []);
     println!("check {:.2} s", start.elapsed().as_secs_f64());

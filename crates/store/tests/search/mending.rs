@@ -11,9 +11,7 @@ use crate::world::World;
 fn a_useless_file_is_made_anew() {
     let (world, _) = texts();
     assert_eq!(world.entries("parser").len(), 1);
-    let World {
-        store, index, folder, ..
-    } = world;
+    let World { store, index, folder, .. } = world;
     drop(index);
     let path = folder.path().join("search.db");
     let file = std::fs::metadata(&path).expect("the index").ino();
@@ -43,11 +41,7 @@ fn a_useless_file_is_made_anew() {
         assert_eq!(index.check(&reading.queries()).expect("checked"), [], "{name}");
         let rebuilt = index.rebuilt();
         assert!(rebuilt.is_some(), "{name}");
-        assert_eq!(
-            rebuilt == Some(Rebuilt::OtherVersion),
-            name == "other version",
-            "{rebuilt:?}"
-        );
+        assert_eq!(rebuilt == Some(Rebuilt::OtherVersion), name == "other version", "{rebuilt:?}");
     }
     // Other programs may have the file open, so it must still be the same one.
     assert_eq!(std::fs::metadata(&path).expect("the index").ino(), file);
@@ -60,9 +54,7 @@ fn a_useless_file_is_made_anew() {
 fn any_flipped_byte_is_harmless() {
     let (world, _) = texts();
     world.entries("parser");
-    let World {
-        store, index, folder, ..
-    } = world;
+    let World { store, index, folder, .. } = world;
     drop(index);
     let path = folder.path().join("search.db");
     let whole = std::fs::read(&path).expect("the index");
@@ -76,15 +68,10 @@ fn any_flipped_byte_is_harmless() {
             .search(&reading.queries(), &SearchQuery::words("the"))
             .unwrap_or_else(|error| panic!("{place}: {error}"));
         // Missing is possible until the index is checked; wrong is not.
-        assert!(
-            found.iter().all(|hit| hit.snippet.text().contains("the")),
-            "{place}"
-        );
+        assert!(found.iter().all(|hit| hit.snippet.text().contains("the")), "{place}");
         index.check(&reading.queries()).expect("checked");
         index.rebuild(&reading.queries(), &mut |_| ()).expect("rebuilt");
-        let found = index
-            .search(&reading.queries(), &SearchQuery::words("the"))
-            .expect("found");
+        let found = index.search(&reading.queries(), &SearchQuery::words("the")).expect("found");
         assert_eq!(found.len(), 2, "{place}");
         drop(index);
     }
@@ -99,18 +86,13 @@ fn an_older_copy_of_the_store_gets_an_index_of_its_own() {
     let copy = std::fs::read(world.folder.path().join("retake.db")).expect("the store");
     world.say(thread, "User", "after the copy");
     assert_eq!(world.entries("copy").len(), 2);
-    let World {
-        store, index, folder, ..
-    } = world;
+    let World { store, index, folder, .. } = world;
     drop((store, index));
     std::fs::write(folder.path().join("retake.db"), copy).expect("written");
     let store = Store::open(folder.path()).expect("a store");
     let index = SearchIndex::open(folder.path()).expect("an index");
     let reading = store.read().expect("a reading");
-    let query = SearchQuery {
-        scope: Scope::History,
-        ..SearchQuery::words("copy")
-    };
+    let query = SearchQuery { scope: Scope::History, ..SearchQuery::words("copy") };
     assert_eq!(index.search(&reading.queries(), &query).expect("found").len(), 1);
     assert_eq!(index.rebuilt(), Some(Rebuilt::OtherStore));
 }
@@ -122,9 +104,7 @@ fn a_damaged_store_is_indexed_as_far_as_it_can_be_read() {
     world.say(thread, "User", "first stone");
     world.say(thread, "User", "second stone");
     world.say(thread, "User", "third stone");
-    let World {
-        store, index, folder, ..
-    } = world;
+    let World { store, index, folder, .. } = world;
     drop(store);
     // The second entry's own operation.
     let connection = rusqlite::Connection::open(folder.path().join("retake.db")).expect("the database");
@@ -134,14 +114,10 @@ fn a_damaged_store_is_indexed_as_far_as_it_can_be_read() {
     drop(connection);
     let store = Store::open(folder.path()).expect("a store");
     let reading = store.read().expect("a reading");
-    let done = index
-        .catch_up(&reading.queries(), &mut |_| ())
-        .expect("caught up");
+    let done = index.catch_up(&reading.queries(), &mut |_| ()).expect("caught up");
     assert_eq!(done.unreadable, 1);
     // What the unreadable operation brought is found with the next one.
-    let found = index
-        .search(&reading.queries(), &SearchQuery::words("stone"))
-        .expect("found");
+    let found = index.search(&reading.queries(), &SearchQuery::words("stone")).expect("found");
     assert_eq!(found.len(), 3);
     assert_eq!(index.check(&reading.queries()).expect("checked"), []);
 }
@@ -161,20 +137,10 @@ fn a_check_finds_what_is_missing_and_what_is_too_much() {
     let problems = world.index.check(&reading.queries()).expect("checked");
     let count =
         |wanted: fn(&SearchProblem) -> bool| problems.iter().filter(|problem| wanted(problem)).count();
-    assert_eq!(
-        count(|problem| matches!(problem, SearchProblem::Missing { .. })),
-        2
-    );
+    assert_eq!(count(|problem| matches!(problem, SearchProblem::Missing { .. })), 2);
     assert_eq!(count(|problem| matches!(problem, SearchProblem::Extra { .. })), 1);
-    assert_eq!(
-        count(|problem| matches!(problem, SearchProblem::Damaged(_))),
-        1,
-        "words without a doc"
-    );
-    world
-        .index
-        .rebuild(&reading.queries(), &mut |_| ())
-        .expect("rebuilt");
+    assert_eq!(count(|problem| matches!(problem, SearchProblem::Damaged(_))), 1, "words without a doc");
+    world.index.rebuild(&reading.queries(), &mut |_| ()).expect("rebuilt");
     world.assert_sound();
     assert_eq!(world.index.rebuilt(), Some(Rebuilt::Asked));
 }
@@ -184,10 +150,7 @@ fn the_files_of_the_index_are_private() {
     let (world, _) = texts();
     world.entries("parser");
     for name in ["search.db", "search.db-wal", "search.db-shm"] {
-        let mode = std::fs::metadata(world.folder.path().join(name))
-            .expect("the file")
-            .permissions()
-            .mode();
+        let mode = std::fs::metadata(world.folder.path().join(name)).expect("the file").permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
 }

@@ -6,24 +6,15 @@ use crate::world::World;
 
 /// Entries of many kinds, under short names.
 pub(crate) const TEXTS: &[(&str, &str)] = &[
-    (
-        "parser",
-        "Please fix the parser: parse_history panics in foo::bar() on empty input.",
-    ),
-    (
-        "naive",
-        "Die naïve Lösung wäre, den Zähler über crème brûlée zu stellen.",
-    ),
+    ("parser", "Please fix the parser: parse_history panics in foo::bar() on empty input."),
+    ("naive", "Die naïve Lösung wäre, den Zähler über crème brûlée zu stellen."),
     ("japanese", "構文解析器を修正してください。テストも追加して。"),
     ("thai", "กรุณาแก้ไขโปรแกรมแยกวิเคราะห์"),
     ("korean", "서버가 응답하지 않습니다"),
     ("hindi", "कृपया पार्सर ठीक करें"),
     ("emoji", "It works 🎉👩‍💻 and the tests pass ✅"),
     ("greek", "Ο ΑΝΑΛΥΤΉΣ χάλασε"),
-    (
-        "hostile",
-        "\" OR NEAR( * AND NOT ^title : {x} - ' ; DROP TABLE doc; --",
-    ),
+    ("hostile", "\" OR NEAR( * AND NOT ^title : {x} - ' ; DROP TABLE doc; --"),
     ("flags", "run cargo clippy --all-targets -- -D warnings"),
     ("thought", "<think>perhaps an iterator</think>I used a loop."),
 ];
@@ -32,10 +23,7 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
 pub(crate) fn texts() -> (World, Vec<(&'static str, EntryId)>) {
     let world = World::new();
     let thread = world.thread("Texts");
-    let named = TEXTS
-        .iter()
-        .map(|&(name, text)| (name, world.say(thread, "AI", text)))
-        .collect();
+    let named = TEXTS.iter().map(|&(name, text)| (name, world.say(thread, "AI", text))).collect();
     (world, named)
 }
 
@@ -45,10 +33,7 @@ pub(crate) struct Dice(pub(crate) u64);
 impl Dice {
     /// A number below the limit.
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % limit
     }
 

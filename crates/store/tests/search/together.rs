@@ -22,26 +22,15 @@ fn two_indexes_catch_up_at_once() {
                     let store = Store::open(folder).expect("a store");
                     let index = SearchIndex::open(folder).expect("an index");
                     let reading = store.read().expect("a reading");
-                    let done = index
-                        .catch_up(&reading.queries(), &mut |_| ())
-                        .expect("caught up");
-                    let query = SearchQuery {
-                        limit: 2000,
-                        ..SearchQuery::words("common")
-                    };
-                    assert_eq!(
-                        index.search(&reading.queries(), &query).expect("found").len(),
-                        1200
-                    );
+                    let done = index.catch_up(&reading.queries(), &mut |_| ()).expect("caught up");
+                    let query = SearchQuery { limit: 2000, ..SearchQuery::words("common") };
+                    assert_eq!(index.search(&reading.queries(), &query).expect("found").len(), 1200);
                     assert_eq!(index.rebuilt(), None);
                     done.added
                 })
             })
             .collect();
-        workers
-            .into_iter()
-            .map(|worker| worker.join().expect("no panic"))
-            .sum()
+        workers.into_iter().map(|worker| worker.join().expect("no panic")).sum()
     });
     assert_eq!(added, 1200, "each doc was added once");
     world.assert_sound();
@@ -86,9 +75,7 @@ fn a_search_beside_a_rebuild_finds_everything() {
             let index = SearchIndex::open(folder).expect("an index");
             let reading = store.read().expect("a reading");
             for _ in 0..100 {
-                let found = index
-                    .search(&reading.queries(), &SearchQuery::words("the"))
-                    .expect("found");
+                let found = index.search(&reading.queries(), &SearchQuery::words("the")).expect("found");
                 assert_eq!(found.len(), 2);
             }
         });

@@ -12,13 +12,7 @@ fn words_find_what_people_mean() {
         let mut found: Vec<&str> = world
             .entries(words)
             .iter()
-            .map(|entry| {
-                named
-                    .iter()
-                    .find(|named| named.1 == *entry)
-                    .expect("a known entry")
-                    .0
-            })
+            .map(|entry| named.iter().find(|named| named.1 == *entry).expect("a known entry").0)
             .collect();
         found.sort_unstable();
         let mut expected = expected.to_vec();
@@ -133,21 +127,12 @@ fn every_word_of_every_entry_finds_it() {
     }));
     for text in texts {
         let entry = world.say(thread, "User", &text);
-        for word in text
-            .split_whitespace()
-            .filter(|word| word.contains(char::is_alphanumeric))
-        {
-            let query = SearchQuery {
-                limit: 1000,
-                ..SearchQuery::words(word.trim_start_matches('-'))
-            };
+        for word in text.split_whitespace().filter(|word| word.contains(char::is_alphanumeric)) {
+            let query = SearchQuery { limit: 1000, ..SearchQuery::words(word.trim_start_matches('-')) };
             let hits = world.find(&query);
             let hit = hits.iter().find(|hit| hit.entry == entry);
             let hit = hit.unwrap_or_else(|| panic!("{word:?} does not find {text:?}"));
-            assert!(
-                hit.snippet.pieces.iter().any(|piece| piece.matched),
-                "{word:?} in {text:?}"
-            );
+            assert!(hit.snippet.pieces.iter().any(|piece| piece.matched), "{word:?} in {text:?}");
         }
     }
     world.assert_sound();
@@ -157,11 +142,7 @@ fn every_word_of_every_entry_finds_it() {
 fn snippets_show_what_matched() {
     let world = World::new();
     let thread = world.thread("Long");
-    let text = format!(
-        "{}the Crème\nbrûlée is  burnt {}",
-        "before ".repeat(200),
-        "after ".repeat(200)
-    );
+    let text = format!("{}the Crème\nbrûlée is  burnt {}", "before ".repeat(200), "after ".repeat(200));
     world.say(thread, "User", &text);
     let hits = world.find(&SearchQuery::words("\"creme brulee\""));
     let matched: Vec<&str> = hits[0]
@@ -173,10 +154,7 @@ fn snippets_show_what_matched() {
         .collect();
     assert_eq!(matched, ["Crème brûlée"]);
     let line = hits[0].snippet.text();
-    assert!(
-        line.starts_with('…') && line.ends_with('…') && line.contains("brûlée is burnt"),
-        "{line}"
-    );
+    assert!(line.starts_with('…') && line.ends_with('…') && line.contains("brûlée is burnt"), "{line}");
     assert!(line.chars().count() <= 162, "{line}");
 }
 

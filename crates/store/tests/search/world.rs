@@ -67,9 +67,7 @@ impl World {
         let queries = reading.queries();
         let mut additions = Additions::new(&queries);
         let state = ThreadState::new(title.to_owned(), &mut additions, clock).expect("memory is enough");
-        let kind = OperationKind::ThreadCreated {
-            project: self.project,
-        };
+        let kind = OperationKind::ThreadCreated { project: self.project };
         self.publish(thread, 1, None, &state, kind, additions, clock);
         thread
     }
@@ -84,11 +82,7 @@ impl World {
         let state: ThreadState = load(&queries, head.operation.after).expect("readable");
         let mut additions = Additions::new(&queries);
         let take_named = |_: &str| Ok(false);
-        let mut context = Context {
-            additions: &mut additions,
-            fresh: clock,
-            take_named: &take_named,
-        };
+        let mut context = Context { additions: &mut additions, fresh: clock, take_named: &take_named };
         let Applied::Changed { state, kind } = apply(&state, command, &mut context).expect("not refused")
         else {
             return;
@@ -117,17 +111,11 @@ impl World {
             turn: TurnId::fresh(clock),
             actor: Actor::Human,
             time: clock.now(),
-            place: Place {
-                position: version,
-                ..FIRST
-            },
+            place: Place { position: version, ..FIRST },
             surroundings: Some(additions.add(&self.around)),
             files: None,
         };
-        let publication = Publication {
-            operation,
-            objects: additions.into_new(),
-        };
+        let publication = Publication { operation, objects: additions.into_new() };
         self.store
             .write(move |writing| writing.publish(publication).map_err(|error: PublishError| error))
             .expect("published");
@@ -136,11 +124,7 @@ impl World {
     /// The take that is being worked on.
     pub(crate) fn active(&self, thread: ThreadId) -> TakeId {
         let reading = self.store.read().expect("a reading");
-        let row = reading
-            .queries()
-            .thread(thread)
-            .expect("readable")
-            .expect("there");
+        let row = reading.queries().thread(thread).expect("readable").expect("there");
         row.summary.active.id
     }
 
@@ -164,14 +148,7 @@ impl World {
             .collect();
         let ids = entries.iter().filter_map(|entry| entry.id).collect();
         let take = self.active(thread);
-        self.command(
-            thread,
-            Command::AddEntries {
-                take,
-                at: Spot::End,
-                entries,
-            },
-        );
+        self.command(thread, Command::AddEntries { take, at: Spot::End, entries });
         ids
     }
 
@@ -184,14 +161,7 @@ impl World {
     pub(crate) fn branch(&self, thread: ThreadId, at: EntryId, name: &str) {
         let from = self.active(thread);
         let name = Some(name.to_owned());
-        self.command(
-            thread,
-            Command::Branch {
-                from,
-                at: Some(at),
-                name,
-            },
-        );
+        self.command(thread, Command::Branch { from, at: Some(at), name });
     }
 
     /// What a search finds.
@@ -202,10 +172,7 @@ impl World {
 
     /// Which entries a search for words finds, best first.
     pub(crate) fn entries(&self, words: &str) -> Vec<EntryId> {
-        self.find(&SearchQuery::words(words))
-            .iter()
-            .map(|hit| hit.entry)
-            .collect()
+        self.find(&SearchQuery::words(words)).iter().map(|hit| hit.entry).collect()
     }
 
     /// Checks that the index is what the log says.
