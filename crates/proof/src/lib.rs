@@ -1,7 +1,17 @@
 //! Proof that Retake keeps its promises: harnesses that break the world around the real programs.
 //!
-//! A harness runs a program with a fault at every point where one can happen, and looks at what is left. Each
-//! has a control, a run in which the promise is broken on purpose, because a harness that cannot fail proves
-//! nothing.
+//! A harness runs a program with a fault at every point where one can happen, or asks it a hundred thousand
+//! random questions, and looks at what is left. Each has a control, a run in which the promise is broken on
+//! purpose, because a harness that cannot fail proves nothing.
+//!
+//! | campaign | promise | control |
+//! |---|---|---|
+//! | [`model`] | every answer is the one that plain vectors and copies give | ten small mistakes, one at a time |
+//! | [`processes`] | what any of eight processes was told is done stays done, in one serial order | a worker that says so before it is true |
+//! | [`flips`] | damaged bytes are noticed or harmless, never shown as if they were whole | a forged row that no check can notice |
 
+pub mod dice;
+pub mod ground;
+pub mod model;
 pub mod shim;
+pub mod violation;

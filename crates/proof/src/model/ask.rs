@@ -1,0 +1,262 @@
+//! One question, asked of the real timeline and of the naive world.
+
+use std::collections::{HashMap, HashSet};
+
+use retake_model::command::Refusal;
+use retake_model::id::{EntryId, TakeId, ThreadId, TurnId};
+use retake_model::operation::OperationKind;
+use retake_timeline::{Caller, ChangeError, Command, Done, Moved, Timeline, Unit};
+
+use super::compare::same;
+use super::naive::{Learn, Refused};
+use super::observe::entry_ids;
+use super::world::{Asking, World};
+use crate::violation::Trouble;
+
+/// What came of a question that both answered alike.
+#[derive(Debug, Default)]
+pub struct Answered {
+    /// Why both said no.
+    pub refused: Option<Refused>,
+    /// Threads that changed besides the one that was asked for.
+    pub also: Vec<ThreadId>,
+}
+
+/// The caller as the timeline wants to know it.
+pub fn caller(asking: &Asking) -> Caller {
+    Caller {
+        actor: asking.actor.clone(),
+        surroundings: None,
+        turn: asking.turn.map(turn_id),
+        expected: asking.expected.map(|version| version as u64),
+    }
+}
+
+/// A command.
+pub fn change(
+    timeline: &Timeline,
+    world: &mut World,
+    known: &mut HashSet<[u8; 16]>,
+    index: usize,
+    command: &Command,
+    asking: &Asking,
+) -> Result<Answered, Trouble> {
+    let thread = world.threads[index].id;
+    let real = timeline.change(thread, command.clone(), caller(asking));
+    let mut lesson = Lesson::new(timeline, thread, real.as_ref().ok(), known);
+    let naive = world.change(index, command, asking, &mut lesson);
+    lesson.finish()?;
+    let (done, changed) = match agree(real, naive)? {
+        Ok(both) => both,
+        Err(refused) => return Ok(Answered { refused: Some(refused), also: Vec::new() }),
+    };
+    same("changed", &done.changed(), &changed)?;
+    same("version", &done.version, &(world.threads[index].version() as u64))?;
+    same("undoable", &done.undoable, &(changed && !matches!(command, Command::Save { .. })))?;
+    Ok(Answered::default())
+}
+
+/// A promotion.
+pub fn promote(
+    timeline: &Timeline,
+    world: &mut World,
+    index: usize,
+    take: TakeId,
+    title: Option<&str>,
+    asking: &Asking,
+) -> Result<Answered, Trouble> {
+    let thread = world.threads[index].id;
+    let real = timeline.promote(thread, take, title.map(str::to_owned), caller(asking));
+    let into = real.as_ref().map_or(ThreadId::from_bytes([0; 16]), |promoted| promoted.promoted.thread);
+    let naive = world.promote(index, take, title, asking, into);
+    match agree(real, naive)? {
+        Ok((promoted, ())) => {
+            same("version", &promoted.source.version, &(world.threads[index].version() as u64))?;
+            Ok(Answered { refused: None, also: vec![into] })
+        }
+        Err(refused) => Ok(Answered { refused: Some(refused), also: Vec::new() }),
+    }
+}
+
+/// An undo.
+pub fn undo(
+    timeline: &Timeline,
+    world: &mut World,
+    index: usize,
+    (unit, steps): (Unit, u64),
+    asking: &Asking,
+) -> Result<Answered, Trouble> {
+    let thread = world.threads[index].id;
+    let real = timeline.undo(thread, unit, steps, caller(asking));
+    let naive = world.undo(index, unit, steps, asking);
+    moved(world, index, agree(real, naive)?)
+}
+
+/// A redo.
+pub fn redo(
+    timeline: &Timeline,
+    world: &mut World,
+    index: usize,
+    (unit, steps): (Unit, u64),
+    asking: &Asking,
+) -> Result<Answered, Trouble> {
+    let thread = world.threads[index].id;
+    let real = timeline.redo(thread, unit, steps, caller(asking));
+    let naive = world.redo(index, unit, steps, asking);
+    moved(world, index, agree(real, naive)?)
+}
+
+/// A jump.
+pub fn jump(
+    timeline: &Timeline,
+    world: &mut World,
+    index: usize,
+    version: usize,
+    asking: &Asking,
+) -> Result<Answered, Trouble> {
+    let thread = world.threads[index].id;
+    let real = timeline.jump(thread, version as u64, caller(asking));
+    let naive = world.jump(index, version, asking);
+    let answer = agree(real, naive)?;
+    if let Ok((real, changed)) = &answer {
+        same("changed by a jump", &real.done.changed(), changed)?;
+    }
+    moved(world, index, answer.map(|(real, _)| (real, Vec::new())))
+}
+
+fn moved(
+    world: &World,
+    index: usize,
+    answer: Result<(Moved, Vec<ThreadId>), Refused>,
+) -> Result<Answered, Trouble> {
+    let (real, also) = match answer {
+        Ok(both) => both,
+        Err(refused) => return Ok(Answered { refused: Some(refused), also: Vec::new() }),
+    };
+    let thread = &world.threads[index];
+    same("threads that came along", &real.also, &also)?;
+    same("position", &real.position, &(thread.head().position as u64))?;
+    same("version", &real.done.version, &(thread.version() as u64))?;
+    same("can_undo", &real.can_undo, &thread.undo(Unit::Turn, None).is_some())?;
+    same("can_redo", &real.can_redo, &thread.redo(Unit::Turn).is_some())?;
+    Ok(Answered { refused: None, also })
+}
+
+/// Both answers, both refusals, or that the two do not agree.
+pub fn agree<R, N>(
+    real: Result<R, ChangeError>,
+    naive: Result<N, Refused>,
+) -> Result<Result<(R, N), Refused>, Trouble> {
+    match (real, naive) {
+        (Ok(real), Ok(naive)) => Ok(Ok((real, naive))),
+        (Err(error), Err(refused)) => {
+            same("refusal", &meaning(&error)?, &refused)?;
+            Ok(Err(refused))
+        }
+        (Ok(_), Err(refused)) => Err(format!("was done, and should be refused: {refused:?}").into()),
+        (Err(error), Ok(_)) => Err(format!("was refused, and should be done: {error}").into()),
+    }
+}
+
+/// The refusal that an error is; an error that is none is a failure.
+fn meaning(error: &ChangeError) -> Result<Refused, Trouble> {
+    Ok(match error {
+        ChangeError::Conflict { .. } => Refused::Conflict,
+        ChangeError::ThreadDeleted => Refused::ThreadDeleted,
+        ChangeError::TitleTaken(_) => Refused::TitleTaken,
+        ChangeError::Title(_) => Refused::Name,
+        ChangeError::NothingToUndo => Refused::NothingToUndo,
+        ChangeError::NothingToRedo => Refused::NothingToRedo,
+        ChangeError::TooDeep(_) => Refused::TooDeep,
+        ChangeError::NoSuchVersion { .. } => Refused::NoSuchVersion,
+        ChangeError::Refused(refusal) => match refusal {
+            Refusal::NoSuchTake => Refused::NoSuchTake,
+            Refusal::NoSuchEntry => Refused::NoSuchEntry,
+            Refusal::EntryExists(_) => Refused::EntryExists,
+            Refusal::NameTaken(_) => Refused::NameTaken,
+            Refusal::LastTake => Refused::LastTake,
+            Refusal::OnlyTake => Refused::OnlyTake,
+            Refusal::NotAUserMessage { .. } => Refused::NotAUserMessage,
+            Refusal::Name(_) => Refused::Name,
+            Refusal::Setting(_) => Refused::Setting,
+            Refusal::TooMuch { .. } => Refused::TooMuch,
+            Refusal::Unavailable(unavailable) => return Err(unavailable.to_string().into()),
+        },
+        other => return Err(other.to_string().into()),
+    })
+}
+
+fn turn_id(number: u64) -> TurnId {
+    let mut bytes = [0x55; 16];
+    bytes[8..].copy_from_slice(&number.to_be_bytes());
+    TurnId::from_bytes(bytes)
+}
+
+/// Identities that the real thing made up, each of which must be new.
+struct Lesson<'call> {
+    timeline: &'call Timeline,
+    thread: ThreadId,
+    done: Option<&'call Done>,
+    known: &'call mut HashSet<[u8; 16]>,
+    entries: HashMap<TakeId, Vec<EntryId>>,
+    trouble: Option<Trouble>,
+}
+
+impl<'call> Lesson<'call> {
+    fn new(
+        timeline: &'call Timeline,
+        thread: ThreadId,
+        done: Option<&'call Done>,
+        known: &'call mut HashSet<[u8; 16]>,
+    ) -> Self {
+        Self { timeline, thread, done, known, entries: HashMap::new(), trouble: None }
+    }
+
+    fn finish(self) -> Result<(), Trouble> {
+        self.trouble.map_or(Ok(()), Err)
+    }
+
+    fn meet(&mut self, id: [u8; 16]) {
+        if !self.known.insert(id) {
+            self.trouble = Some("an identity was made up twice".into());
+        }
+    }
+
+    fn read(&self, take: TakeId) -> Result<Vec<EntryId>, Trouble> {
+        let looking = self.timeline.look()?;
+        let found = looking.state(self.thread)?.take(&looking.queries(), take)?;
+        Ok(entry_ids(&looking.queries(), &found.ok_or("the take is missing")?)?)
+    }
+}
+
+impl Learn for Lesson<'_> {
+    fn entry(&mut self, take: TakeId, place: usize) -> EntryId {
+        let nobody = EntryId::from_bytes([0; 16]);
+        if self.done.is_none() {
+            return nobody;
+        }
+        if !self.entries.contains_key(&take) {
+            let read = self.read(take).unwrap_or_else(|trouble| {
+                self.trouble = Some(trouble);
+                Vec::new()
+            });
+            self.entries.insert(take, read);
+        }
+        let entry = self.entries[&take].get(place).copied().unwrap_or(nobody);
+        self.meet(*entry.bytes());
+        entry
+    }
+
+    fn take(&mut self) -> (TakeId, String) {
+        match self.done.and_then(|done| done.kind.as_ref()) {
+            Some(
+                OperationKind::TakeBranched { take, name, .. } | OperationKind::TakeForked { take, name, .. },
+            ) => {
+                let made = (*take, name.clone());
+                self.meet(*made.0.bytes());
+                made
+            }
+            _ => (TakeId::from_bytes([0; 16]), String::new()),
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! What is asked next: mostly sensible, now and then not.
+//!
+//! Threads stay small, so that comparing them whole after each step stays cheap; a few are long on purpose.
+//! A wrong question has one thing wrong with it, so that there is one right refusal.
+
+use retake_model::command::{NewEntry, Spot};
+use retake_model::id::{EntryId, TakeId};
+use retake_model::state::Visibility;
+use retake_model::take::{FileItem, FileList};
+use retake_timeline::{Command, Unit};
+
+use super::log::{Event, NaiveThread};
+use super::picture::{TakePicture, ThreadPicture};
+use super::{speech, words};
+use crate::dice::Dice;
+
+/// Takes beyond this many are not made.
+const MOST_TAKES: usize = 7;
+/// Entries beyond this many are rather taken away than added.
+const MOST_ENTRIES: usize = 40;
+
+/// Something to ask of one thread.
+#[derive(Clone, Debug)]
+pub enum Question {
+    /// A command.
+    Change(Command),
+    /// Make a take a thread.
+    Promote(TakeId, Option<String>),
+    /// Take back.
+    Undo(Unit, u64),
+    /// Make again.
+    Redo(Unit, u64),
+    /// Undo, then redo: must lead back to the very same state.
+    There,
+    /// Go to a version.
+    Jump(usize),
+}
+
+/// Something to ask of that thread.
+pub fn question(thread: &NaiveThread, now: i64, dice: &mut Dice) -> Question {
+    let picture = thread.picture();
+    if picture.deleted.is_some() && !dice.once_in(4) {
+        return if dice.once_in(2) {
+            Question::Change(Command::Restore)
+        } else {
+            Question::Undo(unit(dice), 1)
+        };
+    }
+    if let Event::Typed(take, _) = thread.head().event
+        && !dice.once_in(3)
+    {
+        return Question::Change(Command::SetDraft { take, text: words::sentence(dice) });
+    }
+    match dice.below(100) {
+        0..=9 => Question::Undo(unit(dice), steps(dice)),
+        10..=17 => Question::Redo(unit(dice), steps(dice)),
+        18..=21 => Question::There,
+        22..=26 => Question::Jump(dice.index(thread.version() + 2)),
+        27 | 28 if !thread.long => {
+            Question::Promote(any_take(picture, dice), dice.once_in(2).then(|| words::name(dice)))
+        }
+        _ => Question::Change(command(thread, now, dice)),
+    }
+}
+
+fn command(thread: &NaiveThread, now: i64, dice: &mut Dice) -> Command {
+    let picture = thread.picture();
+    let take = any_take(picture, dice);
+    let missing = missing_take();
+    let entries = picture.take(take).unwrap_or(&missing);
+    let crowded = entries.entries.len() > MOST_ENTRIES && !thread.long;
+    // Long threads stay long.
+    let choice = if thread.long { dice.below(60) } else { dice.below(100) };
+    match choice {
+        0..=21 if crowded => shorten(entries, take, dice),
+        0..=21 => speech::add(entries, take, now, dice),
+        22..=29 => Command::EditEntry { take, entry: any_entry(entries, dice), text: text(entries, dice) },
+        30..=33 => {
+            let (entry, version) = (any_entry(entries, dice), speech::version(now, dice));
+            Command::RewriteEntry { take, entry, version }
+        }
+        34..=37 => Command::ChangeRole { take, entry: any_entry(entries, dice), role: role(dice) },
+        38..=43 => delete(entries, take, dice),
+        44..=49 => take_command(thread, take, entries, dice),
+        50..=54 => Command::Switch { take },
+        55..=59 => Command::SetDraft { take, text: draft(dice) },
+        60..=66 => speech::replace(entries, take, now, dice),
+        67 | 68 => shorten(entries, take, dice),
+        69..=74 => take_command(thread, take, entries, dice),
+        75..=77 => {
+            let items = (0..dice.below(4)).map(|_| FileItem::new(words::sentence(dice))).collect();
+            Command::SetFiles { take, list: file_list(dice), items }
+        }
+        78 | 79 => Command::RecordSend {
+            take,
+            markdown: words::sentence(dice),
+            system_prompt: words::sentence(dice),
+        },
+        _ => thread_command(dice),
+    }
+}
+
+fn thread_command(dice: &mut Dice) -> Command {
+    let flag = |dice: &mut Dice| dice.once_in(2);
+    match dice.below(20) {
+        0..=3 => Command::Rename { title: words::name(dice) },
+        4..=6 if dice.once_in(30) => {
+            Command::Tag { add: (0..300).map(|number| format!("tag{number}")).collect(), remove: Vec::new() }
+        }
+        4..=6 => Command::Tag { add: names(dice), remove: names(dice) },
+        7 | 8 => Command::Pin { pinned: flag(dice) },
+        9 => {
+            let who = [Visibility::Organization, Visibility::Private, Visibility::Public];
+            Command::Share {
+                visibility: flag(dice).then(|| who[dice.index(3)]),
+                private: flag(dice).then(|| flag(dice)),
+                shared_with_support: flag(dice).then(|| flag(dice)),
+            }
+        }
+        10 => Command::Delete,
+        11 => Command::Restore,
+        12 | 13 => Command::SetRoles { roles: names(dice) },
+        14..=16 => Command::Set { values: (0..=dice.below(3)).map(|_| words::setting(dice)).collect() },
+        17 => Command::Reset,
+        _ => Command::Save { name: words::name(dice) },
+    }
+}
+
+fn take_command(thread: &NaiveThread, take: TakeId, entries: &TakePicture, dice: &mut Dice) -> Command {
+    let name = dice.once_in(2).then(|| words::name(dice));
+    let many = thread.picture().takes.len() >= if thread.long { 2 } else { MOST_TAKES };
+    match dice.below(10) {
+        0..=5 if many => Command::DeleteTake { take },
+        0..=2 => {
+            let at = (!dice.once_in(8)).then(|| any_entry(entries, dice));
+            // Of an empty take only an empty branch can be made.
+            Command::Branch { from: take, at, name }
+        }
+        3..=5 => Command::Fork { from: take, at: any_entry(entries, dice), name },
+        6 | 7 => Command::RenameTake { take, name: words::name(dice) },
+        _ if thread.long => Command::Switch { take },
+        _ => Command::DeleteTake { take },
+    }
+}
+
+fn shorten(entries: &TakePicture, take: TakeId, dice: &mut Dice) -> Command {
+    match dice.below(3) {
+        0 => Command::Clear { take },
+        1 => Command::Truncate { take, pairs: dice.below(6) },
+        _ => delete(entries, take, dice),
+    }
+}
+
+fn delete(take: &TakePicture, id: TakeId, dice: &mut Dice) -> Command {
+    let many = if dice.once_in(4) { dice.below(20) } else { 1 };
+    let mut entries: Vec<EntryId> = (0..many).map(|_| any_entry(take, dice)).collect();
+    if dice.once_in(5) {
+        // The same one twice.
+        entries.extend(entries.last().copied());
+    }
+    Command::DeleteEntries { take: id, entries }
+}
+
+/// A place to put entries.
+pub(super) fn spot(take: &TakePicture, dice: &mut Dice) -> Spot {
+    match dice.below(6) {
+        0 => Spot::Start,
+        1 => Spot::Before(any_entry(take, dice)),
+        2 => Spot::After(any_entry(take, dice)),
+        _ => Spot::End,
+    }
+}
+
+/// The entries of a take as new ones, in another order.
+pub(super) fn shuffled(mut entries: Vec<NewEntry>, dice: &mut Dice) -> Vec<NewEntry> {
+    for place in (1..entries.len()).rev() {
+        entries.swap(place, dice.index(place + 1));
+    }
+    entries
+}
+
+/// One of the thread's takes, most often the active one; now and then none that exists.
+fn any_take(picture: &ThreadPicture, dice: &mut Dice) -> TakeId {
+    match dice.below(40) {
+        0 => TakeId::from_bytes([dice.below(256) as u8; 16]),
+        1..=25 => picture.active,
+        _ => picture.takes[dice.index(picture.takes.len())].id,
+    }
+}
+
+/// One of the take's entries; now and then none that exists.
+fn any_entry(take: &TakePicture, dice: &mut Dice) -> EntryId {
+    match dice.pick(&take.entries) {
+        Some(entry) if !dice.once_in(25) => entry.id,
+        _ => EntryId::from_bytes([dice.below(256) as u8; 16]),
+    }
+}
+
+/// New text for an entry, or the text that some entry has.
+fn text(take: &TakePicture, dice: &mut Dice) -> String {
+    match dice.pick(&take.entries) {
+        Some(entry) if dice.once_in(6) => entry.said.text(),
+        _ => words::sentence(dice),
+    }
+}
+
+fn draft(dice: &mut Dice) -> String {
+    if dice.once_in(2000) { "x".repeat(4 * 1024 * 1024 + 1) } else { words::sentence(dice) }
+}
+
+fn role(dice: &mut Dice) -> String {
+    if dice.once_in(4) { words::name(dice) } else { words::ROLES[dice.index(words::ROLES.len())].to_owned() }
+}
+
+fn names(dice: &mut Dice) -> Vec<String> {
+    (0..dice.below(4)).map(|_| words::name(dice)).collect()
+}
+
+fn file_list(dice: &mut Dice) -> FileList {
+    [FileList::Files, FileList::ContextFiles, FileList::Screenshots][dice.index(3)]
+}
+
+fn unit(dice: &mut Dice) -> Unit {
+    if dice.once_in(3) { Unit::Operation } else { Unit::Turn }
+}
+
+fn steps(dice: &mut Dice) -> u64 {
+    if dice.once_in(4) { dice.below(8) + 1 } else { 1 }
+}
+
+fn missing_take() -> TakePicture {
+    TakePicture {
+        id: TakeId::from_bytes([0; 16]),
+        name: String::new(),
+        created: 0,
+        entries: Vec::new(),
+        draft: String::new(),
+        files: [Vec::new(), Vec::new(), Vec::new()],
+        parent: None,
+        fork_point: None,
+        sent: None,
+    }
+}

@@ -1,0 +1,45 @@
+//! What can be wrong on purpose: one small mistake at a time, each of which a run must notice.
+//!
+//! The mistakes are made in the naive model, for then no test build of the real crates is needed. It makes no
+//! difference to the question that a control answers, which is whether the comparison would see such a thing.
+
+/// One mistake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mutant {
+    /// Deleting an entry takes the next one along.
+    DeleteTakesTheNext,
+    /// A branch shares one entry too few.
+    BranchSharesTooFew,
+    /// A reset leaves drafts as they are.
+    ResetKeepsDrafts,
+    /// A change after an undo leaves redo possible.
+    RedoSurvivesAChange,
+    /// An undo of a turn takes back one operation.
+    UndoForgetsTurns,
+    /// Every change of a draft is a step of its own.
+    TypingNeverJoins,
+    /// A jump back forgets what lies ahead.
+    JumpForgetsWhatLiesAhead,
+    /// A stale caller is let through.
+    StaleCallersAreHeard,
+    /// The undo of a promotion leaves the new thread in use.
+    UndoLeavesThePromoted,
+    /// What an old version was is remembered wrongly.
+    AnOldVersionIsMisremembered,
+}
+
+impl Mutant {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::DeleteTakesTheNext,
+        Self::BranchSharesTooFew,
+        Self::ResetKeepsDrafts,
+        Self::RedoSurvivesAChange,
+        Self::UndoForgetsTurns,
+        Self::TypingNeverJoins,
+        Self::JumpForgetsWhatLiesAhead,
+        Self::StaleCallersAreHeard,
+        Self::UndoLeavesThePromoted,
+        Self::AnOldVersionIsMisremembered,
+    ];
+}

@@ -1,0 +1,122 @@
+//! What each command does to a picture, in the plainest way: copy everything, then change the copy.
+//!
+//! Nothing here is shared with the crates under test but the words in which a command is said.
+
+mod entries;
+mod takes;
+mod thread;
+
+use retake_model::id::{EntryId, TakeId};
+use retake_timeline::Command;
+
+use super::mutant::Mutant;
+use super::picture::{TakePicture, ThreadPicture};
+use super::words;
+
+/// Why the naive model says no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is named like the refusal that it predicts")]
+pub enum Refused {
+    Conflict,
+    EntryExists,
+    LastTake,
+    Name,
+    NameTaken,
+    NoSuchEntry,
+    NoSuchTake,
+    NoSuchVersion,
+    NotAUserMessage,
+    NothingToRedo,
+    NothingToUndo,
+    OnlyTake,
+    Setting,
+    ThreadDeleted,
+    TitleTaken,
+    TooDeep,
+    TooMuch,
+}
+
+/// Identities that only the real thing can know, because it made them up.
+pub trait Learn {
+    /// The entry that stands at that place of that take now.
+    fn entry(&mut self, take: TakeId, place: usize) -> EntryId;
+    /// The take that was just made, and its name.
+    fn take(&mut self) -> (TakeId, String);
+}
+
+/// What a command needs besides the picture.
+pub struct Around<'call> {
+    /// The present moment.
+    pub now: i64,
+    /// Identities that the real thing made up.
+    pub learn: &'call mut dyn Learn,
+    /// What is wrong on purpose.
+    pub mutant: Option<Mutant>,
+}
+
+/// The picture after a command; the same picture if there was nothing to do.
+pub fn apply(
+    before: &ThreadPicture,
+    command: &Command,
+    around: &mut Around<'_>,
+) -> Result<ThreadPicture, Refused> {
+    let mut after = before.clone();
+    match command {
+        Command::AddEntries { take, at, entries } => {
+            entries::add(&mut after, *take, *at, entries, around)?;
+        }
+        Command::EditEntry { take, entry, text } => entries::edit(&mut after, *take, *entry, text, around)?,
+        Command::RewriteEntry { take, entry, version } => {
+            entries::rewrite(&mut after, *take, *entry, version)?;
+        }
+        Command::ChangeRole { take, entry, role } => entries::role(&mut after, *take, *entry, role)?,
+        Command::DeleteEntries { take, entries } => {
+            entries::delete(&mut after, *take, entries, around.mutant)?;
+        }
+        Command::ReplaceEntries { take, entries } => entries::replace(&mut after, *take, entries, around)?,
+        Command::Truncate { take, pairs } => entries::truncate(&mut after, *take, *pairs)?,
+        Command::Clear { take } => find(&mut after, *take)?.entries.clear(),
+        Command::Branch { from, at, name } => {
+            takes::branch(&mut after, *from, *at, name.as_deref(), around)?;
+        }
+        Command::Fork { from, at, name } => takes::fork(&mut after, *from, *at, name.as_deref(), around)?,
+        Command::Switch { take } => {
+            find(&mut after, *take)?;
+            after.active = *take;
+        }
+        Command::RenameTake { take, name } => takes::rename(&mut after, *take, name)?,
+        Command::DeleteTake { take } => {
+            find(&mut after, *take)?;
+            takes::remove(&mut after, *take, Refused::LastTake)?;
+        }
+        Command::SetDraft { take, text } => {
+            let take = find(&mut after, *take)?;
+            if text.len() > 4 * 1024 * 1024 {
+                return Err(Refused::TooMuch);
+            }
+            text.clone_into(&mut take.draft);
+        }
+        Command::SetFiles { take, list, items } => takes::files(&mut after, *take, *list, items)?,
+        Command::RecordSend { take, markdown, system_prompt } => {
+            find(&mut after, *take)?.sent = Some((markdown.clone(), system_prompt.clone()));
+        }
+        Command::Reset => thread::reset(&mut after, around.mutant),
+        Command::Save { name } => {
+            words::meaning(name).ok_or(Refused::Name)?;
+        }
+        other => thread::change(&mut after, other, around.now)?,
+    }
+    Ok(after)
+}
+
+/// A take that is to be changed.
+fn find(picture: &mut ThreadPicture, id: TakeId) -> Result<&mut TakePicture, Refused> {
+    picture.takes.iter_mut().find(|take| take.id == id).ok_or(Refused::NoSuchTake)
+}
+
+/// Where an entry stands in a take.
+fn place_of(take: &TakePicture, id: EntryId) -> Result<usize, Refused> {
+    take.entries.iter().position(|entry| entry.id == id).ok_or(Refused::NoSuchEntry)
+}
+
+pub use takes::promote;

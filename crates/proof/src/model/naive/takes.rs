@@ -1,0 +1,142 @@
+//! Commands on takes, on a plain vector of them.
+
+use retake_model::id::{EntryId, TakeId, ThreadId};
+use retake_model::take::{FileItem, FileList};
+
+use super::super::mutant::Mutant;
+use super::super::observe::paths;
+use super::super::picture::{EntryPicture, TakePicture, ThreadPicture};
+use super::super::words;
+use super::{Around, Refused, find, place_of};
+
+pub(super) fn branch(
+    picture: &mut ThreadPicture,
+    from: TakeId,
+    at: Option<EntryId>,
+    name: Option<&str>,
+    around: &mut Around<'_>,
+) -> Result<(), Refused> {
+    let source = find(picture, from)?.clone();
+    let mut end = match at {
+        Some(entry) => place_of(&source, entry)? + 1,
+        None => 0,
+    };
+    if around.mutant == Some(Mutant::BranchSharesTooFew) {
+        end = end.saturating_sub(1);
+    }
+    let entries = source.entries[..end].to_vec();
+    add(picture, source, entries, at, String::new(), name, around)
+}
+
+pub(super) fn fork(
+    picture: &mut ThreadPicture,
+    from: TakeId,
+    at: EntryId,
+    name: Option<&str>,
+    around: &mut Around<'_>,
+) -> Result<(), Refused> {
+    let source = find(picture, from)?.clone();
+    let end = place_of(&source, at)?;
+    let message = source.entries[end].said.clone();
+    if !message.is_from_user() {
+        return Err(Refused::NotAUserMessage);
+    }
+    let entries = source.entries[..end].to_vec();
+    let shared = entries.last().map(|entry| entry.id);
+    add(picture, source, entries, shared, message.text(), name, around)
+}
+
+pub(super) fn rename(picture: &mut ThreadPicture, take: TakeId, name: &str) -> Result<(), Refused> {
+    find(picture, take)?;
+    let name = words::meaning(name).ok_or(Refused::Name)?;
+    if picture.takes.iter().any(|other| other.name == name && other.id != take) {
+        return Err(Refused::NameTaken);
+    }
+    find(picture, take)?.name = name;
+    Ok(())
+}
+
+pub(super) fn files(
+    picture: &mut ThreadPicture,
+    take: TakeId,
+    list: FileList,
+    items: &[FileItem],
+) -> Result<(), Refused> {
+    let take = find(picture, take)?;
+    let which = match list {
+        FileList::Files => 0,
+        FileList::ContextFiles => 1,
+        FileList::Screenshots => 2,
+    };
+    take.files[which] = paths(items);
+    Ok(())
+}
+
+/// Takes a take out. The work goes on in the one that it came from, else in the oldest.
+pub(super) fn remove(picture: &mut ThreadPicture, id: TakeId, last: Refused) -> Result<TakePicture, Refused> {
+    if picture.takes.len() == 1 {
+        return Err(last);
+    }
+    let place = picture.takes.iter().position(|take| take.id == id).ok_or(Refused::NoSuchTake)?;
+    let gone = picture.takes.remove(place);
+    if picture.active == id {
+        let parent = gone.parent.filter(|parent| picture.take(*parent).is_some());
+        picture.active = parent.unwrap_or(picture.takes[0].id);
+    }
+    Ok(gone)
+}
+
+/// The thread that a take leaves, and the one that it becomes.
+pub fn promote(
+    before: &ThreadPicture,
+    thread: ThreadId,
+    take: TakeId,
+    title: Option<&str>,
+) -> Result<(ThreadPicture, ThreadPicture), Refused> {
+    let mut source = before.clone();
+    find(&mut source, take)?;
+    let moved = remove(&mut source, take, Refused::OnlyTake)?;
+    let title = match title {
+        Some(title) => words::meaning(title).ok_or(Refused::Name)?,
+        None => moved.name.clone(),
+    };
+    let promoted = ThreadPicture {
+        title,
+        parent: Some((thread, moved.parent, moved.fork_point)),
+        active: moved.id,
+        takes: vec![TakePicture { name: "main".to_owned(), parent: None, ..moved }],
+        pinned: false,
+        ..before.clone()
+    };
+    Ok((source, promoted))
+}
+
+fn add(
+    picture: &mut ThreadPicture,
+    source: TakePicture,
+    entries: Vec<EntryPicture>,
+    fork_point: Option<EntryId>,
+    draft: String,
+    asked: Option<&str>,
+    around: &mut Around<'_>,
+) -> Result<(), Refused> {
+    let asked = match asked {
+        Some(name) => Some(words::meaning(name).ok_or(Refused::Name)?),
+        None => None,
+    };
+    let taken = |name: &str| picture.takes.iter().any(|take| take.name == name);
+    if asked.as_deref().is_some_and(taken) {
+        return Err(Refused::NameTaken);
+    }
+    let (id, made_up) = around.learn.take();
+    // A made-up name must be free and belong to the family; which of the free ones it is does not matter.
+    let family = format!("{}_take_", source.name.split("_take_").next().unwrap_or_default());
+    let fits = made_up.strip_prefix(&family).is_some_and(|number| number.parse::<u64>().is_ok());
+    let free = fits && !taken(&made_up);
+    let name = asked.unwrap_or_else(|| if free { made_up } else { format!("a free name of {family}") });
+    let created = around.now;
+    let parent = Some(source.id);
+    picture.takes.push(TakePicture { id, name, created, entries, draft, parent, fork_point, ..source });
+    picture.active = id;
+    Ok(())
+}

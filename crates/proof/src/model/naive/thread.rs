@@ -1,0 +1,84 @@
+//! Commands on the thread as a whole.
+
+use retake_timeline::Command;
+
+use super::super::mutant::Mutant;
+use super::super::observe::visibility;
+use super::super::picture::{TakePicture, ThreadPicture};
+use super::super::words;
+use super::Refused;
+
+/// The most tags, and the most roles, of a thread.
+const MOST_NAMES: usize = 256;
+
+pub(super) fn change(picture: &mut ThreadPicture, command: &Command, now: i64) -> Result<(), Refused> {
+    match command {
+        Command::Rename { title } => picture.title = words::meaning(title).ok_or(Refused::Name)?,
+        Command::Tag { add, remove } => {
+            let (add, remove) = (all(add)?, all(remove)?);
+            let mut tags = picture.tags.clone();
+            tags.extend(add);
+            tags.retain(|tag| !remove.contains(tag));
+            tags.sort();
+            tags.dedup();
+            picture.tags = few(tags)?;
+        }
+        Command::Pin { pinned } => picture.pinned = *pinned,
+        Command::Share { visibility: who, private, shared_with_support } => {
+            if let Some(who) = who {
+                picture.visibility = visibility(*who);
+            }
+            picture.private = private.unwrap_or(picture.private);
+            picture.shared_with_support = shared_with_support.unwrap_or(picture.shared_with_support);
+        }
+        Command::Delete => picture.deleted = picture.deleted.or(Some(now)),
+        Command::Restore => picture.deleted = None,
+        Command::SetRoles { roles } => {
+            let mut kept = Vec::new();
+            for role in all(roles)? {
+                if !kept.contains(&role) {
+                    kept.push(role);
+                }
+            }
+            picture.roles = few(kept)?;
+        }
+        Command::Set { values } => {
+            for (name, value) in values {
+                let means = words::setting_meaning(name, value).ok_or(Refused::Setting)?;
+                for (known, held) in &mut picture.settings {
+                    if known == name {
+                        means.clone_into(held);
+                    }
+                }
+            }
+        }
+        other => unreachable!("{other:?} is not a command on a thread as a whole"),
+    }
+    Ok(())
+}
+
+pub(super) fn reset(picture: &mut ThreadPicture, mutant: Option<Mutant>) {
+    picture.settings = words::default_settings();
+    for take in &mut picture.takes {
+        let draft = if mutant == Some(Mutant::ResetKeepsDrafts) { take.draft.clone() } else { String::new() };
+        *take = TakePicture {
+            id: take.id,
+            name: take.name.clone(),
+            created: take.created,
+            entries: Vec::new(),
+            draft,
+            files: [Vec::new(), Vec::new(), Vec::new()],
+            parent: take.parent,
+            fork_point: None,
+            sent: None,
+        };
+    }
+}
+
+fn all(names: &[String]) -> Result<Vec<String>, Refused> {
+    names.iter().map(|name| words::meaning(name).ok_or(Refused::Name)).collect()
+}
+
+fn few(names: Vec<String>) -> Result<Vec<String>, Refused> {
+    if names.len() > MOST_NAMES { Err(Refused::TooMuch) } else { Ok(names) }
+}

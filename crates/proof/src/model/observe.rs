@@ -1,0 +1,204 @@
+//! The real thing, turned into pictures.
+//!
+//! Content with the same name is the same content: the store checks that whenever it reads. So after one step
+//! an observer looks only at content that it has not seen under that name. A new observer has seen nothing and
+//! reads everything again, which is what the passes over all of history do.
+
+use std::collections::HashMap;
+
+use retake_model::content::{ContentId, Kind};
+use retake_model::entry::{Block, EntryVersion};
+use retake_model::id::EntryId;
+use retake_model::list::{EntryCell, NodeContents, parse_node};
+use retake_model::object::{Objects, Unavailable, load};
+use retake_model::settings::{NAMES, Settings};
+use retake_model::state::{ThreadState, Visibility};
+use retake_model::take::{FileItem, Take};
+
+use super::picture::{Digest, EntryPicture, Part, Said, TakePicture, ThreadPicture, append};
+
+/// Lists longer than this are looked at leaf by leaf, and only at leaves that are new.
+const LONG: u64 = 200;
+
+/// Turns states into digests, and remembers those of content that it has seen.
+#[derive(Debug, Default)]
+pub struct Observer {
+    takes: HashMap<ContentId, Digest>,
+    entries: HashMap<ContentId, Digest>,
+    leaves: HashMap<ContentId, Vec<u8>>,
+}
+
+impl Observer {
+    /// The digest of a state's picture.
+    pub fn digest<O: Objects>(&mut self, objects: &O, state: &ThreadState) -> Result<Digest, Unavailable> {
+        let mut takes = Vec::new();
+        for cell in state.takes.iter(objects, 0) {
+            let cell = cell?;
+            let digest = match self.takes.get(&cell.content) {
+                Some(digest) => *digest,
+                None => self.look_at_take(objects, cell.content)?,
+            };
+            takes.push(digest);
+        }
+        Ok(bare_picture(objects, state)?.digest_with(&takes))
+    }
+
+    fn look_at_take<O: Objects>(&mut self, objects: &O, content: ContentId) -> Result<Digest, Unavailable> {
+        let take: Take = load(objects, content)?;
+        let mut entries = Vec::new();
+        match take.entries.root() {
+            Some(root) if take.entries.len() > LONG => self.look_at_node(objects, root, &mut entries)?,
+            _ => {
+                for cell in take.entries.iter(objects, 0) {
+                    self.look_at_entry(objects, &cell?, &mut entries)?;
+                }
+            }
+        }
+        let digest = take_picture(objects, &take, Vec::new())?.digest_with(&entries);
+        self.takes.insert(content, digest);
+        Ok(digest)
+    }
+
+    /// The entries below a node of a long list; leaves that were seen before are not opened again.
+    fn look_at_node<O: Objects>(
+        &mut self,
+        objects: &O,
+        node: ContentId,
+        entries: &mut Vec<u8>,
+    ) -> Result<(), Unavailable> {
+        if let Some(seen) = self.leaves.get(&node) {
+            entries.extend_from_slice(seen);
+            return Ok(());
+        }
+        let bytes = objects.bytes(Kind::Entries, node)?;
+        let damaged = |_| Unavailable::Damaged { kind: Kind::Entries, id: node };
+        match parse_node::<EntryCell>(&bytes).map_err(damaged)? {
+            NodeContents::Nodes(nodes) => {
+                for node in nodes {
+                    self.look_at_node(objects, node, entries)?;
+                }
+            }
+            NodeContents::Cells(cells) => {
+                let start = entries.len();
+                for cell in &cells {
+                    self.look_at_entry(objects, cell, entries)?;
+                }
+                self.leaves.insert(node, entries[start..].to_vec());
+            }
+        }
+        Ok(())
+    }
+
+    fn look_at_entry<O: Objects>(
+        &mut self,
+        objects: &O,
+        cell: &EntryCell,
+        entries: &mut Vec<u8>,
+    ) -> Result<(), Unavailable> {
+        let digest = match self.entries.get(&cell.version) {
+            Some(digest) => *digest,
+            None => {
+                let digest = said(&load(objects, cell.version)?).digest();
+                self.entries.insert(cell.version, digest);
+                digest
+            }
+        };
+        append(entries, cell.entry, digest);
+        Ok(())
+    }
+}
+
+/// The whole picture of a state.
+pub fn picture<O: Objects>(objects: &O, state: &ThreadState) -> Result<ThreadPicture, Unavailable> {
+    let mut picture = bare_picture(objects, state)?;
+    for take in state.all_takes(objects)? {
+        let mut entries = Vec::new();
+        for cell in take.entries.iter(objects, 0) {
+            let cell = cell?;
+            entries.push(EntryPicture::new(cell.entry, said(&load(objects, cell.version)?)));
+        }
+        picture.takes.push(take_picture(objects, &take, entries)?);
+    }
+    Ok(picture)
+}
+
+/// What a version of an entry says.
+pub fn said(version: &EntryVersion) -> Said {
+    let part = |block: &Block| match block {
+        Block::Text { text } => Part::Text(text.clone()),
+        other => Part::Kept(format!("{other:?}")),
+    };
+    let beside = if version.extra.is_empty() && version.usage.is_none() && version.model.is_none() {
+        String::new()
+    } else {
+        format!("{:?} {:?} {:?}", version.extra, version.usage, version.model)
+    };
+    Said {
+        role: version.role.clone(),
+        parts: version.blocks.iter().map(part).collect(),
+        created: version.created.millis(),
+        edited: version.edited.map(|edited| edited.millis()),
+        beside,
+    }
+}
+
+/// The name of a visibility.
+pub fn visibility(visibility: Visibility) -> String {
+    format!("{visibility:?}")
+}
+
+/// The paths in a list of files, with whatever else came along.
+pub fn paths(items: &[FileItem]) -> Vec<String> {
+    items.iter().map(|item| format!("{} {:?}", item.path, item.extra)).collect()
+}
+
+/// The entries of a take, by identity alone.
+pub fn entry_ids<O: Objects>(objects: &O, take: &Take) -> Result<Vec<EntryId>, Unavailable> {
+    take.entries.iter(objects, 0).map(|cell| Ok(cell?.entry)).collect()
+}
+
+fn bare_picture<O: Objects>(objects: &O, state: &ThreadState) -> Result<ThreadPicture, Unavailable> {
+    let settings: Settings = load(objects, state.settings)?;
+    Ok(ThreadPicture {
+        title: state.title.clone(),
+        tags: state.tags.iter().cloned().collect(),
+        pinned: state.pinned,
+        visibility: visibility(state.visibility),
+        private: state.private,
+        shared_with_support: state.shared_with_support,
+        roles: state.roles.clone(),
+        settings: NAMES
+            .iter()
+            .map(|name| ((*name).to_owned(), settings.get(name).unwrap_or_default()))
+            .collect(),
+        takes: Vec::new(),
+        active: state.active,
+        deleted: state.deleted.map(|moment| moment.millis()),
+        parent: state.parent.map(|parent| (parent.thread, parent.take, parent.fork_point)),
+    })
+}
+
+fn take_picture<O: Objects>(
+    objects: &O,
+    take: &Take,
+    entries: Vec<EntryPicture>,
+) -> Result<TakePicture, Unavailable> {
+    let blob = |id: ContentId| -> Result<String, Unavailable> {
+        Ok(String::from_utf8_lossy(&objects.bytes(Kind::Blob, id)?).into_owned())
+    };
+    let sent = match &take.sent {
+        Some(sent) => Some((blob(sent.markdown)?, blob(sent.system_prompt)?)),
+        None => None,
+    };
+    Ok(TakePicture {
+        id: take.id,
+        name: take.name.clone(),
+        created: take.created.millis(),
+        entries,
+        draft: take.draft.clone(),
+        files: [paths(&take.files), paths(&take.context_files), paths(&take.screenshots)],
+        parent: take.parent,
+        fork_point: take.fork_point,
+        sent,
+    })
+}

@@ -1,0 +1,321 @@
+//! The campaign: step after step, and a look at everything at the end.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use retake_model::id::{ProjectId, ThreadId};
+use retake_model::operation::Actor;
+use retake_timeline::{NewThread, Rules, Timeline, Unit};
+
+use super::ask::{self, Answered, agree};
+use super::clock::StandingClock;
+use super::compare::{Checker, closely, same};
+use super::generate::{Question, question};
+use super::mutant::Mutant;
+use super::naive::Refused;
+use super::world::{Asking, TYPING_PAUSE, World};
+use super::{speech, words};
+use crate::dice::Dice;
+use crate::ground::Ground;
+use crate::violation::{Failed, Trouble, Violation};
+
+const CAMPAIGN: &str = "model";
+/// How many threads are worked on at once.
+const LIVE: usize = 6;
+/// A thread is set aside after that many versions, a long one earlier.
+const LIFE: usize = 300;
+const LONG_LIFE: usize = 60;
+/// Entries that a long thread starts with.
+const LONG: u64 = 2000;
+
+/// What is to be run.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// What the dice start from.
+    pub seed: u64,
+    /// How many questions are asked.
+    pub steps: u64,
+    /// What is wrong on purpose.
+    pub mutant: Option<Mutant>,
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Questions that were asked.
+    pub steps: u64,
+    /// Questions to which both said no.
+    pub refused: u64,
+    /// Of these, stale callers.
+    pub conflicts: u64,
+    /// Times that undo and redo led back.
+    pub identities: u64,
+    /// Threads that were made.
+    pub threads: u64,
+    /// Versions that were loaded again at the end.
+    pub versions: u64,
+}
+
+/// Asks that many questions, and compares everything at the end.
+pub fn run(options: Options) -> Result<Summary, Failed> {
+    let ground = Ground::new().map_err(Failed::trouble)?;
+    let mut run = Run::start(options, &ground)?;
+    let mut step = 0;
+    let outcome = (|| {
+        while step < options.steps {
+            run.step(step)?;
+            step += 1;
+        }
+        run.finish(&ground)
+    })();
+    outcome.map_err(|trouble: Trouble| {
+        Failed::Violation(Violation {
+            campaign: CAMPAIGN,
+            seed: options.seed,
+            step,
+            what: trouble.to_string(),
+        })
+    })?;
+    Ok(run.summary)
+}
+
+struct Run {
+    clock: Arc<StandingClock>,
+    timeline: Timeline,
+    project: ProjectId,
+    world: World,
+    checker: Checker,
+    dice: Dice,
+    /// Threads that are worked on.
+    live: Vec<usize>,
+    /// Turns that are going on, and how many questions they still have.
+    turns: HashMap<ThreadId, (u64, u64)>,
+    /// Identities that were made up so far.
+    known: HashSet<[u8; 16]>,
+    summary: Summary,
+}
+
+impl Run {
+    fn start(options: Options, ground: &Ground) -> Result<Self, Failed> {
+        let clock = Arc::new(StandingClock::new(options.seed));
+        let mut dice = Dice::new(options.seed);
+        // Some runs end undo early, most do not.
+        let depth = dice.once_in(4).then_some(40);
+        let rules = Rules { typing_pause: TYPING_PAUSE, depth };
+        let timeline = Timeline::open_with(ground.path(), rules, clock.clone()).map_err(Failed::trouble)?;
+        Ok(Self {
+            clock,
+            timeline,
+            project: ProjectId::from_bytes([7; 16]),
+            world: World::new(depth.map(|depth| depth as usize), options.mutant),
+            checker: Checker::default(),
+            dice,
+            live: Vec::new(),
+            turns: HashMap::new(),
+            known: HashSet::new(),
+            summary: Summary::default(),
+        })
+    }
+
+    fn step(&mut self, step: u64) -> Result<(), Trouble> {
+        self.summary.steps += 1;
+        self.tick();
+        if self.live.len() < LIVE || self.dice.once_in(400) {
+            return self.create();
+        }
+        let index = self.choose();
+        let thread = &self.world.threads[index];
+        let question = question(thread, self.world.now, &mut self.dice);
+        let asking = self.asking(index);
+        let answered = match &question {
+            Question::There => self.there_and_back(index)?,
+            question => self.ask(index, question, &asking)?,
+        };
+        self.count(&answered);
+        self.checker
+            .thread(&self.timeline, &self.world.threads[index])
+            .map_err(|trouble| format!("after {}: {trouble}", shortened(&question)))?;
+        for other in answered.also {
+            let other = self.world.find(other).ok_or("a thread came from nowhere")?;
+            self.checker.thread(&self.timeline, &self.world.threads[other])?;
+            if !self.live.contains(&other) && self.live.len() < LIVE + 2 {
+                self.live.push(other);
+            }
+        }
+        if step.is_multiple_of(32) {
+            closely(&self.timeline, &self.world.threads[index], &mut self.dice)?;
+        }
+        self.set_aside(index)
+    }
+
+    /// Time goes on, most often by less than a pause in typing; now and then it goes back.
+    fn tick(&mut self) {
+        let by = match self.dice.below(30) {
+            0..=3 => 0,
+            4 => TYPING_PAUSE - 1,
+            5 => TYPING_PAUSE,
+            6 => -700,
+            7..=9 => 60_000,
+            _ => self.dice.below(900) as i64,
+        };
+        self.clock.advance(by);
+        self.world.now = self.clock.shows();
+    }
+
+    fn create(&mut self) -> Result<(), Trouble> {
+        let title = (!self.dice.once_in(3)).then(|| words::name(&mut self.dice));
+        let private = self.dice.once_in(4);
+        let asking = Asking { actor: Actor::Human, turn: None, expected: None };
+        let new = NewThread { project: self.project, title: title.clone(), private };
+        let real = self.timeline.create_thread(new, ask::caller(&asking));
+        let naive = self.world.title_for_new(title.as_deref());
+        let Ok((done, title)) = agree(real, naive)? else {
+            self.summary.refused += 1;
+            return Ok(());
+        };
+        let take = self.timeline.look()?.state(done.thread)?.active;
+        self.world.create(done.thread, take, title, private, None);
+        let index = self.world.threads.len() - 1;
+        self.live.push(index);
+        self.checker.thread(&self.timeline, &self.world.threads[index])?;
+        if !self.live.iter().any(|live| self.world.threads[*live].long) {
+            let command = speech::add_many(take, LONG, self.world.now, &mut self.dice);
+            self.world.threads[index].long = true;
+            self.change(index, &command, &asking)?;
+            self.checker.thread(&self.timeline, &self.world.threads[index])?;
+        }
+        Ok(())
+    }
+
+    /// A thread to ask something of; long ones are asked less, for each answer takes longer to compare.
+    fn choose(&mut self) -> usize {
+        loop {
+            let index = self.live[self.dice.index(self.live.len())];
+            if !self.world.threads[index].long || self.dice.once_in(15) {
+                return index;
+            }
+        }
+    }
+
+    fn asking(&mut self, index: usize) -> Asking {
+        let thread = &self.world.threads[index];
+        let actors = [Actor::Human, Actor::Human, Actor::Human, Actor::Agent];
+        let actor = actors[self.dice.index(actors.len())].clone();
+        let expected = match self.dice.below(30) {
+            0 => Some(thread.version() - 1),
+            1 => Some(thread.version() + 1),
+            2..=9 => Some(thread.version()),
+            _ => None,
+        };
+        if self.dice.once_in(8) {
+            let turn = (self.summary.steps, self.dice.below(6));
+            self.turns.entry(thread.id).or_insert(turn);
+        }
+        let turn = match self.turns.get_mut(&thread.id) {
+            Some((turn, left)) if *left > 0 => {
+                *left -= 1;
+                Some(*turn)
+            }
+            _ => {
+                self.turns.remove(&thread.id);
+                None
+            }
+        };
+        Asking { actor, turn, expected }
+    }
+
+    fn ask(&mut self, index: usize, question: &Question, asking: &Asking) -> Result<Answered, Trouble> {
+        let (timeline, world) = (&self.timeline, &mut self.world);
+        let answered = match question {
+            Question::Change(command) => return self.change(index, command, asking),
+            Question::Promote(take, title) => {
+                ask::promote(timeline, world, index, *take, title.as_deref(), asking)
+            }
+            Question::Undo(unit, steps) => ask::undo(timeline, world, index, (*unit, *steps), asking),
+            Question::Redo(unit, steps) => ask::redo(timeline, world, index, (*unit, *steps), asking),
+            Question::There => ask::undo(timeline, world, index, (Unit::Turn, 1), asking),
+            Question::Jump(version) => ask::jump(timeline, world, index, *version, asking),
+        };
+        answered.map_err(|trouble| format!("{}: {trouble}", shortened(question)).into())
+    }
+
+    fn change(
+        &mut self,
+        index: usize,
+        command: &retake_timeline::Command,
+        asking: &Asking,
+    ) -> Result<Answered, Trouble> {
+        ask::change(&self.timeline, &mut self.world, &mut self.known, index, command, asking)
+            .map_err(|trouble| format!("{}: {trouble}", shortened(command)).into())
+    }
+
+    /// Undo, then redo: from where nothing lies ahead, this leads to the very same state.
+    fn there_and_back(&mut self, index: usize) -> Result<Answered, Trouble> {
+        let asking = Asking { actor: Actor::Human, turn: None, expected: None };
+        let head = self.world.threads[index].head();
+        let nothing_ahead = head.position == head.tip;
+        let before = self.timeline.look()?.head(self.world.threads[index].id)?.operation.after;
+        let there = ask::undo(&self.timeline, &mut self.world, index, (Unit::Turn, 1), &asking)?;
+        self.checker.thread(&self.timeline, &self.world.threads[index])?;
+        if there.refused.is_some() {
+            return Ok(there);
+        }
+        let mut back = ask::redo(&self.timeline, &mut self.world, index, (Unit::Turn, 1), &asking)?;
+        let after = self.checker.thread(&self.timeline, &self.world.threads[index])?;
+        if nothing_ahead {
+            same("state after undo and redo", &after, &before)?;
+            self.summary.identities += 1;
+        }
+        back.also.extend(there.also);
+        Ok(back)
+    }
+
+    fn count(&mut self, answered: &Answered) {
+        self.summary.refused += u64::from(answered.refused.is_some());
+        self.summary.conflicts += u64::from(answered.refused == Some(Refused::Conflict));
+    }
+
+    /// A thread that has lived long enough is read whole once more, and then only its hashes are kept.
+    fn set_aside(&mut self, index: usize) -> Result<(), Trouble> {
+        let thread = &mut self.world.threads[index];
+        if thread.version() < if thread.long { LONG_LIFE } else { LIFE } {
+            return Ok(());
+        }
+        if self.world.mutant == Some(Mutant::AnOldVersionIsMisremembered) {
+            thread.log[10].digest[0] ^= 1;
+        }
+        self.checker.look_afresh();
+        self.checker.history(&self.timeline, thread)?;
+        let last = thread.version() - 1;
+        for moment in &mut thread.log[..last] {
+            moment.picture = None;
+        }
+        self.live.retain(|live| *live != index);
+        Ok(())
+    }
+
+    /// The store is closed, opened again, and every version of every thread is looked at.
+    fn finish(&mut self, ground: &Ground) -> Result<(), Trouble> {
+        let rules = Rules { typing_pause: TYPING_PAUSE, depth: self.world.depth.map(|depth| depth as u64) };
+        // The first is closed only when the second has taken its place; a writer closes without being asked.
+        self.timeline = Timeline::open_with(ground.path(), rules, self.clock.clone())?;
+        self.checker.look_afresh();
+        for thread in &self.world.threads {
+            self.checker.thread(&self.timeline, thread)?;
+            self.checker.history(&self.timeline, thread)?;
+            self.summary.versions += thread.version() as u64;
+        }
+        // VERIFY: `Store::verify` belongs here once it exists: `self.timeline.store().verify()` finds nothing.
+        self.summary.threads = self.world.threads.len() as u64;
+        Ok(())
+    }
+}
+
+/// A question for a message: commands can be long.
+fn shortened(question: &impl std::fmt::Debug) -> String {
+    let mut text = format!("{question:?}");
+    if let Some((end, _)) = text.char_indices().nth(300) {
+        text.truncate(end);
+    }
+    text
+}

@@ -1,0 +1,114 @@
+//! Names and settings that the campaign uses, with what each means, or that it is refused.
+//!
+//! The naive model has no rules for names of its own: it knows the answer for every word in these tables.
+
+use crate::dice::Dice;
+
+/// Names that are refused wherever a name is wanted.
+const BAD_NAMES: &[&str] = &["", "   ", "two\nlines", "\u{1b}[2J", "\u{202e}reversed", "nul\0"];
+/// Names that mean something, whatever they are for (tags and takes allow less than titles do).
+const GOOD_NAMES: &[&str] =
+    &["alpha", " alpha", "beta", "gamma\t", "delta", "修正", "👩‍💻", "Ünïcode", "x", "main", "main_take_1"];
+
+/// A setting, a value that it is given, and what it is then; `None` if that is refused.
+const SETTINGS: &[(&str, &str, Option<&str>)] = &[
+    ("project_system_prompt", "Be brief.", Some("Be brief.")),
+    ("project_system_prompt", "", Some("")),
+    ("global_system_prompt", " spaces stay ", Some(" spaces stay ")),
+    ("base_system_prompt", "line\nline", Some("line\nline")),
+    ("use_default_base_prompt", "off", Some("false")),
+    ("use_default_base_prompt", "yes", Some("true")),
+    ("use_default_base_prompt", "maybe", None),
+    ("temperature", "0.70", Some("0.7")),
+    ("temperature", "-0", Some("0")),
+    ("temperature", "2", Some("2")),
+    ("temperature", "2.1", None),
+    ("temperature", "NaN", None),
+    ("top_p", "0.5", Some("0.5")),
+    ("top_p", "1", Some("1")),
+    ("top_p", "-1", None),
+    ("max_tokens", " 100 ", Some("100")),
+    ("max_tokens", "0", None),
+    ("max_tokens", "4294967296", None),
+    ("auto_add_history", "1", Some("true")),
+    ("auto_add_history", "no", Some("false")),
+    ("provider", "anthropic", Some("anthropic")),
+    ("provider", "", Some("")),
+    ("model", " opus ", Some("opus")),
+    ("model", "two\nlines", None),
+    ("nonsense", "1", None),
+];
+
+/// The settings of a new thread.
+const DEFAULTS: &[(&str, &str)] = &[
+    ("project_system_prompt", ""),
+    ("global_system_prompt", ""),
+    ("base_system_prompt", ""),
+    ("use_default_base_prompt", "true"),
+    ("temperature", "0"),
+    ("top_p", "1"),
+    ("max_tokens", "8192"),
+    ("auto_add_history", "false"),
+    ("provider", ""),
+    ("model", ""),
+];
+
+/// The roles of a new thread.
+pub const ROLES: &[&str] = &["User", "AI", "Vendor API", "System"];
+
+/// A name for anything; a bad one now and then.
+pub fn name(dice: &mut Dice) -> String {
+    if dice.once_in(12) {
+        return if dice.once_in(4) { "long ".repeat(60) } else { pick(dice, BAD_NAMES).to_owned() };
+    }
+    let name = pick(dice, GOOD_NAMES);
+    if dice.once_in(3) { name.to_owned() } else { format!("{}{}", name.trim(), dice.below(40)) }
+}
+
+/// What a name is stored as; `None` if it is refused.
+pub fn meaning(name: &str) -> Option<String> {
+    let refused = BAD_NAMES.contains(&name) || name.starts_with("long ");
+    (!refused).then(|| name.trim().to_owned())
+}
+
+/// A setting and a value for it; a bad one now and then.
+pub fn setting(dice: &mut Dice) -> (String, String) {
+    loop {
+        let (name, value, means) = SETTINGS[dice.index(SETTINGS.len())];
+        if means.is_some() || dice.once_in(4) {
+            return (name.to_owned(), value.to_owned());
+        }
+    }
+}
+
+/// What a setting is after it was given that value; `None` if that is refused.
+pub fn setting_meaning(name: &str, value: &str) -> Option<&'static str> {
+    SETTINGS.iter().find(|(known, given, _)| *known == name && *given == value)?.2
+}
+
+/// The settings of a new thread.
+pub fn default_settings() -> Vec<(String, String)> {
+    DEFAULTS.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+/// A few words that are hardly ever the same twice.
+pub fn sentence(dice: &mut Dice) -> String {
+    const WORDS: &[&str] =
+        &["fix", "the", "login", "über", "修正", "test", "\n\n", "```rust", "<think>", "ok"];
+    let mut text = String::new();
+    for _ in 0..dice.below(8) {
+        text.push_str(pick(dice, WORDS));
+        text.push(' ');
+    }
+    if !dice.once_in(20) {
+        text.push_str(&dice.below(100_000).to_string());
+    }
+    if dice.once_in(50) {
+        text = text.repeat(100);
+    }
+    text
+}
+
+fn pick(dice: &mut Dice, words: &'static [&'static str]) -> &'static str {
+    words[dice.index(words.len())]
+}

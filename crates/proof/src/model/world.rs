@@ -1,0 +1,307 @@
+//! All threads of the naive model, and what is asked of them.
+
+use retake_model::id::{TakeId, ThreadId};
+use retake_model::operation::Actor;
+use retake_timeline::{Command, Unit};
+
+use super::log::{Event, NaiveThread};
+use super::mutant::Mutant;
+use super::naive::{Around, Learn, Refused, apply, promote};
+use super::picture::{TakePicture, ThreadPicture};
+use super::words;
+
+/// How long a pause in typing may be before a new step begins.
+pub const TYPING_PAUSE: i64 = 2000;
+
+/// Everything that the naive model knows.
+#[derive(Debug)]
+pub struct World {
+    /// All threads, also those that nothing is asked of any more.
+    pub threads: Vec<NaiveThread>,
+    /// What the clock shows.
+    pub now: i64,
+    /// How far undo reaches back.
+    pub depth: Option<usize>,
+    /// What is wrong on purpose.
+    pub mutant: Option<Mutant>,
+    turns: u64,
+}
+
+/// Who asks.
+#[derive(Clone, Debug)]
+pub struct Asking {
+    /// Who.
+    pub actor: Actor,
+    /// The number of the turn that it belongs to.
+    pub turn: Option<u64>,
+    /// The version that was seen.
+    pub expected: Option<usize>,
+}
+
+impl World {
+    /// A world without threads.
+    pub fn new(depth: Option<usize>, mutant: Option<Mutant>) -> Self {
+        // Numbers of turns that callers choose are small.
+        Self { threads: Vec::new(), now: 0, depth, mutant, turns: 1 << 32 }
+    }
+
+    /// The thread with that identity.
+    pub fn find(&self, id: ThreadId) -> Option<usize> {
+        self.threads.iter().rposition(|thread| thread.id == id)
+    }
+
+    /// The title that a new thread gets.
+    pub fn title_for_new(&self, asked: Option<&str>) -> Result<String, Refused> {
+        let Some(asked) = asked else {
+            let free = (1..).map(|number| format!("Thread {number}")).find(|title| !self.taken(title, None));
+            return Ok(free.expect("an endless row has a free one"));
+        };
+        let title = words::meaning(asked).ok_or(Refused::Name)?;
+        if self.taken(&title, None) { Err(Refused::TitleTaken) } else { Ok(title) }
+    }
+
+    /// Adds a thread that was just made.
+    pub fn create(&mut self, id: ThreadId, take: TakeId, title: String, private: bool, turn: Option<u64>) {
+        let first = TakePicture {
+            id: take,
+            name: "main".to_owned(),
+            created: self.now,
+            entries: Vec::new(),
+            draft: String::new(),
+            files: [Vec::new(), Vec::new(), Vec::new()],
+            parent: None,
+            fork_point: None,
+            sent: None,
+        };
+        let picture = ThreadPicture {
+            title,
+            tags: Vec::new(),
+            pinned: false,
+            visibility: "Organization".to_owned(),
+            private,
+            shared_with_support: false,
+            roles: words::ROLES.iter().map(|role| (*role).to_owned()).collect(),
+            settings: words::default_settings(),
+            takes: vec![first],
+            active: take,
+            deleted: None,
+            parent: None,
+        };
+        let turn = self.turn(turn);
+        self.threads.push(NaiveThread::new(id, picture, turn, self.now));
+    }
+
+    /// Does what a command asks; says whether anything changed.
+    pub fn change(
+        &mut self,
+        index: usize,
+        command: &Command,
+        asking: &Asking,
+        learn: &mut dyn Learn,
+    ) -> Result<bool, Refused> {
+        self.expect(index, asking)?;
+        let thread = &self.threads[index];
+        let before = thread.picture();
+        if before.deleted.is_some() && !matches!(command, Command::Restore | Command::Delete) {
+            return Err(Refused::ThreadDeleted);
+        }
+        if let Command::Rename { title } = command {
+            let title = words::meaning(title).ok_or(Refused::Name)?;
+            if self.taken(&title, Some(index)) {
+                return Err(Refused::TitleTaken);
+            }
+        }
+        let mut around = Around { now: self.now, learn, mutant: self.mutant };
+        let after = apply(before, command, &mut around)?;
+        if matches!(command, Command::Save { .. }) {
+            let (position, tip) = (thread.head().position, thread.head().tip);
+            let turn = self.turn(asking.turn);
+            self.threads[index].go(position, tip, turn, self.now);
+            return Ok(true);
+        }
+        if after == *before {
+            return Ok(false);
+        }
+        let event = match command {
+            Command::SetDraft { take, .. } => Event::Typed(*take, asking.actor.clone()),
+            Command::Delete => Event::PutAway,
+            Command::Restore => Event::TakenBack,
+            _ => Event::Change,
+        };
+        let turn = match asking.turn {
+            Some(turn) => turn,
+            None if self.joins(index, &event) => self.threads[index].head().turn,
+            None => self.turn(None),
+        };
+        self.threads[index].change(after, event, turn, self.now, self.mutant);
+        Ok(true)
+    }
+
+    /// Makes a take a thread of its own, with an identity that the real thing made up.
+    pub fn promote(
+        &mut self,
+        index: usize,
+        take: TakeId,
+        title: Option<&str>,
+        asking: &Asking,
+        into: ThreadId,
+    ) -> Result<(), Refused> {
+        self.expect(index, asking)?;
+        let thread = &self.threads[index];
+        if thread.picture().deleted.is_some() {
+            return Err(Refused::ThreadDeleted);
+        }
+        let (source, promoted) = promote(thread.picture(), thread.id, take, title)?;
+        if self.taken(&promoted.title, None) {
+            return Err(Refused::TitleTaken);
+        }
+        let (turn, other) = (self.turn(asking.turn), self.turn(asking.turn));
+        self.threads[index].change(source, Event::Promoted(into), turn, self.now, self.mutant);
+        self.threads.push(NaiveThread::new(into, promoted, other, self.now));
+        Ok(())
+    }
+
+    /// Takes back that many steps; gives the other threads that changed along.
+    pub fn undo(
+        &mut self,
+        index: usize,
+        unit: Unit,
+        steps: u64,
+        asking: &Asking,
+    ) -> Result<Vec<ThreadId>, Refused> {
+        self.expect(index, asking)?;
+        let mut also = Vec::new();
+        for step in 0..steps {
+            let thread = &self.threads[index];
+            let refused = match thread.undo(unit, self.mutant) {
+                None => Some(Refused::NothingToUndo),
+                Some(to) if self.depth.is_some_and(|depth| ahead(thread, to) > depth) => {
+                    Some(Refused::TooDeep)
+                }
+                Some(_) => None,
+            };
+            match refused {
+                Some(refused) if step == 0 => return Err(refused),
+                Some(_) => break,
+                None => {}
+            }
+            let (from, tip) = (thread.head().position, thread.head().tip);
+            let to = thread.undo(unit, self.mutant).unwrap_or(from);
+            if self.mutant != Some(Mutant::UndoLeavesThePromoted) {
+                also.extend(self.follow(index, from, to, Event::PutAway, asking));
+            }
+            let turn = self.turn(asking.turn);
+            self.threads[index].go(to, tip, turn, self.now);
+        }
+        Ok(also)
+    }
+
+    /// Makes that many steps again.
+    pub fn redo(
+        &mut self,
+        index: usize,
+        unit: Unit,
+        steps: u64,
+        asking: &Asking,
+    ) -> Result<Vec<ThreadId>, Refused> {
+        self.expect(index, asking)?;
+        let mut also = Vec::new();
+        for step in 0..steps {
+            let thread = &self.threads[index];
+            let Some(to) = thread.redo(unit) else {
+                if step == 0 {
+                    return Err(Refused::NothingToRedo);
+                }
+                break;
+            };
+            let (from, tip) = (thread.head().position, thread.head().tip);
+            also.extend(self.follow(index, to, from, Event::TakenBack, asking));
+            let turn = self.turn(asking.turn);
+            self.threads[index].go(to, tip, turn, self.now);
+        }
+        Ok(also)
+    }
+
+    /// Makes another moment current; says whether anything changed.
+    pub fn jump(&mut self, index: usize, version: usize, asking: &Asking) -> Result<bool, Refused> {
+        self.expect(index, asking)?;
+        let (position, tip) = self.threads[index].jump(version, self.mutant)?;
+        if position == self.threads[index].head().position {
+            return Ok(false);
+        }
+        let turn = self.turn(asking.turn);
+        self.threads[index].go(position, tip, turn, self.now);
+        Ok(true)
+    }
+
+    fn expect(&self, index: usize, asking: &Asking) -> Result<(), Refused> {
+        let stale = asking.expected.is_some_and(|version| version != self.threads[index].version());
+        if stale && self.mutant != Some(Mutant::StaleCallersAreHeard) {
+            Err(Refused::Conflict)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn turn(&mut self, asked: Option<u64>) -> u64 {
+        self.turns += 1;
+        asked.unwrap_or(self.turns)
+    }
+
+    fn taken(&self, title: &str, except: Option<usize>) -> bool {
+        self.threads.iter().enumerate().any(|(index, thread)| {
+            Some(index) != except && thread.picture().deleted.is_none() && thread.picture().title == title
+        })
+    }
+
+    /// Whether a change of a draft goes on with the typing before it.
+    fn joins(&self, index: usize, event: &Event) -> bool {
+        let head = self.threads[index].head();
+        let elapsed = self.now - head.time;
+        matches!(event, Event::Typed(..))
+            && head.event == *event
+            && (0..TYPING_PAUSE).contains(&elapsed)
+            && self.mutant != Some(Mutant::TypingNeverJoins)
+    }
+
+    /// Threads that promotions made come and go with them, unless somebody has worked on them.
+    fn follow(
+        &mut self,
+        index: usize,
+        from: usize,
+        until: usize,
+        event: Event,
+        asking: &Asking,
+    ) -> Vec<ThreadId> {
+        let thread = &self.threads[index];
+        let between = thread.path(from).into_iter().take_while(|version| *version != until);
+        let promoted: Vec<ThreadId> = between
+            .filter_map(|version| match thread.at(version).event {
+                Event::Promoted(into) => Some(into),
+                _ => None,
+            })
+            .collect();
+        let mut also = Vec::new();
+        for id in promoted {
+            let Some(other) = self.find(id) else { continue };
+            let before = self.threads[other].picture();
+            let deleted = match event {
+                Event::PutAway if self.threads[other].untouched() && before.deleted.is_none() => {
+                    Some(self.now)
+                }
+                Event::TakenBack if self.threads[other].head().event == Event::PutAway => None,
+                _ => continue,
+            };
+            let after = ThreadPicture { deleted, ..before.clone() };
+            let turn = self.turn(asking.turn);
+            self.threads[other].change(after, event.clone(), turn, self.now, None);
+            also.push(id);
+        }
+        also
+    }
+}
+
+/// How many changes lie between a change and where redo leads.
+fn ahead(thread: &NaiveThread, position: usize) -> usize {
+    thread.path(thread.head().tip).iter().take_while(|version| **version != position).count()
+}
