@@ -22,6 +22,7 @@ use crate::config::Config;
 use crate::describe;
 use crate::failure::{Code, Failure};
 use crate::ui::command::environment;
+use crate::ui::json;
 use crate::ui::pager::{Pager, Paging, reader_may_leave};
 use crate::ui::progress::Audience;
 use crate::ui::sanitize::{Lines, sanitize};
@@ -39,6 +40,7 @@ pub(crate) struct Context {
     directory: PathBuf,
     timeline: OnceCell<Timeline>,
     project: OnceCell<Project>,
+    own_project: OnceCell<Project>,
 }
 
 /// The thread, its state and the take that a command means.
@@ -75,6 +77,7 @@ impl Context {
             directory,
             timeline: OnceCell::new(),
             project: OnceCell::new(),
+            own_project: OnceCell::new(),
             general,
         })
     }
@@ -96,14 +99,26 @@ impl Context {
         &self.directory
     }
 
-    /// The project of the folder that the command was started in.
+    /// The project of the folder that the command was started in. Looking leaves no trace of a new folder.
     pub(crate) fn project(&self) -> Result<&Project, Failure> {
-        if let Some(project) = self.project.get() {
+        if let Some(project) = self.own_project.get().or_else(|| self.project.get()) {
+            return Ok(project);
+        }
+        let project = self.timeline()?.project_if_known(&self.directory)?;
+        self.tell_noticed(&project.noticed)?;
+        Ok(self.project.get_or_init(|| project))
+    }
+
+    /// The same for a command that leaves something there: a folder that is new becomes known.
+    pub(crate) fn own_project(&self) -> Result<&Project, Failure> {
+        if let Some(project) = self.own_project.get() {
             return Ok(project);
         }
         let project = self.timeline()?.project(&self.directory)?;
-        self.tell_noticed(&project.noticed)?;
-        Ok(self.project.get_or_init(|| project))
+        if self.project.get().is_none() {
+            self.tell_noticed(&project.noticed)?;
+        }
+        Ok(self.own_project.get_or_init(|| project))
     }
 
     /// The moment that times are told relative to.
@@ -222,7 +237,7 @@ impl Context {
         };
         let mut out = Pager::new(self.screen, paging, self.colours(), &environment);
         let written = if self.general.json {
-            serde_json::to_writer(&mut out, value).map_err(io::Error::from).and_then(|()| writeln!(out))
+            json::write(&mut out, value).and_then(|()| writeln!(out))
         } else {
             text(&mut out, &self.styles)
         };

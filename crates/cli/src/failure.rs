@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::arguments::General;
 use crate::ui::confirm::ConfirmError;
 use crate::ui::input::InputError;
+use crate::ui::json::to_text;
 use crate::ui::sanitize::{Lines, sanitize};
 use crate::ui::style::{Styles, stderr};
 
@@ -100,7 +101,7 @@ impl Failure {
             if let Value::Object(fields) = &mut error {
                 fields.extend(self.details);
             }
-            writeln!(out, "{}", json!({"error": error}))
+            writeln!(out, "{}", to_text(&json!({"error": error})))
         } else {
             let style = Styles::new().error;
             writeln!(out, "{style}error:{style:#} {}", sanitize(&self.message, Lines::Keep))

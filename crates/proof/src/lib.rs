@@ -6,11 +6,13 @@
 //!
 //! | campaign | promise | control |
 //! |---|---|---|
+//! | [`faults`] | no fault at any system call loses what was acknowledged or leaves half a change | a disk whose syncs lie |
 //! | [`model`] | every answer is the one that plain vectors and copies give | ten small mistakes, one at a time |
 //! | [`processes`] | what any of eight processes was told is done stays done, in one serial order | a worker that says so before it is true |
 //! | [`flips`] | damaged bytes are noticed or harmless, never shown as if they were whole | a forged row that no check can notice |
 
 pub mod dice;
+pub mod faults;
 pub mod ground;
 pub mod model;
 pub mod shim;

@@ -5,6 +5,7 @@
 //!   operation   sequence | thread | version | …    the log of every thread: the truth
 //!   ─────────────────────────────────────────────────────────────────────────────────────
 //!   object_index, thread, take, facet              derived from the two above; can be rebuilt
+//!   redaction, lost, quarantine                    what is gone, on purpose or not, and what was put aside
 //!   search.db   words ► entry versions             derived too, in a file of its own
 //! ```
 //!
@@ -12,53 +13,62 @@
 //! transaction with one sync. Between processes, writers queue on a lock file; readers never wait, and see
 //! the store as it was when they began ([`Reading`]). Nothing is acknowledged before SQLite has synced it.
 
+mod budget;
 mod cache;
-
+mod collect;
+mod derive;
 mod facets;
 mod location;
+mod maintenance;
 mod objects;
 mod open;
 mod operations;
 mod presentation;
 mod projects;
 mod publish;
-
+mod purge;
 mod queries;
+mod reach;
 mod reading;
-
+mod redact;
+mod repair;
+mod salvage;
+mod scan;
 mod schema;
-
 mod search;
-
 mod takes;
 mod threads;
-
+mod verify;
+mod whole;
 mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+pub use budget::{BudgetState, Usage};
+pub use collect::{Collected, Mode};
 pub use facets::Facet;
 pub use location::Permissions;
+pub use maintenance::LogState;
 pub use open::OpenError;
 pub use operations::StoredOperation;
 pub use presentation::Shown;
 pub use projects::ProjectRow;
 pub use publish::{Publication, PublishError, Published};
-
+pub use purge::Purged;
 pub use queries::Queries;
 pub use reading::Reading;
-
+pub use redact::{RedactError, Redacted};
+pub use repair::{Change, Repaired};
+pub use salvage::{Salvaged, UnreadableRows};
 pub use schema::CURRENT as SCHEMA_VERSION;
-
 pub use search::{
     CaughtUp, Hit, Order, Piece, Progress, Rebuilt, Scope, SearchError, SearchIndex, SearchProblem,
     SearchQuery, Snippet,
 };
-
 pub use takes::TakeRow;
 pub use threads::{Deleted, ThreadFilter, ThreadRow};
-
+pub use verify::{Holder, MaintenanceProgress, Problem, Stage, Verified, WhichThread};
 pub use writer::{WriteError, Writing};
 
 use cache::Cache;
@@ -89,6 +99,9 @@ pub enum StoreError {
         "the store is damaged ({0}); `retake verify` says where, `retake repair` mends what can be mended"
     )]
     Damaged(String),
+    /// Another program has the store open, and this needs it alone.
+    #[error("another program is using this store; close it and try again")]
+    InUse,
     /// Anything else that SQLite reports.
     #[error("the store failed: {0}")]
     Database(rusqlite::Error),
@@ -109,6 +122,23 @@ impl Store {
     /// The folder that the store lives in.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+}
+
+impl StoreError {
+    /// Whether this says that bytes on disk are not what they should be, as opposed to any other failure.
+    pub(crate) fn is_damage(&self) -> bool {
+        use retake_model::object::Unavailable;
+        match self {
+            Self::Damaged(_) | Self::Unavailable(Unavailable::Missing { .. } | Unavailable::Damaged { .. }) => {
+                true
+            }
+            Self::Unavailable(Unavailable::Unreadable(error)) => {
+                error.downcast_ref::<Self>().is_some_and(Self::is_damage)
+            }
+            Self::Database(error) => scan::is_damage(error),
+            Self::DiskFull | Self::Poisoned | Self::InUse | Self::File { .. } => false,
+        }
     }
 }
 

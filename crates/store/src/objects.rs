@@ -1,5 +1,7 @@
 //! Objects: written once, checked against their name every time they are read.
 
+use std::cell::RefCell;
+use std::io;
 use std::sync::Arc;
 
 use retake_model::content::{ContentId, Kind, encode};
@@ -7,6 +9,7 @@ use retake_model::entry::EntryVersion;
 use retake_model::object::{NewObject, Objects, Unavailable};
 use retake_model::time::Timestamp;
 use rusqlite::{OptionalExtension, params};
+use zstd::bulk::{Compressor, Decompressor};
 
 use crate::queries::Queries;
 use crate::{StoreError, Writing};
@@ -20,6 +23,12 @@ pub(crate) const LARGEST: usize = 256 * 1024 * 1024;
 
 const PLAIN: i64 = 0;
 const ZSTD: i64 = 1;
+
+thread_local! {
+    // Making one asks the processor what it can do, which costs more than most objects do.
+    static PACKER: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+    static UNPACKER: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+}
 
 impl Writing<'_> {
     /// Stores content that is not there yet. Returns how many bytes were added.
@@ -85,6 +94,16 @@ impl Queries<'_> {
         Ok(found.is_some())
     }
 
+    /// Whether a repair found content of that name gone.
+    pub(crate) fn is_lost(&self, id: ContentId) -> Result<bool, StoreError> {
+        let found = self
+            .connection
+            .prepare_cached("SELECT 1 FROM lost WHERE id = ?1")?
+            .query_row([id.bytes()], |_| Ok(()))
+            .optional()?;
+        Ok(found.is_some())
+    }
+
     fn fetch(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, StoreError> {
         if let Some(bytes) = self.stored_object(kind, id)? {
             let bytes: Arc<[u8]> = bytes.into();
@@ -119,9 +138,18 @@ fn in_place_of_redacted(kind: Kind) -> Vec<u8> {
     }
 }
 
+/// The one that is kept, made if there is none.
+fn keep<T>(kept: &mut Option<T>, make: impl FnOnce() -> io::Result<T>) -> io::Result<&mut T> {
+    match kept {
+        Some(kept) => Ok(kept),
+        None => Ok(kept.insert(make()?)),
+    }
+}
+
 fn pack(bytes: &[u8]) -> Result<(i64, std::borrow::Cow<'_, [u8]>), StoreError> {
     if bytes.len() >= WORTH_PACKING {
-        let packed = zstd::bulk::compress(bytes, LEVEL)
+        let packed = PACKER
+            .with_borrow_mut(|packer| keep(packer, || Compressor::new(LEVEL))?.compress(bytes))
             .map_err(|error| StoreError::Damaged(format!("compression failed: {error}")))?;
         if packed.len() < bytes.len() {
             return Ok((ZSTD, packed.into()));
@@ -137,7 +165,9 @@ pub(crate) fn unpack(packing: i64, body: &[u8]) -> Option<Vec<u8>> {
         ZSTD => {
             let size = zstd::zstd_safe::get_frame_content_size(body).ok()??;
             let size = usize::try_from(size).ok().filter(|&size| size <= LARGEST)?;
-            zstd::bulk::decompress(body, size).ok()
+            UNPACKER
+                .with_borrow_mut(|unpacker| keep(unpacker, Decompressor::new)?.decompress(body, size))
+                .ok()
         }
         _ => None,
     }

@@ -4,7 +4,7 @@ use retake_model::id::{ProjectId, ThreadId, keys_with_prefix};
 use retake_model::time::Timestamp;
 use rusqlite::{OptionalExtension, Row, params};
 
-use crate::queries::Queries;
+use crate::queries::{Queries, digest};
 use crate::threads::key_of;
 use crate::{StoreError, Writing};
 
@@ -29,7 +29,7 @@ pub struct ProjectRow {
     pub current: Option<ThreadId>,
 }
 
-const COLUMNS: &str = "key, path, device, inode, born, remote, last_seen, current";
+pub(crate) const COLUMNS: &str = "key, path, device, inode, born, remote, last_seen, current, digest";
 
 impl Queries<'_> {
     /// All projects, the most lately seen first.
@@ -42,9 +42,9 @@ impl Queries<'_> {
         let row = self
             .connection
             .prepare_cached(&format!("SELECT {COLUMNS} FROM project WHERE key = ?1"))?
-            .query_row([id.key()], read)
+            .query_row([id.key()], raw)
             .optional()?;
-        Ok(row.flatten())
+        row.map(checked).transpose()
     }
 
     /// Projects whose identity begins with that text.
@@ -64,8 +64,8 @@ impl Queries<'_> {
         values: impl rusqlite::Params,
     ) -> Result<Vec<ProjectRow>, StoreError> {
         let mut statement = self.connection.prepare_cached(sql)?;
-        let rows = statement.query_map(values, read)?;
-        Ok(rows.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+        let rows = statement.query_map(values, raw)?;
+        rows.map(|row| checked(row?)).collect()
     }
 }
 
@@ -74,8 +74,9 @@ impl Writing<'_> {
     pub fn put_project(&self, project: &ProjectRow) -> Result<(), StoreError> {
         self.connection
             .prepare_cached(
-                "INSERT OR REPLACE INTO project (key, path, device, inode, born, remote, last_seen, current)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                "INSERT OR REPLACE INTO project (key, path, device, inode, born, remote, last_seen, current,
+                     digest)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             )?
             .execute(params![
                 project.id.key(),
@@ -85,27 +86,32 @@ impl Writing<'_> {
                 project.born,
                 project.remote,
                 project.last_seen.millis(),
-                project.current.map(|thread| thread.key())
+                project.current.map(|thread| thread.key()),
+                guard(project)
             ])?;
         Ok(())
     }
 
     /// Says which thread commands mean when they name none.
     pub fn set_current(&self, project: ProjectId, thread: Option<ThreadId>) -> Result<(), StoreError> {
-        self.connection
-            .prepare_cached("UPDATE project SET current = ?2 WHERE key = ?1")?
-            .execute(params![project.key(), thread.map(|thread| thread.key())])?;
+        if let Some(found) = self.project(project)? {
+            self.put_project(&ProjectRow { current: thread, ..found })?;
+        }
         Ok(())
     }
 }
 
-/// A row whose identity is not one was damaged; it is passed over here and named by `verify`.
-fn read(row: &Row<'_>) -> rusqlite::Result<Option<ProjectRow>> {
-    let Some(key) = key_of(row.get_ref(0)?.as_blob()?) else {
-        return Ok(None);
-    };
+/// A row as it was read, with the guard beside it.
+type Raw = (Option<ProjectRow>, i64);
+
+/// A row whose identity is not one was damaged, as is one that its guard does not fit.
+pub(crate) fn raw(row: &Row<'_>) -> rusqlite::Result<Raw> {
+    let guard = row.get(8)?;
     let current: Option<Vec<u8>> = row.get(7)?;
-    Ok(Some(ProjectRow {
+    let Some(key) = key_of(row.get_ref(0)?.as_blob()?) else {
+        return Ok((None, guard));
+    };
+    let project = ProjectRow {
         id: ProjectId::from_key(key),
         path: row.get(1)?,
         device: row.get::<_, i64>(2)? as u64,
@@ -114,5 +120,28 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Option<ProjectRow>> {
         remote: row.get(5)?,
         last_seen: Timestamp::from_millis(row.get(6)?),
         current: current.and_then(|bytes| key_of(&bytes)).map(ThreadId::from_key),
-    }))
+    };
+    Ok((Some(project), guard))
+}
+
+pub(crate) fn checked((project, found): Raw) -> Result<ProjectRow, StoreError> {
+    match project {
+        Some(project) if guard(&project) == found => Ok(project),
+        _ => Err(StoreError::Damaged("a project in the index".to_owned())),
+    }
+}
+
+/// What guards a row: nothing else can tell a path that was written from one that changed by itself.
+fn guard(project: &ProjectRow) -> i64 {
+    let fields = (
+        project.id,
+        &project.path,
+        project.device,
+        project.inode,
+        project.born,
+        &project.remote,
+        project.last_seen,
+        project.current,
+    );
+    digest(&minicbor::to_vec(fields).expect("encoding into memory cannot fail"))
 }

@@ -95,6 +95,8 @@ impl Writing<'_> {
         let before = row.as_ref().map(|row| &row.summary);
         let summary =
             summarize_thread(before, &operation, &after, &**self)?.ok_or(PublishError::NoProject)?;
+        // Where a thread is listed is decided when it comes to this machine, and stays.
+        let home = row.as_ref().map(|row| row.home).or(home).unwrap_or(summary.project);
         let thread = self.put_thread(row.as_ref().map(|row| row.number), &summary, home)?;
         self.put_takes(thread, before_state.as_ref(), &after)?;
         self.put_facets(thread, before, &summary)?;
@@ -102,7 +104,11 @@ impl Writing<'_> {
         Ok(Published { thread, id, sequence, new_bytes, summary })
     }
 
-    fn put_operation(&self, thread: i64, operation: &Operation) -> Result<(ContentId, i64), StoreError> {
+    pub(crate) fn put_operation(
+        &self,
+        thread: i64,
+        operation: &Operation,
+    ) -> Result<(ContentId, i64), StoreError> {
         let body = encode(operation);
         let id = ContentId::of(Kind::Operation, &body);
         self.connection

@@ -1,5 +1,7 @@
 //! What can be asked of the store, the same inside a read and inside a write.
 
+use std::fmt::Write;
+
 use rusqlite::Connection;
 
 use crate::cache::Cache;
@@ -22,6 +24,14 @@ pub(crate) fn digest(record: &[u8]) -> i64 {
     let mut first = [0; 8];
     first.copy_from_slice(&hash.as_bytes()[..8]);
     i64::from_be_bytes(first)
+}
+
+/// Bytes that should have been something, as a person can read them.
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("writing into memory cannot fail");
+        text
+    })
 }
 
 /// A derived record, if its bytes are the ones that were written.

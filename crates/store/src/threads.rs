@@ -1,11 +1,14 @@
 //! The index of threads: what lists show, without opening any of them.
 
+use std::fmt::Write;
+
 use retake_model::id::{ID_BYTES, ProjectId, ThreadId, keys_with_prefix};
 use retake_model::summary::ThreadSummary;
+use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Row, params};
 
 use crate::facets::Facet;
-use crate::queries::{Queries, checked, digest};
+use crate::queries::{Queries, digest};
 use crate::{StoreError, Writing};
 
 /// A thread in the index.
@@ -13,6 +16,8 @@ use crate::{StoreError, Writing};
 pub struct ThreadRow {
     /// Its number in this store, which other tables refer to.
     pub number: i64,
+    /// The project that it is listed under here.
+    pub home: ProjectId,
     /// What is shown of it.
     pub summary: ThreadSummary,
 }
@@ -47,7 +52,7 @@ impl Queries<'_> {
     pub fn thread(&self, id: ThreadId) -> Result<Option<ThreadRow>, StoreError> {
         let row = self
             .connection
-            .prepare_cached("SELECT number, record, digest FROM thread WHERE key = ?1")?
+            .prepare_cached("SELECT number, record, digest, project FROM thread WHERE key = ?1")?
             .query_row([id.key()], raw)
             .optional()?;
         row.map(read).transpose()
@@ -57,7 +62,7 @@ impl Queries<'_> {
     pub fn thread_numbered(&self, number: i64) -> Result<Option<ThreadRow>, StoreError> {
         let row = self
             .connection
-            .prepare_cached("SELECT number, record, digest FROM thread WHERE number = ?1")?
+            .prepare_cached("SELECT number, record, digest, project FROM thread WHERE number = ?1")?
             .query_row([number], raw)
             .optional()?;
         row.map(read).transpose()
@@ -69,20 +74,20 @@ impl Queries<'_> {
             return Ok(Vec::new());
         };
         self.collect_threads(
-            "SELECT number, record, digest FROM thread WHERE key BETWEEN ?1 AND ?2 LIMIT ?3",
+            "SELECT number, record, digest, project FROM thread WHERE key BETWEEN ?1 AND ?2 LIMIT ?3",
             params![low, high, limit as i64],
         )
     }
 
     /// Threads with exactly that title, in use or not.
     pub fn threads_titled(&self, title: &str) -> Result<Vec<ThreadRow>, StoreError> {
-        self.collect_threads("SELECT number, record, digest FROM thread WHERE title = ?1", [title])
+        self.collect_threads("SELECT number, record, digest, project FROM thread WHERE title = ?1", [title])
     }
 
     /// Threads that the filter lets through: pinned ones first, then the most lately changed.
     pub fn threads(&self, filter: &ThreadFilter) -> Result<Vec<ThreadRow>, StoreError> {
-        let mut sql = "SELECT number, record, digest FROM thread WHERE true".to_owned();
-        let mut values: Vec<rusqlite::types::Value> = Vec::new();
+        let mut sql = "SELECT number, record, digest, project FROM thread WHERE true".to_owned();
+        let mut values: Vec<Value> = Vec::new();
         if let Some(project) = filter.project {
             sql.push_str(" AND project = ?");
             values.push(project.key().to_vec().into());
@@ -94,10 +99,9 @@ impl Queries<'_> {
         }
         for (facet, value) in &filter.facets {
             let (condition, bound) = facet.condition(value);
-            sql.push_str(&format!(
-                " AND number IN (SELECT thread FROM facet WHERE kind = {} AND {condition})",
-                *facet as i64
-            ));
+            let kind = *facet as i64;
+            write!(sql, " AND number IN (SELECT thread FROM facet WHERE kind = {kind} AND {condition})")
+                .expect("writing into memory cannot fail");
             values.extend(bound);
         }
         sql.push_str(" ORDER BY pinned DESC, updated DESC, number DESC");
@@ -125,47 +129,77 @@ impl Queries<'_> {
 }
 
 impl Writing<'_> {
-    /// Writes what lists show of a thread; gives its number. Where a thread is listed is decided when it comes
-    /// to this machine, and stays.
+    /// Writes what lists show of a thread; gives its number.
     pub(crate) fn put_thread(
         &self,
         number: Option<i64>,
         summary: &ThreadSummary,
-        home: Option<ProjectId>,
+        home: ProjectId,
     ) -> Result<i64, StoreError> {
-        let record = minicbor::to_vec(summary).expect("encoding into memory cannot fail");
-        let digest = digest(&record);
-        let deleted = i64::from(summary.deleted.is_some());
+        let number = match number {
+            Some(number) => number,
+            None => self.next_thread_number()?,
+        };
+        let values = std::iter::once(Value::from(number)).chain(columns(summary, home));
         self.connection
             .prepare_cached(
                 "INSERT INTO thread (number, key, project, title, updated, pinned, deleted, record, digest)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
-                 ON CONFLICT (number) DO UPDATE SET title = ?4, updated = ?5, pinned = ?6,
+                 ON CONFLICT (number) DO UPDATE SET project = ?3, title = ?4, updated = ?5, pinned = ?6,
                      deleted = ?7, record = ?8, digest = ?9",
             )?
-            .execute(params![
-                number,
-                summary.id.key(),
-                home.unwrap_or(summary.project).key(),
-                summary.title,
-                summary.updated.millis(),
-                summary.pinned,
-                deleted,
-                record,
-                digest
-            ])?;
-        Ok(number.unwrap_or_else(|| self.connection.last_insert_rowid()))
+            .execute(rusqlite::params_from_iter(values))?;
+        Ok(number)
+    }
+
+    /// A number that no thread has had. The log remembers those of purged threads too, which the table of
+    /// threads does not.
+    fn next_thread_number(&self) -> Result<i64, StoreError> {
+        Ok(self
+            .connection
+            .prepare_cached(
+                "SELECT 1 + max(coalesce((SELECT max(number) FROM thread), 0),
+                                coalesce((SELECT max(thread) FROM operation), 0))",
+            )?
+            .query_row([], |row| row.get(0))?)
     }
 }
 
-type Raw = (i64, Vec<u8>, i64);
-
-fn raw(row: &Row<'_>) -> rusqlite::Result<Raw> {
-    Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+/// What stands in a thread's row behind its number: key, project, title, updated, pinned, deleted, record,
+/// digest.
+pub(crate) fn columns(summary: &ThreadSummary, home: ProjectId) -> Vec<Value> {
+    let record = minicbor::to_vec(summary).expect("encoding into memory cannot fail");
+    let guard = guard(&record, &home.key());
+    vec![
+        summary.id.key().to_vec().into(),
+        home.key().to_vec().into(),
+        summary.title.clone().into(),
+        summary.updated.millis().into(),
+        summary.pinned.into(),
+        summary.deleted.is_some().into(),
+        record.into(),
+        guard.into(),
+    ]
 }
 
-fn read((number, record, guard): Raw) -> Result<ThreadRow, StoreError> {
-    Ok(ThreadRow { number, summary: checked(&record, guard, "thread")? })
+/// What guards a row: what is shown of a thread, and where it is listed, which nothing else knows.
+fn guard(record: &[u8], home: &[u8]) -> i64 {
+    digest(&[record, home].concat())
+}
+
+type Raw = (i64, Vec<u8>, i64, Vec<u8>);
+
+fn raw(row: &Row<'_>) -> rusqlite::Result<Raw> {
+    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+}
+
+fn read((number, record, found, home): Raw) -> Result<ThreadRow, StoreError> {
+    let damaged = || StoreError::Damaged("a thread in the index".to_owned());
+    if guard(&record, &home) != found {
+        return Err(damaged());
+    }
+    let home = key_of(&home).map(ProjectId::from_key).ok_or_else(damaged)?;
+    Ok(ThreadRow { number, home, summary: minicbor::decode(&record).map_err(|_| damaged())? })
 }
 
 pub(crate) fn key_of(bytes: &[u8]) -> Option<[u8; ID_BYTES]> {

@@ -53,6 +53,12 @@ impl<'transaction> Deref for Writing<'transaction> {
     }
 }
 
+impl<'transaction> Writing<'transaction> {
+    pub(crate) fn new(queries: Queries<'transaction>) -> Self {
+        Self { queries }
+    }
+}
+
 impl Store {
     /// Runs a job inside a write transaction and returns once it is durable.
     ///
@@ -125,6 +131,16 @@ impl Writer {
         Self { folder, lock: Arc::new(lock), cache, poisoned: Arc::default(), running: Mutex::default() }
     }
 
+    /// Refuses after a failed sync.
+    pub(crate) fn check_usable(&self) -> Result<(), StoreError> {
+        if self.poisoned.load(Ordering::SeqCst) { Err(StoreError::Poisoned) } else { Ok(()) }
+    }
+
+    /// What a failed commit means; after a failed sync nothing more is written.
+    pub(crate) fn commit_failed(&self, error: rusqlite::Error) -> StoreError {
+        commit_failed(&self.poisoned, error)
+    }
+
     fn submit<T, E>(
         &self,
         job: impl FnOnce(&Writing<'_>) -> Result<T, E> + Send + 'static,
@@ -133,9 +149,7 @@ impl Writer {
         T: Send + 'static,
         E: Send + 'static,
     {
-        if self.poisoned.load(Ordering::SeqCst) {
-            return Err(StoreError::Poisoned.into());
-        }
+        self.check_usable()?;
         let (tell, told) = channel();
         self.enqueue(Box::new(Waiting { job: Some(job), result: None, tell }))?;
         // An unanswered job is one that panicked, and took the writer's thread with it.
@@ -195,7 +209,7 @@ impl Worker {
             let mut jobs = vec![first];
             let committed = self.transact(&mut jobs, queue);
             for job in jobs {
-                job.finish(committed.as_ref().map(|()| ()).map_err(same_meaning));
+                job.finish(committed.as_ref().copied().map_err(same_meaning));
             }
         }
     }
@@ -215,7 +229,7 @@ impl Worker {
         let mut next = 0;
         while next < jobs.len() {
             transaction.execute_batch("SAVEPOINT job")?;
-            let keep = jobs[next].run(&Writing { queries: Queries::new(&transaction, &self.cache) });
+            let keep = jobs[next].run(&Writing::new(Queries::new(&transaction, &self.cache)));
             transaction.execute_batch(if keep { "RELEASE job" } else { "ROLLBACK TO job; RELEASE job" })?;
             kept |= keep;
             next += 1;
@@ -226,26 +240,28 @@ impl Worker {
         if !kept {
             return Ok(transaction.rollback()?);
         }
-        transaction.commit().map_err(|error| {
-            if error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure) {
-                self.poisoned.store(true, Ordering::SeqCst);
-            }
-            StoreError::from(error)
-        })
+        transaction.commit().map_err(|error| commit_failed(&self.poisoned, error))
     }
+}
+
+fn commit_failed(poisoned: &AtomicBool, error: rusqlite::Error) -> StoreError {
+    if error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure) {
+        poisoned.store(true, Ordering::SeqCst);
+    }
+    error.into()
 }
 
 /// The same error once more: every caller of a batch is told.
 fn same_meaning(error: &StoreError) -> StoreError {
     match error {
         StoreError::DiskFull => StoreError::DiskFull,
-        StoreError::Poisoned => StoreError::Poisoned,
+        StoreError::InUse => StoreError::InUse,
         StoreError::Damaged(text) => StoreError::Damaged(text.clone()),
         StoreError::Unavailable(unavailable) => StoreError::Unavailable(unavailable.clone()),
         StoreError::Database(rusqlite::Error::SqliteFailure(code, text)) => {
             StoreError::Database(rusqlite::Error::SqliteFailure(*code, text.clone()))
         }
-        StoreError::Database(_) => StoreError::Poisoned,
+        StoreError::Poisoned | StoreError::Database(_) => StoreError::Poisoned,
         StoreError::File { path, error } => StoreError::File {
             path: path.clone(),
             error: std::io::Error::new(error.kind(), error.to_string()),

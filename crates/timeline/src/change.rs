@@ -54,7 +54,8 @@ impl Timeline {
     }
 }
 
-fn change(
+/// Does what a command asks, inside a write.
+pub(crate) fn change(
     writing: &Writing<'_>,
     at: &Head,
     command: Command,

@@ -20,23 +20,45 @@ pub struct NewThread {
     pub title: Option<String>,
     /// Whether it never leaves this machine.
     pub private: bool,
+    /// Words to find it by.
+    pub tags: Vec<String>,
+    /// Whether commands that name no thread mean this one from now on.
+    pub current: bool,
+}
+
+impl NewThread {
+    /// A thread with nothing special about it.
+    pub fn in_project(project: ProjectId) -> Self {
+        Self { project, title: None, private: false, tags: Vec::new(), current: false }
+    }
+
+    /// The same with that title.
+    #[must_use]
+    pub fn titled(self, title: impl Into<String>) -> Self {
+        Self { title: Some(title.into()), ..self }
+    }
 }
 
 impl Timeline {
     /// Makes a thread.
     pub fn create_thread(&self, new: NewThread, caller: Caller) -> Result<Done, ChangeError> {
         let clock = self.clock.clone();
-        let done = self.store.write(move |writing| {
+        let done = self.store.write(move |writing| -> Result<Done, ChangeError> {
             let title = match &new.title {
                 Some(title) => free_title(writing, new.project, title)?,
                 None => next_title(writing, new.project)?,
             };
             let mut additions = Additions::new(&**writing);
             let state = ThreadState::new(title, &mut additions, &mut Ticks(&*clock))?;
-            let state = ThreadState { private: new.private, ..state };
+            let tags = new.tags.iter().map(|tag| check(Naming::Tag, tag)).collect::<Result<_, _>>()?;
+            let state = ThreadState { private: new.private, tags, ..state };
             let kind = OperationKind::ThreadCreated { project: new.project };
             let thread = ThreadId::fresh(&mut Ticks(&*clock));
-            publish_first(writing, thread, &state, kind, additions, &caller, &*clock)
+            let done = publish_first(writing, thread, &state, kind, additions, &caller, &*clock)?;
+            if new.current {
+                writing.set_current(new.project, Some(thread))?;
+            }
+            Ok(done)
         })?;
         Ok(done)
     }

@@ -4,15 +4,16 @@
 
 use std::path::Path;
 
-use retake_model::id::{ProjectId, ThreadId};
+use retake_model::id::{ProjectId, TakeId, ThreadId};
 use retake_model::project::{Candidate, Folder, ProjectRecord, Verdict, decide};
 use retake_store::{ProjectRow, StoreError, WriteError, Writing};
 use retake_workspace::folder::{self, FolderError, path_from_text};
 use retake_workspace::root::find_root;
 use serde::Serialize;
 
+use crate::change::{Head, change};
 use crate::clock::Ticks;
-use crate::{LookError, Timeline};
+use crate::{Caller, ChangeError, Command, Done, LookError, Timeline};
 
 /// A project, and the folder it is in now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -148,9 +149,29 @@ impl Timeline {
         self.record_project(id, facts, folder, Noticed::Nothing)
     }
 
-    /// Says which thread commands mean when they name none.
-    pub fn set_current(&self, project: ProjectId, thread: Option<ThreadId>) -> Result<(), ProjectError> {
-        Ok(self.store.write(move |writing: &Writing<'_>| writing.set_current(project, thread))?)
+    /// Makes a thread the one that commands of a project mean when they name none; with a take, that take
+    /// becomes the thread's active one in the same moment.
+    pub fn work_on(
+        &self,
+        project: ProjectId,
+        thread: ThreadId,
+        take: Option<TakeId>,
+        caller: Caller,
+    ) -> Result<Done, ChangeError> {
+        let clock = self.clock.clone();
+        let rules = self.rules;
+        let done = self.store.write(move |writing: &Writing<'_>| -> Result<Done, ChangeError> {
+            let at = Head::of(writing, thread, &caller)?;
+            if at.state.deleted.is_some() {
+                return Err(ChangeError::ThreadDeleted);
+            }
+            writing.set_current(project, Some(thread))?;
+            match take {
+                Some(take) => change(writing, &at, Command::Switch { take }, &caller, &*clock, rules),
+                None => Ok(at.unchanged()),
+            }
+        })?;
+        Ok(done)
     }
 
     fn record_project(

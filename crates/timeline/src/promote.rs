@@ -86,12 +86,13 @@ pub(crate) fn follow_undo(
 ) -> Result<Vec<ThreadId>, ChangeError> {
     let made = promotions(writing, at.row.number, at.last.operation.place.position, to)?;
     follow(writing, made, caller, clock, |promoted| {
-        let untouched = promoted.last.operation.version == 1
-            || matches!(promoted.last.operation.kind, OperationKind::Restored);
-        (untouched && promoted.state.deleted.is_none()).then(|| {
+        let first = writing.operation(promoted.row.number, 1)?;
+        // Where the state is the first one, nobody's work is in it, whatever happened in between.
+        let untouched = first.is_some_and(|first| first.operation.after == promoted.last.operation.after);
+        Ok((untouched && promoted.state.deleted.is_none()).then(|| {
             let deleted = Some(clock.now());
             (ThreadState { deleted, ..promoted.state.clone() }, OperationKind::Deleted)
-        })
+        }))
     })
 }
 
@@ -105,8 +106,8 @@ pub(crate) fn follow_redo(
 ) -> Result<Vec<ThreadId>, ChangeError> {
     let made = promotions(writing, at.row.number, to, at.last.operation.place.position)?;
     follow(writing, made, caller, clock, |promoted| {
-        matches!(promoted.last.operation.kind, OperationKind::Deleted)
-            .then(|| (ThreadState { deleted: None, ..promoted.state.clone() }, OperationKind::Restored))
+        Ok(matches!(promoted.last.operation.kind, OperationKind::Deleted)
+            .then(|| (ThreadState { deleted: None, ..promoted.state.clone() }, OperationKind::Restored)))
     })
 }
 
@@ -115,7 +116,7 @@ fn follow(
     made: Vec<ThreadId>,
     caller: &Caller,
     clock: &dyn Clock,
-    change: impl Fn(&Head) -> Option<(ThreadState, OperationKind)>,
+    change: impl Fn(&Head) -> Result<Option<(ThreadState, OperationKind)>, ChangeError>,
 ) -> Result<Vec<ThreadId>, ChangeError> {
     let caller = Caller { expected: None, ..caller.clone() };
     let mut followed = Vec::new();
@@ -124,7 +125,7 @@ fn follow(
             continue;
         }
         let promoted = Head::of(writing, thread, &caller)?;
-        if let Some((state, kind)) = change(&promoted) {
+        if let Some((state, kind)) = change(&promoted)? {
             let additions = Additions::new(&**writing);
             publish(writing, &promoted, additions, &state, kind, &caller, clock, Rules::default())?;
             followed.push(thread);

@@ -180,7 +180,7 @@ fn a_stale_writer_is_told_the_current_version_and_changes_nothing() {
 #[test]
 fn undo_is_scoped_to_its_thread() {
     let world = World::saying(&["one"]);
-    let new = NewThread { project: PROJECT, title: None, private: false };
+    let new = NewThread::in_project(PROJECT);
     let other = world.timeline.create_thread(new, Caller::human()).expect("another thread").thread;
     world.timeline.change(other, Command::Pin { pinned: true }, Caller::human()).expect("a change");
     world.undo().expect("an undo");

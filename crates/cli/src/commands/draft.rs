@@ -62,7 +62,7 @@ fn write(context: &Context, meant: &Meant, text: String, expect: Option<Version>
         match (done.changed(), words.is_empty()) {
             (false, _) => return writeln!(out, "Nothing to change."),
             (true, true) => write!(out, "The draft of {take} is empty now.")?,
-            (true, false) => write!(out, "The draft of {take}: {}", sanitize(&words, Lines::Fold))?,
+            (true, false) => write!(out, "The draft of {take} is “{}” now.", sanitize(&words, Lines::Fold))?,
         }
         writeln!(out, " {muted}version {}; `retake undo` takes it back{muted:#}", done.version)
     })

@@ -2,8 +2,6 @@
 
 mod lines;
 
-use std::io::{self, Write};
-
 use clap::Args;
 use retake_model::id::ThreadId;
 use retake_model::operation::Version;
@@ -15,8 +13,7 @@ use self::lines::{Runs, group};
 use crate::context::Context;
 use crate::describe;
 use crate::failure::Failure;
-use crate::ui::sanitize::{Lines, sanitize};
-use crate::ui::style::Styles;
+use crate::ui::label::Label;
 
 /// How much is shown where nothing else was asked for.
 const USUAL: usize = 50;
@@ -89,7 +86,7 @@ impl Arguments {
         let history = looking.standing(row.summary.id)?;
         let answer = Answer { thread: row.summary.id, history, operations, next };
         context.answer(&answer, |out, styles| {
-            heading(out, styles, &row, history)?;
+            writeln!(out, "{}\n", heading(context, &row, history))?;
             let table = lines::draw(context, &answer.operations, runs);
             write!(out, "{}", table.render(context.screen.columns(), styles.heading))?;
             if let Some(next) = answer.next {
@@ -130,18 +127,22 @@ fn collect(
     }
 }
 
-fn heading(out: &mut dyn Write, styles: &Styles, row: &ThreadRow, standing: Standing) -> io::Result<()> {
-    let (title, muted, id) = (styles.title, styles.muted, styles.id);
-    write!(out, "{title}{}{title:#} ", sanitize(&row.summary.title, Lines::Fold))?;
-    write!(out, "{id}{}{id:#}{muted}  version {}", row.summary.id.short(), standing.version)?;
-    if standing.position != standing.version {
-        write!(out, ", at {}", standing.position)?;
-    }
+fn heading(context: &Context, row: &ThreadRow, standing: Standing) -> Label {
+    let styles = &context.styles;
+    let elsewhere = standing.position != standing.version;
+    let at = if elsewhere { format!(", at {}", standing.position) } else { String::new() };
     let possible = match (standing.can_undo, standing.can_redo) {
         (true, true) => ", undo and redo possible",
         (true, false) => ", undo possible",
         (false, true) => ", redo possible",
         (false, false) => "",
     };
-    writeln!(out, "{possible}{muted:#}\n")
+    let label = Label::new()
+        .with(styles.title, &row.summary.title)
+        .with(styles.id, &format!("  {}", row.summary.id.short()))
+        .with(styles.muted, &format!("  version {}{at}{possible}", standing.version));
+    match context.screen.columns() {
+        Some(columns) => label.truncate(columns),
+        None => label,
+    }
 }

@@ -41,6 +41,7 @@ impl Arguments {
             } else {
                 writeln!(out, "Jumped from version {} to {position}.", story.from)?;
             }
+            story.write_also(out, context)?;
             story.write_stand(out, context)
         })
     }

@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use retake_model::id::ThreadId;
 use retake_model::operation::{OperationKind, Version};
 use retake_model::state::ThreadState;
+use retake_model::summary::ThreadSummary;
 use retake_timeline::{LookError, Looking, Moved};
 use serde::Serialize;
 
@@ -19,6 +20,7 @@ use crate::ui::bytes::{self, counted};
 use crate::ui::label::Label;
 use crate::ui::sanitize::{Lines, sanitize};
 use crate::ui::style::Styles;
+use crate::ui::width::width;
 
 /// How many changes an answer tells one by one.
 const TOLD: usize = 100;
@@ -41,6 +43,9 @@ pub(crate) struct Story {
     pub(crate) before: Stand,
     /// How it stands now.
     pub(crate) after: Stand,
+    /// The threads that came or went along.
+    #[serde(skip)]
+    also: Vec<ThreadSummary>,
 }
 
 /// A change in the log.
@@ -87,9 +92,13 @@ pub(crate) fn tell(context: &Context, moved: Moved) -> Result<Story, Failure> {
     if matches!(moved.done.kind, Some(OperationKind::Redone { .. })) {
         changes.reverse();
     }
+    let mut also = Vec::new();
+    for thread in &moved.also {
+        also.push(looking.thread(*thread)?.summary);
+    }
     let before = log.stand(version - moved.steps)?;
     let after = log.stand(version)?;
-    Ok(Story { from, count, changes, before, after, moved })
+    Ok(Story { from, count, changes, before, after, also, moved })
 }
 
 impl Story {
@@ -119,19 +128,20 @@ impl Story {
             (false, true) => "Redo possible, nothing more to undo.",
             (false, false) => "Nothing to undo or redo.",
         };
-        let stand = self.after.told_after(&self.before);
-        writeln!(out, "Now {}. {muted}{next}{muted:#}", sanitize(&stand, Lines::Fold))
+        let stand = format!("Now {}.", self.after.told_after(&self.before));
+        let stand = sanitize(&stand, Lines::Fold);
+        let together = width(&stand) + 1 + width(next);
+        let fits = context.screen.columns().is_none_or(|columns| together <= columns);
+        writeln!(out, "{stand}{}{muted}{next}{muted:#}", if fits { ' ' } else { '\n' })
     }
 
-    /// Writes which other threads came or went along.
-    pub(crate) fn write_also(&self, out: &mut dyn Write, context: &Context, what: &str) -> io::Result<()> {
-        let Ok(looking) = context.timeline().and_then(|timeline| Ok(timeline.look()?)) else {
-            return Ok(());
-        };
-        for thread in &self.moved.also {
-            let title = looking.thread(*thread).map(|row| row.summary.title).unwrap_or_default();
-            let (id, title) = (context.styles.id, sanitize(&title, Lines::Fold));
-            writeln!(out, "Thread {title} {id}{}{id:#} {what}.", thread.short())?;
+    /// Writes which other threads came or went along, because a take had been promoted.
+    pub(crate) fn write_also(&self, out: &mut dyn Write, context: &Context) -> io::Result<()> {
+        let id = context.styles.id;
+        for thread in &self.also {
+            let what = if thread.deleted.is_some() { "was put away" } else { "came back" };
+            let title = sanitize(&thread.title, Lines::Fold);
+            writeln!(out, "Thread {title} {id}{}{id:#} {what} along with it.", thread.id.short())?;
         }
         Ok(())
     }

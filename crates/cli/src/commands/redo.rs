@@ -37,7 +37,7 @@ impl Arguments {
         let story = tell(context, moved)?;
         context.report(&story, |out, styles| {
             story.write_changes(out, styles, "Redid")?;
-            story.write_also(out, context, "came back with it")?;
+            story.write_also(out, context)?;
             story.write_stand(out, context)
         })
     }

@@ -61,9 +61,9 @@ impl Arguments {
         let mut expect = self.target.expect;
         if cleared != Cleared::default() {
             let question = format!(
-                "Reset {:?}? This clears {}. One `retake undo` brings all back.",
-                thread.title,
-                cleared.in_words()
+                "This clears {}; one `retake undo` brings all back.\nReset {:?}?",
+                cleared.in_words(),
+                thread.title
             );
             if confirm(&question, Consent::from_flag(self.yes))? == Said::No {
                 return context.remark("Nothing was changed.");

@@ -39,7 +39,7 @@ impl Arguments {
         let story = tell(context, moved)?;
         context.report(&story, |out, styles| {
             story.write_changes(out, styles, "Undid")?;
-            story.write_also(out, context, "was put away with it")?;
+            story.write_also(out, context)?;
             story.write_stand(out, context)
         })
     }

@@ -28,6 +28,7 @@ pub(crate) mod command;
 pub(crate) mod confirm;
 pub(crate) mod editor;
 pub(crate) mod input;
+pub(crate) mod json;
 pub(crate) mod label;
 pub(crate) mod moment;
 pub(crate) mod pager;

@@ -105,14 +105,17 @@ impl Forest {
             if used > 0 {
                 write!(drawing, "{gutter}{gutters}{gutter:#}").expect("writing to a string cannot fail");
             }
-            let line = tails.line(node, used, columns);
+            let line = match &tails {
+                Some(tails) => tails.line(node, used, columns),
+                None => fit(node.label.clone(), used, columns),
+            };
             writeln!(drawing, "{line}").expect("writing to a string cannot fail");
         });
         drawing
     }
 
-    /// Where the tails stand: right behind the widest label, but on the screen.
-    fn tails(&self, columns: Option<usize>, room: usize) -> Tails {
+    /// Where the tails stand: right behind the widest label, but on the screen; `None` if that is too narrow.
+    fn tails(&self, columns: Option<usize>, room: usize) -> Option<Tails> {
         let mut widest = 0;
         for_each_node(self, |node, levels| {
             if node.tail.width() > 0 {
@@ -121,7 +124,8 @@ impl Forest {
         });
         let width = self.nodes.iter().map(|node| node.tail.width()).max().unwrap_or(0);
         let latest = columns.map_or(LATEST_TAIL, |columns| columns.saturating_sub(width));
-        Tails { start: (widest + GAP).min(latest), width }
+        let start = (widest + GAP).min(latest);
+        (start >= widest.min(SHORTEST_LABEL) + GAP).then_some(Tails { start, width })
     }
 
     /// Lets every node know whether the user is below it, and puts that branch first.
@@ -150,19 +154,27 @@ impl Tails {
     /// A node's label and tail behind a gutter of that width.
     fn line(&self, node: &Node, used: usize, columns: Option<usize>) -> Label {
         let label = node.label.clone();
-        let Some(columns) = columns else {
-            return if node.tail.width() == 0 { label } else { self.join(label, node, used) };
-        };
         let left = self.start.saturating_sub(GAP + used);
-        if node.tail.width() == 0 || left < label.width().min(SHORTEST_LABEL) {
-            return label.truncate(columns - used);
+        // A deep line has no room for both: what it is about goes before the facts about it.
+        let crowded = columns.is_some() && left < label.width().min(SHORTEST_LABEL);
+        if node.tail.width() == 0 || crowded {
+            return fit(label, used, columns);
         }
-        self.join(label.truncate(left), node, used)
+        let label = if columns.is_some() { label.truncate(left) } else { label };
+        self.join(label, node, used)
     }
 
     fn join(&self, label: Label, node: &Node, used: usize) -> Label {
         let label = label.plain(&" ".repeat(GAP)).pad(self.start.saturating_sub(used), Align::Left);
         label.join(node.tail.clone().pad(self.width, Align::Right))
+    }
+}
+
+/// The label, cut to what is left of the screen behind a gutter.
+fn fit(label: Label, used: usize, columns: Option<usize>) -> Label {
+    match columns {
+        Some(columns) => label.truncate(columns - used),
+        None => label,
     }
 }
 
@@ -371,13 +383,13 @@ a title
                 Some(40),
                 "
 a title
-├─ main, with a rather lon…   10 entries
+├─ main, with a rather long…  10 entries
 └─ 日本語                              9
    c                                   8
 ",
             ),
-            // Too narrow for both: what a line is about goes before the facts about it.
-            (Some(20), "\na title\n├─ main, with a rat…\n└─ 日本語          9\n   c               8\n"),
+            // Too narrow for facts.
+            (Some(20), "\na title\n├─ main, with a rat…\n└─ 日本語\n   c\n"),
         ] {
             let drawn = with_tails(outline).draw(columns, Style::new());
             assert_eq!(drawn, wanted.trim_start_matches('\n'), "\n{drawn}");

@@ -166,7 +166,7 @@ impl Run {
         let title = (!self.dice.once_in(3)).then(|| words::name(&mut self.dice));
         let private = self.dice.once_in(4);
         let asking = Asking { actor: Actor::Human, turn: None, expected: None };
-        let new = NewThread { project: self.project, title: title.clone(), private };
+        let new = NewThread { title: title.clone(), private, ..NewThread::in_project(self.project) };
         let real = self.timeline.create_thread(new, ask::caller(&asking));
         let naive = self.world.title_for_new(title.as_deref());
         let Ok((done, title)) = agree(real, naive)? else {

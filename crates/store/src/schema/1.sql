@@ -21,6 +21,29 @@ CREATE TABLE redaction (
     time INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- Content that a repair found gone: a loss that is known, where one that is not is a fault.
+CREATE TABLE lost (
+    id   BLOB PRIMARY KEY,
+    kind INTEGER NOT NULL,
+    time INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Rows that a repair took out of use, as they were found: nothing is thrown away because it is damaged.
+-- Of an object, `prefix` is what the index called it; of an operation, `thread` says whose it was.
+CREATE TABLE quarantine (
+    number  INTEGER PRIMARY KEY,
+    source  TEXT NOT NULL,              -- the table it came from
+    place   INTEGER NOT NULL,           -- its number or sequence there
+    thread  INTEGER,
+    version INTEGER,
+    prefix  INTEGER,
+    kind    INTEGER,
+    packing INTEGER,
+    id      BLOB,
+    body    BLOB,
+    time    INTEGER NOT NULL
+) STRICT;
+
 -- The log of every thread, in the order in which it was written. A purged thread leaves one row without a
 -- body, so that whoever follows the sequence learns of it and no number is ever used twice.
 CREATE TABLE operation (
@@ -66,7 +89,7 @@ CREATE TABLE facet (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX facet_thread ON facet (thread);
 
--- Not derived, and not history: folders, and how things are shown.
+-- Not derived, and not history: folders (`digest` guards each row), and how things are shown.
 CREATE TABLE project (
     key       BLOB PRIMARY KEY,
     path      TEXT NOT NULL,
@@ -75,7 +98,8 @@ CREATE TABLE project (
     born      INTEGER,
     remote    TEXT,
     last_seen INTEGER NOT NULL,
-    current   BLOB                      -- the thread that commands mean when they name none
+    current   BLOB,                     -- the thread that commands mean when they name none
+    digest    INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE presentation (

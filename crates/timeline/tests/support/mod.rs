@@ -29,7 +29,7 @@ impl World {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let timeline =
             Timeline::open_with(folder.path(), rules, Arc::new(Seeded::new(1))).expect("a new store");
-        let new = NewThread { project: PROJECT, title: Some("Fix".to_owned()), private: false };
+        let new = NewThread::in_project(PROJECT).titled("Fix");
         let thread = timeline.create_thread(new, Caller::human()).expect("a new thread").thread;
         Self { folder, timeline, thread }
     }

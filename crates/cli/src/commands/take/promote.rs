@@ -54,7 +54,8 @@ impl Arguments {
         let caller = context.caller(self.target.expect)?;
         let promoted = timeline.promote(thread.summary.id, take.id, self.title, caller)?;
         if self.switch {
-            timeline.set_current(context.project()?.id, Some(promoted.promoted.thread))?;
+            let project = context.own_project()?.id;
+            timeline.work_on(project, promoted.promoted.thread, None, context.caller(None)?)?;
         }
         let title = promoted.promoted.summary.title.clone();
         let answer = Answer { promoted, title, switched: self.switch };

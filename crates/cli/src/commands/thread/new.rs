@@ -1,7 +1,7 @@
 //! `retake thread new`
 
 use clap::Args;
-use retake_timeline::{Command, NewThread};
+use retake_timeline::NewThread;
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -26,15 +26,10 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let timeline = context.timeline()?;
-        let project = context.project()?.id;
-        let new = NewThread { project, title: self.title, private: self.private };
-        let mut done = timeline.create_thread(new, context.caller(None)?)?;
-        if !self.tag.is_empty() {
-            let tag = Command::Tag { add: self.tag, remove: Vec::new() };
-            done = context.change(done.thread, tag, None)?;
-        }
-        timeline.set_current(project, Some(done.thread))?;
+        let project = context.own_project()?.id;
+        let new =
+            NewThread { project, title: self.title, private: self.private, tags: self.tag, current: true };
+        let done = context.timeline()?.create_thread(new, context.caller(None)?)?;
         context.report(&done, |out, styles| {
             let (id, title) = (styles.id, sanitize(&done.summary.title, Lines::Fold));
             writeln!(

@@ -1,11 +1,10 @@
 //! `retake thread switch`
 
 use clap::Args;
-use retake_timeline::Command;
 use serde::Serialize;
 
 use crate::context::Context;
-use crate::failure::{Code, Failure};
+use crate::failure::Failure;
 use crate::ui::sanitize::{Lines, sanitize};
 
 /// Work on another thread.
@@ -30,18 +29,11 @@ struct Answer {
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let timeline = context.timeline()?;
-        let project = context.project()?.id;
+        let project = context.own_project()?.id;
         let found = timeline.look()?.find(Some(project), &self.thread)?;
-        let mut summary = found.thread.summary;
-        if summary.deleted.is_some() {
-            let message = "this thread is deleted; `retake thread restore` brings it back";
-            return Err(Failure::new(Code::Refused, message));
-        }
-        if let Some(take) = found.take {
-            let switch = Command::Switch { take: take.summary.id };
-            summary = context.change(summary.id, switch, None)?.summary;
-        }
-        timeline.set_current(project, Some(summary.id))?;
+        let take = found.take.map(|take| take.summary.id);
+        let caller = context.caller(None)?;
+        let summary = timeline.work_on(project, found.thread.summary.id, take, caller)?.summary;
         let answer = Answer { thread: summary.id, title: summary.title, take: summary.active.name };
         context.report(&answer, |out, _| {
             let (title, take) = (sanitize(&answer.title, Lines::Fold), sanitize(&answer.take, Lines::Fold));

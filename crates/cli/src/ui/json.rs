@@ -1,0 +1,76 @@
+//! JSON that is safe to look at.
+//!
+//! JSON escapes the controls of ASCII and no others, yet terminals also obey those above it (U+009B begins a
+//! sequence as `ESC [` does), and marks of direction make a line read differently from what it says. Here they
+//! are escaped too: the same value to every program, and harmless to a person who looks at it.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::Serializer;
+use serde_json::ser::Formatter;
+
+/// Writes a value on one line.
+pub(crate) fn write(out: impl Write, value: &impl Serialize) -> io::Result<()> {
+    value.serialize(&mut Serializer::with_formatter(out, Harmless)).map_err(io::Error::from)
+}
+
+/// The value on one line.
+pub(crate) fn to_text(value: &impl Serialize) -> String {
+    let mut bytes = Vec::new();
+    write(&mut bytes, value).expect("writing to memory cannot fail");
+    String::from_utf8(bytes).expect("JSON is text")
+}
+
+struct Harmless;
+
+impl Formatter for Harmless {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
+        escape(out, fragment)
+    }
+
+    // A value that was kept as it came. What is escaped here stands nowhere but in its texts.
+    fn write_raw_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
+        escape(out, fragment)
+    }
+}
+
+fn escape<W: ?Sized + Write>(out: &mut W, text: &str) -> io::Result<()> {
+    let mut rest = text;
+    while let Some(at) = rest.find(acts) {
+        out.write_all(&rest.as_bytes()[..at])?;
+        let mut characters = rest[at..].chars();
+        let character = characters.next().map_or(0, u32::from);
+        write!(out, "\\u{character:04x}")?;
+        rest = characters.as_str();
+    }
+    out.write_all(rest.as_bytes())
+}
+
+fn acts(character: char) -> bool {
+    matches!(
+        character,
+        '\u{7f}'..='\u{9f}' | '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{2069}' | '\u{feff}'
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::value::RawValue;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn what_acts_is_escaped_and_means_the_same() {
+        let value = json!({"a\u{9b}": "\u{1b}[2J\u{9b}2J\u{7f}\u{202e}evil\u{2028}", "plain": "日本 👩‍👩‍👧‍👦 é"});
+        let text = to_text(&value);
+        assert!(!text.chars().any(|character| character.is_control() || acts(character)), "{text}");
+        assert!(text.contains("日本 👩‍👩‍👧‍👦 é"), "{text}");
+        assert_eq!(serde_json::from_str::<Value>(&text).expect("JSON"), value);
+
+        let raw = RawValue::from_string("{\"k\": \"\u{9d}0;x\u{9c}\"}".to_owned()).expect("JSON");
+        assert_eq!(to_text(&raw), "{\"k\": \"\\u009d0;x\\u009c\"}");
+    }
+}

@@ -1,0 +1,165 @@
+//! The real program in a world of its own: a store, a configuration and a project folder that nobody shares.
+
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use portable_pty::{CommandBuilder, PtySize, native_pty_system};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A world of its own.
+pub(crate) struct Sandbox {
+    folder: TempDir,
+}
+
+/// What a run of the program left.
+pub(crate) struct Output {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) code: i32,
+}
+
+impl Sandbox {
+    /// A world with an empty project in it.
+    pub(crate) fn new() -> Self {
+        let folder = TempDir::new().expect("there is room for a temporary folder");
+        std::fs::create_dir(folder.path().join("project")).expect("the folder is ours");
+        Self { folder }
+    }
+
+    /// The project's folder.
+    pub(crate) fn project(&self) -> PathBuf {
+        self.folder.path().join("project")
+    }
+
+    /// Where the configuration is, if a test writes one.
+    pub(crate) fn config(&self) -> PathBuf {
+        self.folder.path().join("config.toml")
+    }
+
+    /// Runs the program in the project's folder, with nothing on standard input.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        self.run_in(&self.project(), arguments, "")
+    }
+
+    /// Runs the program with that text on standard input.
+    pub(crate) fn run_with(&self, arguments: &[&str], input: &str) -> Output {
+        self.run_in(&self.project(), arguments, input)
+    }
+
+    /// Runs the program in another folder.
+    pub(crate) fn run_in(&self, folder: &Path, arguments: &[&str], input: &str) -> Output {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_retake"))
+            .args(arguments)
+            .current_dir(folder)
+            .env_clear()
+            .envs(self.environment())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program was just built");
+        // A program that does not read may be gone already.
+        let _ = child.stdin.take().expect("standard input is a pipe").write_all(input.as_bytes());
+        let output = child.wait_with_output().expect("a child can be waited for");
+        Output {
+            stdout: String::from_utf8(output.stdout).expect("the program writes text"),
+            stderr: String::from_utf8(output.stderr).expect("the program writes text"),
+            code: output.status.code().expect("the program was not killed"),
+        }
+    }
+
+    /// Runs the program, which must succeed, and gives what it wrote.
+    pub(crate) fn done(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert_eq!(output.code, 0, "{arguments:?}: {}", output.stderr);
+        output.stdout
+    }
+
+    /// Runs the program with `--json`; it must succeed.
+    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
+        let text = self.done(&[arguments, &["--json"]].concat());
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{arguments:?}: {error} in {text}"))
+    }
+
+    /// Runs the program with `--json`; it must be refused. Gives the exit code and the error.
+    pub(crate) fn refused(&self, arguments: &[&str]) -> (i32, Value) {
+        let output = self.run(&[arguments, &["--json"]].concat());
+        assert_ne!(output.code, 0, "{arguments:?} was done: {}", output.stdout);
+        assert_eq!(output.stdout, "", "{arguments:?} answered and failed");
+        let error: Value = serde_json::from_str(&output.stderr).expect("errors are JSON too");
+        (output.code, error["error"].clone())
+    }
+
+    /// Runs the program on a terminal of that many columns, and gives the lines on its screen.
+    pub(crate) fn screen(&self, columns: u16, arguments: &[&str]) -> Vec<String> {
+        let rows = 200;
+        let terminal = native_pty_system()
+            .openpty(PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 })
+            .expect("the system has a terminal left");
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_retake"));
+        command.args(arguments);
+        command.cwd(self.project());
+        command.env_clear();
+        for (name, value) in self.environment() {
+            command.env(name, value);
+        }
+        let mut child = terminal.slave.spawn_command(command).expect("the program was just built");
+        drop(terminal.slave);
+        let mut reader = terminal.master.try_clone_reader().expect("the terminal can be read");
+        let mut bytes = Vec::new();
+        // Linux says that a terminal whose program has ended cannot be read.
+        let _ = reader.read_to_end(&mut bytes);
+        assert!(child.wait().expect("a child can be waited for").success(), "{arguments:?}");
+        let size = |number| std::num::NonZero::new(number).expect("a terminal has a size");
+        let mut parser = vt100::Parser::new(size(rows), size(columns), 0);
+        parser.process(&bytes);
+        let mut lines: Vec<String> =
+            parser.screen().rows(0, columns).map(|line| line.trim_end().to_owned()).collect();
+        lines.truncate(lines.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1));
+        lines
+    }
+
+    /// The text with what differs from run to run replaced: short ids of threads become `thread-A`, in the
+    /// order in which they were made.
+    pub(crate) fn redact(&self, text: &str) -> String {
+        let threads = self.json(&["thread", "list", "--all"]);
+        let mut ids: Vec<(String, String)> = threads["threads"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|thread| (field(thread, "created"), field(thread, "id")))
+            .collect();
+        ids.sort();
+        let mut text = text.to_owned();
+        for (letter, (_, id)) in ('A'..='Z').zip(ids) {
+            text = text.replace(&id[..8], &format!("thread-{letter}"));
+        }
+        text
+    }
+
+    fn environment(&self) -> Vec<(String, String)> {
+        let inside = |name: &str| self.folder.path().join(name).to_string_lossy().into_owned();
+        let path = std::env::var("PATH").unwrap_or_default();
+        [
+            ("HOME", inside("home")),
+            ("RETAKE_HOME", inside("store")),
+            ("RETAKE_CONFIG", inside("config.toml")),
+            ("PATH", path),
+            ("TERM", "xterm-256color".to_owned()),
+            ("TZ", "UTC".to_owned()),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .to_vec()
+    }
+}
+
+fn field(value: &Value, name: &str) -> String {
+    match &value[name] {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}

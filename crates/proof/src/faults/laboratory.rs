@@ -1,0 +1,132 @@
+//! Where a command is run: a store, a project folder, and the program, with a fault or without one.
+
+use std::fs;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use crate::ground::Ground;
+use crate::shim::{Faults, Report, Shim};
+use crate::violation::Trouble;
+
+/// A place to run commands in.
+pub struct Laboratory {
+    ground: Ground,
+    program: PathBuf,
+    shim: Shim,
+}
+
+/// What became of one run.
+#[derive(Debug)]
+pub struct Run {
+    /// What it printed.
+    pub output: Output,
+    /// What the shim saw.
+    pub report: Report,
+}
+
+impl Run {
+    /// Whether the caller was told that it worked.
+    pub fn acknowledged(&self) -> bool {
+        self.output.status.success()
+    }
+
+    /// Whether it was killed.
+    pub fn killed(&self) -> bool {
+        self.output.status.signal() == Some(9)
+    }
+
+    /// What it said about what went wrong.
+    pub fn complaint(&self) -> String {
+        String::from_utf8_lossy(&self.output.stderr).into_owned()
+    }
+}
+
+impl Laboratory {
+    /// A place with that program.
+    pub fn new(program: &Path) -> Result<Self, Trouble> {
+        let ground = Ground::new()?;
+        fs::create_dir(ground.path().join("project"))?;
+        fs::create_dir(ground.path().join("home"))?;
+        Ok(Self { ground, program: program.to_owned(), shim: Shim::build()? })
+    }
+
+    /// The folder of the store.
+    pub fn store(&self) -> PathBuf {
+        self.ground.path().join("home")
+    }
+
+    /// Runs a command with these faults.
+    pub fn run(&self, arguments: &[&str], faults: impl FnOnce(Faults) -> Faults) -> Result<Run, Trouble> {
+        let counted = self.ground.path().join("count");
+        let mut command = Command::new(&self.program);
+        command
+            .args(arguments)
+            .arg("--json")
+            .current_dir(self.ground.path().join("project"))
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.ground.path())
+            .env("RETAKE_HOME", self.store())
+            .env("RETAKE_CONFIG", self.ground.path().join("config.toml"))
+            .stdin(Stdio::null());
+        let faults = faults(Faults::under(self.store()).counted_in(&counted));
+        faults.attach(&self.shim, &mut command);
+        let output = command.output()?;
+        let report = Report::read(&counted)?;
+        if report.untracked > 0 {
+            return Err(format!("the shim lost track of {} calls of {arguments:?}", report.untracked).into());
+        }
+        Ok(Run { output, report })
+    }
+
+    /// Keeps the store as it is now.
+    pub fn keep(&self) -> Result<(), Trouble> {
+        Ok(copy(&self.store(), &self.ground.path().join("kept"))?)
+    }
+
+    /// Brings the store back to what was kept.
+    pub fn restore(&self) -> Result<(), Trouble> {
+        Ok(copy(&self.ground.path().join("kept"), &self.store())?)
+    }
+}
+
+/// Makes a folder an exact copy of another, which holds files and folders only.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    if to.exists() {
+        fs::remove_dir_all(to)?;
+    }
+    fs::create_dir(to)?;
+    for found in fs::read_dir(from)? {
+        let found = found?;
+        let target = to.join(found.file_name());
+        if found.file_type()?.is_dir() {
+            copy(&found.path(), &target)?;
+        } else {
+            fs::copy(found.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
+/// The `retake` program beside this one, built from the sources as they are: a stale one would prove nothing.
+pub(super) fn program() -> Result<PathBuf, Trouble> {
+    let own = std::env::current_exe()?;
+    // Tests live one folder below the programs.
+    let folder = own
+        .ancestors()
+        .find(|folder| folder.ends_with("debug") || folder.ends_with("release"))
+        .ok_or("there is no folder for programs")?;
+    let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    build.args(["build", "--quiet", "--locked", "--package", "retake", "--bin", "retake"]);
+    build.current_dir(env!("CARGO_MANIFEST_DIR"));
+    if folder.ends_with("release") {
+        build.arg("--release");
+    }
+    if build.status()?.success() {
+        Ok(folder.join("retake"))
+    } else {
+        Err("the retake program could not be built".into())
+    }
+}

@@ -1,0 +1,59 @@
+//! The commands that faults strike: each kind of change at least once, on a store with some history.
+
+/// One command of the script.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// What is typed after `retake`.
+    pub arguments: &'static [&'static str],
+    /// Whether it may take whole threads away: only what says so destroys.
+    pub destroys: bool,
+}
+
+const fn step(arguments: &'static [&'static str]) -> Step {
+    Step { arguments, destroys: false }
+}
+
+const fn destroying(arguments: &'static [&'static str]) -> Step {
+    Step { arguments, destroys: true }
+}
+
+/// The script. The first command finds no store at all.
+pub const SCRIPT: &[Step] = &[
+    step(&["thread", "new", "Fix the login"]),
+    step(&["entry", "add", "Why does the login fail?"]),
+    step(&["entry", "add", "--role", "AI", "<think>hm</think>Because of the cookie."]),
+    step(&["entry", "add", "Then mend it, please."]),
+    step(&["entry", "insert", "1", "--role", "System", "Answer in one sentence."]),
+    step(&["entry", "edit", "3", "Because the session has expired."]),
+    step(&["entry", "role", "4", "Vendor API"]),
+    step(&["undo"]),
+    step(&["entry", "collapse", "--all"]),
+    step(&["take", "branch", "3"]),
+    step(&["entry", "add", "Another way, then."]),
+    step(&["take", "fork", "2"]),
+    step(&["take", "rename", "second try"]),
+    step(&["take", "switch", "main"]),
+    step(&["take", "promote", "main_take_1", "--title", "The other way"]),
+    step(&["undo"]),
+    step(&["redo"]),
+    step(&["take", "delete", "second try"]),
+    step(&["thread", "rename", "Fix the login for good"]),
+    step(&["thread", "tag", "bug", "login"]),
+    step(&["thread", "pin"]),
+    step(&["settings", "set", "temperature", "0.7"]),
+    step(&["role", "add", "Reviewer"]),
+    step(&["context", "add", "src/main.rs", "README.md"]),
+    step(&["draft", "set", "half a thought"]),
+    step(&["save", "before the reset"]),
+    step(&["reset", "--yes"]),
+    step(&["undo"]),
+    step(&["truncate", "1"]),
+    step(&["clear"]),
+    step(&["jump", "before the reset"]),
+    step(&["entry", "delete", "1"]),
+    step(&["thread", "new", "A second one"]),
+    step(&["entry", "add", "This will be destroyed."]),
+    step(&["thread", "delete", "A second one"]),
+    step(&["thread", "switch", "Fix the login for good"]),
+    step(&["entry", "add", "And it still works."]),
+];

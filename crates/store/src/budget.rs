@@ -1,0 +1,148 @@
+//! How much room the store takes, and how that compares with what the user wants to spend.
+//!
+//! A budget only warns. Nothing is ever deleted because of it: what goes, and when, is said by the user with
+//! `gc` and `purge`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::location::{backups, database, search};
+use crate::{Store, StoreError};
+
+/// From this part of the budget on, a warning is due.
+const NEAR_PERCENT: u64 = 80;
+
+/// What the store holds and what it takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Usage {
+    /// Bytes of the database.
+    pub database: u64,
+    /// Bytes of its log, which is folded into the database from time to time.
+    pub log: u64,
+    /// Bytes of the search index.
+    pub search: u64,
+    /// Bytes of backups.
+    pub backups: u64,
+    /// Bytes of all of them.
+    pub total: u64,
+    /// Objects that are stored.
+    pub objects: u64,
+    /// Operations of all logs.
+    pub operations: u64,
+    /// Threads, those that were put away included.
+    pub threads: u64,
+}
+
+/// How the store stands against a budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum BudgetState {
+    /// There is room.
+    Fine,
+    /// It will be reached soon.
+    Near {
+        /// How much of it is used.
+        percent: u64,
+    },
+    /// It is reached.
+    Over {
+        /// How much of it is used.
+        percent: u64,
+    },
+}
+
+impl Usage {
+    /// How this stands against a budget of that many bytes.
+    pub fn against(&self, budget: u64) -> BudgetState {
+        let percent = u128::from(self.total) * 100 / u128::from(budget.max(1));
+        let percent = u64::try_from(percent).unwrap_or(u64::MAX);
+        if self.total >= budget {
+            BudgetState::Over { percent }
+        } else if percent >= NEAR_PERCENT {
+            BudgetState::Near { percent }
+        } else {
+            BudgetState::Fine
+        }
+    }
+}
+
+impl Store {
+    /// What the store holds and what it takes.
+    pub fn usage(&self) -> Result<Usage, StoreError> {
+        let database = database(&self.folder);
+        let search = search(&self.folder);
+        let reading = self.read()?;
+        let count = |sql: &str| -> Result<u64, StoreError> {
+            let count: i64 =
+                reading.queries().connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+            Ok(count as u64)
+        };
+        let mut usage = Usage {
+            database: size(&database)?,
+            log: size(&beside(&database, "-wal"))?,
+            search: size(&search)? + size(&beside(&search, "-wal"))?,
+            backups: size_of_folder(&backups(&self.folder))?,
+            total: 0,
+            // The index is counted, not the objects: it is a fraction of their size.
+            objects: count("SELECT count(*) FROM object_index")?,
+            operations: count("SELECT count(*) FROM operation WHERE version > 0")?,
+            threads: count("SELECT count(*) FROM thread")?,
+        };
+        usage.total = usage.database + usage.log + usage.search + usage.backups;
+        Ok(usage)
+    }
+}
+
+/// The file that SQLite keeps beside a database.
+pub(crate) fn beside(database: &Path, ending: &str) -> PathBuf {
+    let mut name = database.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
+/// The size of a file; one that is not there takes no room.
+pub(crate) fn size(path: &Path) -> Result<u64, StoreError> {
+    match fs::symlink_metadata(path) {
+        Ok(found) => Ok(found.len()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(StoreError::File { path: path.to_owned(), error }),
+    }
+}
+
+fn size_of_folder(folder: &Path) -> Result<u64, StoreError> {
+    files_of(folder)?.iter().map(|path| size(path)).sum()
+}
+
+/// The files of a folder; none if there is no such folder.
+pub(crate) fn files_of(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let fail = |error| StoreError::File { path: folder.to_owned(), error };
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(fail(error)),
+    };
+    entries.map(|entry| Ok(entry.map_err(fail)?.path())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_warns_before_it_is_reached() {
+        let check = |total: u64, budget: u64, expected: BudgetState| {
+            let usage = Usage { total, ..Usage::default() };
+            assert_eq!(usage.against(budget), expected, "{total} of {budget}");
+        };
+        check(0, 100, BudgetState::Fine);
+        check(79, 100, BudgetState::Fine);
+        check(80, 100, BudgetState::Near { percent: 80 });
+        check(99, 100, BudgetState::Near { percent: 99 });
+        check(100, 100, BudgetState::Over { percent: 100 });
+        check(250, 100, BudgetState::Over { percent: 250 });
+        check(0, 0, BudgetState::Over { percent: 0 });
+        check(u64::MAX, 1, BudgetState::Over { percent: u64::MAX });
+    }
+}

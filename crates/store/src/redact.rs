@@ -1,0 +1,120 @@
+//! Redaction: destroying the content of an entry while its name lives on in the log.
+//!
+//! A secret that was pasted into a conversation is in every version of the thread from then on. Redaction
+//! removes the bytes and remembers the name, so that the history around it goes on working: reading the entry
+//! gives a placeholder. Only what holds no structure can be redacted: entries and blobs.
+//!
+//! Text that was copied elsewhere (a draft made by a fork, an edited version) is other content with another
+//! name; the caller names all that is meant.
+
+use retake_model::content::{ContentId, Kind};
+use retake_model::time::Timestamp;
+use rusqlite::params;
+use serde::Serialize;
+
+use crate::budget::files_of;
+use crate::location::backups;
+use crate::maintenance::LogState;
+use crate::objects::unpack;
+use crate::{Store, StoreError, Writing};
+
+/// What was redacted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Redacted {
+    /// Pieces of content that were there and are gone.
+    pub objects: u64,
+    /// Bytes that they took in the store.
+    pub bytes: u64,
+    /// Whether the database's log is rid of them too; `None` if nothing was destroyed.
+    pub log: Option<LogState>,
+    /// Backups beside the store, which may still hold copies.
+    pub backups: u64,
+}
+
+/// Why nothing was redacted.
+#[derive(Debug, thiserror::Error)]
+pub enum RedactError {
+    /// Redacting structure would take away all that hangs on it.
+    #[error("{kind:?} {} cannot be redacted, only entries and blobs can", id.short())]
+    Structure {
+        /// What it is.
+        kind: Kind,
+        /// Its name.
+        id: ContentId,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Store {
+    /// Destroys the bytes of this content. Content that is not stored is passed over.
+    pub fn redact(&self, contents: &[(Kind, ContentId)], now: Timestamp) -> Result<Redacted, RedactError> {
+        for &(kind, id) in contents {
+            if !matches!(kind, Kind::Entry | Kind::Blob) {
+                return Err(RedactError::Structure { kind, id });
+            }
+        }
+        let redacted = self.alone(|alone| {
+            let mut redacted = alone.transact(|writing| {
+                let mut redacted = Redacted::default();
+                for &(kind, id) in contents {
+                    if let Some(bytes) = writing.redact_one(kind, id, now)? {
+                        redacted.objects += 1;
+                        redacted.bytes += bytes;
+                    }
+                }
+                // Nothing may be served from memory, and summaries may quote what is gone.
+                self.cache.clear();
+                if redacted.objects > 0 {
+                    writing.derive_all_again()?;
+                }
+                Ok(redacted)
+            })?;
+            if redacted.objects > 0 {
+                alone.give_back_pages()?;
+                redacted.log = Some(alone.empty_log()?);
+                redacted.backups = files_of(&backups(&self.folder))?.len() as u64;
+            }
+            Ok(redacted)
+        })?;
+        // A reader may have filled the cache while the transaction ran.
+        self.cache.clear();
+        Ok(redacted)
+    }
+}
+
+impl Writing<'_> {
+    /// Removes one piece of content; its stored bytes, if it was there.
+    fn redact_one(&self, kind: Kind, id: ContentId, now: Timestamp) -> Result<Option<u64>, StoreError> {
+        if self.stored_object(kind, id)?.is_none() {
+            return Ok(None);
+        }
+        let rows = {
+            let mut statement = self.connection.prepare_cached(
+                "SELECT number, packing, body FROM object_index JOIN object USING (number)
+                 WHERE prefix = ?1 AND object.kind = ?2",
+            )?;
+            let rows = statement.query_map(params![id.prefix(), kind as i64], |row| {
+                Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, Vec<u8>>(2)?))
+            })?;
+            rows.collect::<Result<Vec<_>, _>>()?
+        };
+        let mut removed = 0;
+        for (number, packing, body) in rows {
+            // Other content whose name begins alike stays; a damaged copy of this one does not.
+            let found = unpack(packing, &body).map(|bytes| ContentId::of(kind, &bytes));
+            if found.is_none_or(|found| found == id || found.prefix() != id.prefix()) {
+                self.remove_object(number, id.prefix())?;
+                removed += body.len() as u64;
+            }
+        }
+        self.connection
+            .prepare_cached("INSERT OR REPLACE INTO redaction (id, kind, time) VALUES (?1, ?2, ?3)")?
+            .execute(params![id.bytes(), kind as i64, now.millis()])?;
+        self.connection
+            .prepare_cached("DELETE FROM quarantine WHERE source = 'object' AND prefix = ?1")?
+            .execute([id.prefix()])?;
+        Ok(Some(removed))
+    }
+}

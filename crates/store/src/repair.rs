@@ -1,0 +1,281 @@
+//! Repair: what can be worked out again is worked out again, and what is lost is named.
+//!
+//! ```text
+//!   objects      damaged ones are put aside; the index is made anew
+//!   logs         rows go back to where their bytes say they belong; a log with a hole is joined
+//!   heads        a thread whose present state has holes goes on from one that has none
+//!   derived      thread, take and facet rows as the logs say
+//! ```
+//!
+//! Nothing is thrown away. Rows that are no use as they are move to the table `quarantine`; content that is
+//! gone for good is entered in `lost`, so that a later check tells an old loss from a new one. All of it is
+//! one transaction.
+//!
+//! Where SQLite itself cannot find its way through the file, rows are first [`salvaged`](crate::salvage)
+//! into a new one.
+//!
+//! The index for full-text search follows the log by itself, yet should be made anew after a repair that
+//! changed a log.
+
+mod derived;
+mod heads;
+mod logs;
+mod objects;
+
+use std::collections::HashSet;
+use std::fmt;
+
+use retake_model::content::{ContentId, Kind};
+use retake_model::id::{EntryId, TakeId};
+use retake_model::operation::Version;
+use retake_model::time::Timestamp;
+use serde::Serialize;
+
+use crate::salvage::Salvaged;
+use crate::verify::{MaintenanceProgress, WhichThread, check_file, gather, kind_name};
+use crate::{Store, StoreError, Writing};
+
+/// What a repair did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Repaired {
+    /// What was read out of a damaged file into a new one, if that was needed.
+    pub salvaged: Option<Salvaged>,
+    /// Every change, in the order in which it was made.
+    pub changes: Vec<Change>,
+}
+
+/// One thing that a repair did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "code", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Change {
+    /// Rows of the index of objects were added or removed.
+    IndexMended {
+        /// How many.
+        rows: u64,
+    },
+    /// An object whose bytes are damaged was put aside.
+    ObjectSetAside {
+        /// The row it had.
+        number: i64,
+    },
+    /// Content that something needs is gone.
+    ContentLost {
+        /// What it is.
+        #[serde(serialize_with = "kind_name")]
+        kind: Kind,
+        /// Its name.
+        id: ContentId,
+    },
+    /// Content that had been lost is here again.
+    ContentFound {
+        /// Its name.
+        id: ContentId,
+    },
+    /// An operation stood under a wrong thread, version or name, and is where it belongs again.
+    OperationReturned {
+        /// Whose it is.
+        thread: WhichThread,
+        /// Its version.
+        version: Version,
+    },
+    /// A log had a hole. What came behind it was added again, with new numbers; the rows as they were are put
+    /// aside.
+    LogJoined {
+        /// Whose log.
+        thread: WhichThread,
+        /// The first version that is not what it was.
+        from: Version,
+        /// How many operations were added again.
+        kept: u64,
+        /// How many are lost.
+        lost: u64,
+    },
+    /// An entry of the present state was lost; a note stands in its place.
+    EntryReplaced {
+        /// In which thread.
+        thread: WhichThread,
+        /// In which take.
+        take: TakeId,
+        /// Which entry.
+        entry: EntryId,
+    },
+    /// The present state could not be read; the newest one that can is current now.
+    ThreadWentBack {
+        /// Which thread.
+        thread: WhichThread,
+        /// The version that cannot be read.
+        from: Version,
+        /// The version whose state is current.
+        to: Version,
+    },
+    /// No state of a thread could be read; it is empty now, and its log is kept.
+    ThreadEmptied {
+        /// Which thread.
+        thread: WhichThread,
+    },
+    /// No operation of a thread could be read.
+    ThreadLost {
+        /// Which thread.
+        thread: WhichThread,
+    },
+    /// What lists, trees and filters show of a thread was made anew.
+    ThreadDerived {
+        /// Which thread.
+        thread: WhichThread,
+    },
+    /// Rows that belonged to no log were removed.
+    StrayRowsRemoved {
+        /// From which table.
+        table: &'static str,
+        /// The thread that they named.
+        thread: WhichThread,
+    },
+    /// A project's row was altered by damage and is taken as it stands now.
+    ProjectTrusted {
+        /// Where its folder is said to be.
+        path: String,
+    },
+    /// A project's row could not be made sense of and was put aside.
+    ProjectSetAside {
+        /// Its key, as far as it can be read.
+        project: String,
+    },
+}
+
+impl Repaired {
+    /// Whether nothing had to be done.
+    pub fn is_unchanged(&self) -> bool {
+        self.salvaged.is_none() && self.changes.is_empty()
+    }
+
+    /// What is gone for good.
+    pub fn losses(&self) -> impl Iterator<Item = &Change> {
+        self.changes.iter().filter(|change| {
+            matches!(
+                change,
+                Change::ContentLost { .. }
+                    | Change::ThreadLost { .. }
+                    | Change::LogJoined { lost: 1.., .. }
+                    | Change::ProjectSetAside { .. }
+            )
+        })
+    }
+}
+
+impl Store {
+    /// Mends what can be mended. The result says what was done and what is lost.
+    pub fn repair(
+        &self,
+        progress: &mut dyn FnMut(MaintenanceProgress),
+        now: Timestamp,
+    ) -> Result<Repaired, StoreError> {
+        let damaged_file = {
+            let reading = self.read()?;
+            !check_file(reading.queries().connection)?.is_empty()
+        };
+        if damaged_file {
+            return crate::salvage::in_place(self, progress, now);
+        }
+        self.alone(|alone| alone.transact(|writing| mend(writing, progress, now)))
+    }
+}
+
+fn mend(
+    writing: &Writing<'_>,
+    progress: &mut dyn FnMut(MaintenanceProgress),
+    now: Timestamp,
+) -> Result<Repaired, StoreError> {
+    let mut changes = Vec::new();
+    logs::return_rows(writing, &gather(writing, progress)?, &mut changes)?;
+    let gathered = gather(writing, progress)?;
+    let lost = objects::mend(writing, &gathered, now, progress, &mut changes)?;
+    logs::join(writing, &gathered, now, &mut changes)?;
+    let blobs: HashSet<ContentId> =
+        lost.iter().filter(|(kind, _)| *kind == Kind::Blob).map(|&(_, id)| id).collect();
+    heads::mend(writing, &gather(writing, progress)?, &blobs, now, &mut changes)?;
+    let gathered = gather(writing, progress)?;
+    derived::mend(writing, &gathered, progress, &mut changes)?;
+    derived::remove_strays(writing, &gathered, &mut changes)?;
+    derived::mend_projects(writing, now, &mut changes)?;
+    Ok(Repaired { salvaged: None, changes })
+}
+
+impl Writing<'_> {
+    /// Works the derived rows of all threads out again.
+    pub(crate) fn derive_all_again(&self) -> Result<(), StoreError> {
+        let gathered = gather(self, &mut |_| {})?;
+        derived::mend(self, &gathered, &mut |_| {}, &mut Vec::new())
+    }
+}
+
+impl Change {
+    /// A name for this kind of change that does not change.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::IndexMended { .. } => "index_mended",
+            Self::ObjectSetAside { .. } => "object_set_aside",
+            Self::ContentLost { .. } => "content_lost",
+            Self::ContentFound { .. } => "content_found",
+            Self::OperationReturned { .. } => "operation_returned",
+            Self::LogJoined { .. } => "log_joined",
+            Self::EntryReplaced { .. } => "entry_replaced",
+            Self::ThreadWentBack { .. } => "thread_went_back",
+            Self::ThreadEmptied { .. } => "thread_emptied",
+            Self::ThreadLost { .. } => "thread_lost",
+            Self::ThreadDerived { .. } => "thread_derived",
+            Self::StrayRowsRemoved { .. } => "stray_rows_removed",
+            Self::ProjectTrusted { .. } => "project_trusted",
+            Self::ProjectSetAside { .. } => "project_set_aside",
+        }
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::IndexMended { rows } => {
+                write!(formatter, "{rows} rows of the index of objects were mended")
+            }
+            Self::ObjectSetAside { number } => {
+                write!(formatter, "object {number} is damaged and was put aside")
+            }
+            Self::ContentLost { kind, id } => write!(formatter, "{kind:?} {} is lost", id.short()),
+            Self::ContentFound { id } => {
+                write!(formatter, "{} had been lost and is here again", id.short())
+            }
+            Self::OperationReturned { thread, version } => {
+                write!(formatter, "operation {version} of {thread} is back in its place")
+            }
+            Self::LogJoined { thread, from, kept, lost } => write!(
+                formatter,
+                "the log of {thread} was joined at version {from}: {kept} operations kept, {lost} lost"
+            ),
+            Self::EntryReplaced { thread, entry, .. } => {
+                write!(formatter, "entry {} of {thread} was lost; a note stands in its place", entry.short())
+            }
+            Self::ThreadWentBack { thread, from, to } => {
+                write!(formatter, "{thread} went back to version {to}: version {from} cannot be read in full")
+            }
+            Self::ThreadEmptied { thread } => {
+                write!(formatter, "{thread} is empty now: none of its states could be read")
+            }
+            Self::ThreadLost { thread } => {
+                write!(formatter, "{thread} is lost: none of its operations could be read")
+            }
+            Self::ThreadDerived { thread } => {
+                write!(formatter, "what lists show of {thread} was made anew")
+            }
+            Self::StrayRowsRemoved { table, thread } => {
+                write!(formatter, "rows of {thread}, which has no log, were removed from table {table}")
+            }
+            Self::ProjectTrusted { path } => write!(
+                formatter,
+                "the row of the project at {path:?} was altered by damage and is taken as it stands"
+            ),
+            Self::ProjectSetAside { project } => {
+                write!(formatter, "a project's row ({project}) is damaged and was put aside")
+            }
+        }
+    }
+}

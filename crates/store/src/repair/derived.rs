@@ -1,0 +1,138 @@
+//! Derived rows: what lists, trees and filters read, as the logs say it.
+
+use retake_model::object::Unavailable;
+use retake_model::time::Timestamp;
+use rusqlite::params;
+
+use super::Change;
+use crate::derive::{Derived, derive};
+use crate::projects;
+use crate::queries::hexadecimal;
+use crate::verify::{Logs, MaintenanceProgress, Stage, WhichThread, differences};
+use crate::{StoreError, Writing};
+
+/// Brings the rows of every thread to what its log says.
+pub(super) fn mend(
+    writing: &Writing<'_>,
+    logs: &Logs,
+    progress: &mut dyn FnMut(MaintenanceProgress),
+    changes: &mut Vec<Change>,
+) -> Result<(), StoreError> {
+    let total = logs.threads.len() as u64;
+    for (done, log) in logs.threads.values().enumerate() {
+        progress(MaintenanceProgress { done: done as u64, total, what: Stage::Threads });
+        let first = writing.operation(log.thread, 1)?;
+        let last = writing.head(log.thread)?;
+        let Some((first, last)) = first.zip(last) else {
+            continue;
+        };
+        match derive(&first.operation, &last.operation, &log.seen(), &**writing) {
+            Ok(Some(derived)) => {
+                if !differences(writing, log.which(), &derived)?.is_empty() {
+                    writing.replace_derived(log.thread, &derived)?;
+                    changes.push(Change::ThreadDerived { thread: log.which() });
+                }
+            }
+            Err(error @ Unavailable::Unreadable(_)) => return Err(error.into()),
+            // Nothing can be shown of such a thread; `verify` goes on naming it.
+            Ok(None) | Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Removes derived rows that belong to no log.
+pub(super) fn remove_strays(
+    writing: &Writing<'_>,
+    logs: &Logs,
+    changes: &mut Vec<Change>,
+) -> Result<(), StoreError> {
+    for (table, column) in
+        [("thread", "number"), ("take", "thread"), ("facet", "thread"), ("presentation", "thread")]
+    {
+        let numbers: Vec<i64> = {
+            let mut statement =
+                writing.connection.prepare(&format!("SELECT DISTINCT {column} FROM {table}"))?;
+            let rows = statement.query_map([], |row| row.get(0))?;
+            rows.collect::<Result<_, _>>()?
+        };
+        let logged = |number: &i64| logs.threads.get(number).is_some_and(|log| !log.operations.is_empty());
+        for number in numbers.into_iter().filter(|number| !logged(number)) {
+            writing
+                .connection
+                .prepare(&format!("DELETE FROM {table} WHERE {column} = ?1"))?
+                .execute([number])?;
+            changes.push(Change::StrayRowsRemoved { table, thread: WhichThread { number, id: None } });
+        }
+    }
+    Ok(())
+}
+
+/// Takes a project's row as it stands, where it still says which project it is: its threads hang on that, and
+/// the rest is seen again when the folder is opened.
+pub(super) fn mend_projects(
+    writing: &Writing<'_>,
+    now: Timestamp,
+    changes: &mut Vec<Change>,
+) -> Result<(), StoreError> {
+    let mut trusted = Vec::new();
+    let mut hopeless = Vec::new();
+    {
+        let mut statement =
+            writing.connection.prepare(&format!("SELECT {} FROM project", projects::COLUMNS))?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            match projects::raw(row) {
+                Ok((Some(project), guard)) => {
+                    if projects::checked((Some(project.clone()), guard)).is_err() {
+                        trusted.push(project);
+                    }
+                }
+                Ok((None, _)) | Err(_) => hopeless.push(row.get::<_, Vec<u8>>(0)?),
+            }
+        }
+    }
+    for project in trusted {
+        writing.put_project(&project)?;
+        changes.push(Change::ProjectTrusted { path: project.path });
+    }
+    for key in hopeless {
+        writing
+            .connection
+            .prepare_cached(
+                "INSERT INTO quarantine (source, place, id, body, time)
+                 SELECT 'project', 0, key, CAST(path AS BLOB), ?2 FROM project WHERE key = ?1",
+            )?
+            .execute(params![key, now.millis()])?;
+        writing.connection.prepare_cached("DELETE FROM project WHERE key = ?1")?.execute([&key])?;
+        changes.push(Change::ProjectSetAside { project: hexadecimal(&key) });
+    }
+    Ok(())
+}
+
+impl Writing<'_> {
+    fn replace_derived(&self, thread: i64, derived: &Derived) -> Result<(), StoreError> {
+        let home = self.home_of(thread)?.unwrap_or(derived.summary.project);
+        for sql in [
+            "DELETE FROM thread WHERE number = ?1",
+            "DELETE FROM take WHERE thread = ?1",
+            "DELETE FROM facet WHERE thread = ?1",
+        ] {
+            self.connection.prepare_cached(sql)?.execute([thread])?;
+        }
+        // A row under another number that claims to be this thread is a stray one.
+        self.connection
+            .prepare_cached("DELETE FROM thread WHERE key = ?1")?
+            .execute([derived.summary.id.key()])?;
+        self.put_thread(Some(thread), &derived.summary, home)?;
+        for take in &derived.takes {
+            self.put_take(thread, take)?;
+        }
+        for (facet, value) in &derived.facets {
+            self.connection
+                .prepare_cached("INSERT OR IGNORE INTO facet (kind, value, thread) VALUES (?1, ?2, ?3)")?
+                .execute(params![*facet as i64, value, thread])?;
+        }
+        Ok(())
+    }
+}

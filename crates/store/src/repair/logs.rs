@@ -1,0 +1,368 @@
+//! Logs: rows back under their own thread and version, holes joined.
+//!
+//! An operation's bytes carry its thread, its version and the name of the operation before it, and its own
+//! name guards them; the columns beside it carry only copies. So where the bytes are whole, the columns are
+//! corrected. Where an operation is gone, those behind it no longer follow: they are added again, each with
+//! its own content, actor and time, and with a new number and place.
+//!
+//! ```text
+//!   1 ─ 2 ─ 3 ─ ✗ ─ 5 ─ 6     ►     1 ─ 2 ─ 3 ─ 4' ─ 5'      (4' was 5, 5' was 6)
+//! ```
+
+use std::collections::HashMap;
+
+use retake_model::content::{ContentId, Kind, decode, encode};
+use retake_model::history::{FIRST, Log as _, Move, place_of_change, place_of_move};
+use retake_model::id::{ProjectId, ThreadId};
+use retake_model::object::load;
+use retake_model::operation::{Actor, Operation, OperationKind, Place, Version};
+use retake_model::state::ThreadState;
+use retake_model::time::Timestamp;
+use rusqlite::{OptionalExtension, params};
+
+use super::Change;
+use crate::operations::StoredOperation;
+use crate::threads::key_of;
+use crate::verify::{Log, Logs, WhichThread};
+use crate::{StoreError, Writing};
+
+/// Puts rows whose bytes are whole back where those bytes say they belong.
+pub(super) fn return_rows(
+    writing: &Writing<'_>,
+    logs: &Logs,
+    changes: &mut Vec<Change>,
+) -> Result<(), StoreError> {
+    let homes = homes(logs);
+    for log in logs.threads.values() {
+        for row in &log.operations {
+            let known = match &row.sound {
+                Some(sound) => Some((sound.thread, sound.version, sound.id)),
+                None => vouched_for(writing, log, row.sequence)?,
+            };
+            let Some((thread, version, id)) = known else {
+                continue;
+            };
+            let Some(&home) = homes.get(&thread) else {
+                continue;
+            };
+            let in_place = row.sound.is_some() && home == log.thread && version as i64 == row.version;
+            // A slot that is taken stays with whoever has it; the row is dealt with as a broken one.
+            let free = in_place || writing.slot_is_free(home, version, row.sequence)?;
+            if in_place || !free {
+                continue;
+            }
+            writing
+                .connection
+                .prepare_cached(
+                    "UPDATE operation SET thread = ?2, version = ?3, id = ?4 WHERE sequence = ?1",
+                )?
+                .execute(params![row.sequence, home, version as i64, id.bytes()])?;
+            changes.push(Change::OperationReturned {
+                thread: WhichThread { number: home, id: Some(thread) },
+                version,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The number under which most operations of each thread stand.
+fn homes(logs: &Logs) -> HashMap<ThreadId, i64> {
+    let mut votes: HashMap<(ThreadId, i64), u64> = HashMap::new();
+    for log in logs.threads.values() {
+        for (_, sound) in log.sound() {
+            *votes.entry((sound.thread, log.thread)).or_default() += 1;
+        }
+    }
+    let mut homes: HashMap<ThreadId, (u64, i64)> = HashMap::new();
+    for ((thread, number), count) in votes {
+        let home = homes.entry(thread).or_insert((0, number));
+        // Of two with as many votes, the lower number was there first.
+        if (count, std::cmp::Reverse(number)) > (home.0, std::cmp::Reverse(home.1)) {
+            *home = (count, number);
+        }
+    }
+    homes.into_iter().map(|(thread, (_, number))| (thread, number)).collect()
+}
+
+/// What an operation is whose name in its row is damaged, if the operation behind it vouches for its bytes.
+fn vouched_for(
+    writing: &Writing<'_>,
+    log: &Log,
+    sequence: i64,
+) -> Result<Option<(ThreadId, Version, ContentId)>, StoreError> {
+    let body: Option<Vec<u8>> = writing
+        .connection
+        .prepare_cached("SELECT body FROM operation WHERE sequence = ?1")?
+        .query_row([sequence], |row| row.get(0))?;
+    let Some(body) = body else {
+        return Ok(None);
+    };
+    let id = ContentId::of(Kind::Operation, &body);
+    let vouched = log.sound().any(|(_, sound)| sound.previous == Some(id));
+    let operation = vouched.then(|| decode::<Operation>(&body).ok()).flatten();
+    Ok(operation.map(|operation| (operation.thread, operation.version, id)))
+}
+
+/// Joins every log that has a hole.
+pub(super) fn join(
+    writing: &Writing<'_>,
+    logs: &Logs,
+    now: Timestamp,
+    changes: &mut Vec<Change>,
+) -> Result<(), StoreError> {
+    for log in logs.threads.values() {
+        if let Some(sequence) = log.purged.filter(|_| !log.operations.is_empty()) {
+            // A purge deletes the log in the same transaction, so this mark came from elsewhere.
+            writing.set_operation_aside(sequence, now)?;
+            changes.push(Change::StrayRowsRemoved { table: "operation", thread: log.which() });
+        }
+        let sound_until = log.sound_until();
+        if log.operations.is_empty() || sound_until == log.operations.len() {
+            continue;
+        }
+        let change = Joining::new(writing, log, sound_until, now)?.run()?;
+        changes.push(change);
+    }
+    Ok(())
+}
+
+struct Joining<'join, 'transaction> {
+    writing: &'join Writing<'transaction>,
+    log: &'join Log,
+    now: Timestamp,
+    from: Version,
+    /// Operations behind the hole.
+    tail: Vec<StoredOperation>,
+    /// How many rows cannot be used.
+    lost: u64,
+    /// Where operations behind the hole stand now, by where they stood.
+    moved: HashMap<Version, Version>,
+    head: Option<StoredOperation>,
+    /// No number is used twice, also not one whose row was just put aside.
+    next_sequence: i64,
+}
+
+impl<'join, 'transaction> Joining<'join, 'transaction> {
+    fn new(
+        writing: &'join Writing<'transaction>,
+        log: &'join Log,
+        sound_until: usize,
+        now: Timestamp,
+    ) -> Result<Self, StoreError> {
+        let (kept, broken) = log.operations.split_at(sound_until);
+        let from = kept.len() as Version + 1;
+        let mut tail = Vec::new();
+        for row in broken.iter().filter(|row| row.sound.is_some()) {
+            tail.extend(writing.operation_at(row.sequence)?);
+        }
+        // One that belongs to another thread and could not return has no place here either.
+        tail.retain(|stored| Some(stored.operation.thread) == log.id);
+        let highest = tail.iter().map(|stored| stored.operation.version).max();
+        let rows = highest.map_or(broken.len() as u64, |highest| (highest + 1).saturating_sub(from));
+        Ok(Self {
+            writing,
+            log,
+            now,
+            from,
+            lost: rows.max(broken.len() as u64) - tail.len() as u64,
+            moved: HashMap::new(),
+            head: match kept.last() {
+                Some(row) => writing.operation_at(row.sequence)?,
+                None => None,
+            },
+            next_sequence: writing.last_sequence()? + 1,
+            tail,
+        })
+    }
+
+    fn run(mut self) -> Result<Change, StoreError> {
+        let thread = self.log.which();
+        for row in &self.log.operations[self.log.sound_until()..] {
+            self.writing.set_operation_aside(row.sequence, self.now)?;
+        }
+        let tail = std::mem::take(&mut self.tail);
+        let Some(last) = tail.last().cloned() else {
+            return Ok(if self.head.is_none() { Change::ThreadLost { thread } } else { self.joined(0) });
+        };
+        if self.head.is_none() {
+            self.begin(&tail[0].operation)?;
+        }
+        let kept = tail.len() as u64;
+        for stored in tail {
+            self.add_again(stored.operation)?;
+        }
+        self.end(&last.operation)?;
+        Ok(self.joined(kept))
+    }
+
+    fn joined(&self, kept: u64) -> Change {
+        Change::LogJoined { thread: self.log.which(), from: self.from, kept, lost: self.lost }
+    }
+
+    /// A log whose beginning is lost begins with the first state that is left.
+    fn begin(&mut self, oldest: &Operation) -> Result<(), StoreError> {
+        let listed = match self.writing.thread_numbered(self.log.thread) {
+            Ok(Some(row)) => Some(row.summary.project),
+            _ => self.writing.home_of(self.log.thread)?,
+        };
+        // Without one, the thread can still be found by its identity and its words.
+        let project = listed.unwrap_or(ProjectId::from_bytes([0; 16]));
+        self.append(Operation {
+            kind: OperationKind::ThreadCreated { project },
+            actor: Actor::Recovery,
+            place: FIRST,
+            surroundings: None,
+            files: None,
+            ..oldest.clone()
+        })
+    }
+
+    /// Adds an operation again. One that only went to a moment that is lost is left out: it changed nothing.
+    fn add_again(&mut self, operation: Operation) -> Result<(), StoreError> {
+        let old = operation.version;
+        let version = self.next_version();
+        let head = self.head_place();
+        let (place, kind) = if operation.kind.moves_only() {
+            let Place { position, tip, .. } = operation.place;
+            let Some(position) = self.now_at(position) else {
+                return Ok(());
+            };
+            let tip = self.now_at(tip).unwrap_or(position);
+            let kind = self.renumbered(operation.kind, &head);
+            (place_of_move(&head, Move { position, tip }), kind)
+        } else {
+            let log = self.writing.log(self.log.thread);
+            (place_of_change(&log, &head, version)?, operation.kind)
+        };
+        self.append(Operation { place, kind, ..operation })?;
+        self.moved.insert(old, version);
+        Ok(())
+    }
+
+    /// Where the last operation could not be added again, its state is still the one to go on from.
+    fn end(&mut self, last: &Operation) -> Result<(), StoreError> {
+        let Some(head) = &self.head else {
+            return Ok(());
+        };
+        if head.operation.after == last.after {
+            return Ok(());
+        }
+        let Ok(state) = load::<ThreadState>(&**self.writing, last.after) else {
+            return Ok(());
+        };
+        let place =
+            place_of_change(&self.writing.log(self.log.thread), &self.head_place(), self.next_version())?;
+        let count = state.active_take(&**self.writing).map_or(0, |take| take.entries.len());
+        self.append(Operation {
+            kind: OperationKind::EntriesReplaced { take: state.active, from: count, to: count },
+            actor: Actor::Recovery,
+            time: self.now,
+            place,
+            ..last.clone()
+        })
+    }
+
+    fn append(&mut self, operation: Operation) -> Result<(), StoreError> {
+        let operation = Operation {
+            version: self.next_version(),
+            previous: self.head.as_ref().map(|head| head.id),
+            ..operation
+        };
+        let stored = self.writing.append_at(self.next_sequence, self.log.thread, operation)?;
+        self.next_sequence += 1;
+        self.head = Some(stored);
+        Ok(())
+    }
+
+    fn next_version(&self) -> Version {
+        self.head.as_ref().map_or(0, |head| head.operation.version) + 1
+    }
+
+    fn head_place(&self) -> Place {
+        self.head.as_ref().map_or(FIRST, |head| head.operation.place)
+    }
+
+    /// Where a change stands now.
+    fn now_at(&self, version: Version) -> Option<Version> {
+        if version < self.from {
+            return Some(version).filter(|&version| version > 0);
+        }
+        let moved = self.moved.get(&version).copied()?;
+        // A change only: what was a change is one still.
+        let step = self.writing.log(self.log.thread).step(moved).ok()?;
+        (step.place.position == moved).then_some(moved)
+    }
+
+    fn renumbered(&self, kind: OperationKind, head: &Place) -> OperationKind {
+        let at = |version: Version| self.now_at(version).unwrap_or(head.position);
+        match kind {
+            OperationKind::Undone { from, to } => OperationKind::Undone { from: at(from), to: at(to) },
+            OperationKind::Redone { from, to } => OperationKind::Redone { from: at(from), to: at(to) },
+            OperationKind::Jumped { from, to } => OperationKind::Jumped { from: at(from), to: at(to) },
+            other => other,
+        }
+    }
+}
+
+impl Writing<'_> {
+    /// Adds an operation at a place in the sequence.
+    pub(super) fn append_at(
+        &self,
+        sequence: i64,
+        thread: i64,
+        operation: Operation,
+    ) -> Result<StoredOperation, StoreError> {
+        let body = encode(&operation);
+        let id = ContentId::of(Kind::Operation, &body);
+        self.connection
+            .prepare_cached(
+                "INSERT INTO operation (sequence, thread, version, id, body) VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?
+            .execute(params![sequence, thread, operation.version as i64, id.bytes(), body])?;
+        Ok(StoredOperation { id, sequence, operation })
+    }
+
+    fn operation_at(&self, sequence: i64) -> Result<Option<StoredOperation>, StoreError> {
+        let page = self.operations_since(sequence - 1, 1)?;
+        Ok(page.into_iter().next().and_then(|(_, _, stored)| stored))
+    }
+
+    fn slot_is_free(&self, thread: i64, version: Version, but: i64) -> Result<bool, StoreError> {
+        let taken = self
+            .connection
+            .prepare_cached("SELECT 1 FROM operation WHERE thread = ?1 AND version = ?2 AND sequence <> ?3")?
+            .query_row(params![thread, version as i64, but], |_| Ok(()))
+            .optional()?;
+        Ok(taken.is_none())
+    }
+
+    fn set_operation_aside(&self, sequence: i64, now: Timestamp) -> Result<(), StoreError> {
+        self.connection
+            .prepare_cached(
+                "INSERT INTO quarantine (source, place, thread, version, id, body, time)
+                 SELECT 'operation', sequence, thread, version, id, body, ?2 FROM operation
+                 WHERE sequence = ?1",
+            )?
+            .execute(params![sequence, now.millis()])?;
+        self.connection.prepare_cached("DELETE FROM operation WHERE sequence = ?1")?.execute([sequence])?;
+        Ok(())
+    }
+
+    /// The project that a thread is listed under, as far as its row can be believed: it must say so itself, or
+    /// name a project that exists.
+    pub(super) fn home_of(&self, number: i64) -> Result<Option<ProjectId>, StoreError> {
+        if let Ok(Some(row)) = self.thread_numbered(number) {
+            return Ok(Some(row.home));
+        }
+        let column: Option<Vec<u8>> = self
+            .connection
+            .prepare_cached(
+                "SELECT thread.project FROM thread JOIN project ON project.key = thread.project
+                 WHERE thread.number = ?1",
+            )?
+            .query_row([number], |row| row.get(0))
+            .optional()?;
+        Ok(column.and_then(|bytes| key_of(&bytes)).map(ProjectId::from_key))
+    }
+}

@@ -1,0 +1,175 @@
+//! Objects: which of them are what they are called, and which are gone.
+
+use std::collections::{BTreeSet, HashSet};
+
+use retake_model::content::{ContentId, Kind};
+use retake_model::reference::{Reference, references};
+use retake_model::time::Timestamp;
+use rusqlite::params;
+
+use super::Change;
+use crate::objects::unpack;
+use crate::scan::{OBJECTS, scan};
+use crate::verify::{Log, Logs, MaintenanceProgress, Stage, read_index};
+use crate::{StoreError, Writing};
+
+const REPORT_EVERY: usize = 1024;
+
+/// One object, as its row says.
+struct Row {
+    number: i64,
+    /// What the index calls it.
+    indexed: Option<i64>,
+    /// What it is, if it is anything that Retake knows.
+    found: Option<(Kind, ContentId)>,
+}
+
+/// Puts damaged objects aside and makes the index anew. Returns the content that is needed and gone.
+pub(super) fn mend(
+    writing: &Writing<'_>,
+    logs: &Logs,
+    now: Timestamp,
+    progress: &mut dyn FnMut(MaintenanceProgress),
+    changes: &mut Vec<Change>,
+) -> Result<Vec<Reference>, StoreError> {
+    let mut needed: HashSet<Reference> = HashSet::new();
+    for (_, operation) in logs.threads.values().flat_map(Log::sound) {
+        needed.insert((Kind::State, operation.after));
+        needed.extend(operation.surroundings.map(|id| (Kind::Surroundings, id)));
+    }
+    let rows = read(writing, &mut needed, progress)?;
+    let mut index = BTreeSet::new();
+    let mut present = HashSet::new();
+    for row in &rows {
+        if let Some(found) = row.found.filter(|found| is_itself(row, found, &needed)) {
+            index.insert((found.1.prefix(), row.number));
+            present.insert(found);
+        } else {
+            set_aside(writing, row, now)?;
+            changes.push(Change::ObjectSetAside { number: row.number });
+        }
+    }
+    let mended = mend_index(writing, &index)?;
+    if mended > 0 {
+        changes.push(Change::IndexMended { rows: mended });
+    }
+    let mut lost: Vec<Reference> = needed.difference(&present).copied().collect();
+    lost.sort_unstable();
+    write_off(writing, &lost, &present, now, changes)?;
+    Ok(lost)
+}
+
+fn read(
+    writing: &Writing<'_>,
+    needed: &mut HashSet<Reference>,
+    progress: &mut dyn FnMut(MaintenanceProgress),
+) -> Result<Vec<Row>, StoreError> {
+    // What is wrong with the index is mended below, whatever it is.
+    let index = read_index(writing, &mut Vec::new())?;
+    let mut rows: Vec<Row> = Vec::with_capacity(index.len());
+    scan(writing.connection, OBJECTS, &mut |row| {
+        if rows.len().is_multiple_of(REPORT_EVERY) {
+            progress(MaintenanceProgress {
+                done: rows.len() as u64,
+                total: index.len().max(rows.len()) as u64,
+                what: Stage::Objects,
+            });
+        }
+        let number: i64 = row.get(0)?;
+        let kind = row.get_ref(1)?.as_i64().ok();
+        let packing = row.get_ref(2)?.as_i64().unwrap_or(-1);
+        let body = row.get_ref(4)?.as_blob().unwrap_or_default();
+        let kind = kind.and_then(|kind| u8::try_from(kind).ok()).and_then(Kind::from_number);
+        let found = kind.zip(unpack(packing, body)).and_then(|(kind, bytes)| {
+            let id = ContentId::of(kind, &bytes);
+            Some((kind, id, references(kind, &bytes).ok()?))
+        });
+        rows.push(Row {
+            number,
+            indexed: index.get(&number).copied(),
+            found: found.as_ref().map(|&(kind, id, _)| (kind, id)),
+        });
+        if let Some((_, id, below)) = found
+            && index.get(&number).is_none_or(|&prefix| prefix == id.prefix())
+        {
+            needed.extend(below);
+        }
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
+/// Whether an object is what was stored. Bytes that changed by themselves have a name that nobody asks for,
+/// and the index knows them by another one.
+fn is_itself(row: &Row, found: &Reference, needed: &HashSet<Reference>) -> bool {
+    row.indexed.is_none_or(|prefix| prefix == found.1.prefix()) || needed.contains(found)
+}
+
+fn set_aside(writing: &Writing<'_>, row: &Row, now: Timestamp) -> Result<(), StoreError> {
+    writing
+        .connection
+        .prepare_cached(
+            "INSERT INTO quarantine (source, place, prefix, kind, packing, body, time)
+             SELECT 'object', number, ?2, kind, packing, body, ?3 FROM object WHERE number = ?1",
+        )?
+        .execute(params![row.number, row.indexed, now.millis()])?;
+    writing.connection.prepare_cached("DELETE FROM object WHERE number = ?1")?.execute([row.number])?;
+    Ok(())
+}
+
+/// Brings the index to what it should be; returns how many rows were wrong.
+fn mend_index(writing: &Writing<'_>, wanted: &BTreeSet<(i64, i64)>) -> Result<u64, StoreError> {
+    let found = {
+        let mut statement = writing.connection.prepare("SELECT prefix, number FROM object_index")?;
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        rows.collect::<Result<BTreeSet<(i64, i64)>, _>>()?
+    };
+    let mut mended = 0;
+    for (prefix, number) in found.difference(wanted) {
+        mended += writing
+            .connection
+            .prepare_cached("DELETE FROM object_index WHERE prefix = ?1 AND number = ?2")?
+            .execute([prefix, number])?;
+    }
+    for (prefix, number) in wanted.difference(&found) {
+        mended += writing
+            .connection
+            .prepare_cached("INSERT INTO object_index (prefix, number) VALUES (?1, ?2)")?
+            .execute([prefix, number])?;
+    }
+    Ok(mended as u64)
+}
+
+/// Enters what is gone among the known losses, and takes out what is here again.
+fn write_off(
+    writing: &Writing<'_>,
+    lost: &[Reference],
+    present: &HashSet<Reference>,
+    now: Timestamp,
+    changes: &mut Vec<Change>,
+) -> Result<(), StoreError> {
+    for &(kind, id) in lost {
+        if writing.is_redacted(id)? || writing.is_lost(id)? {
+            continue;
+        }
+        writing
+            .connection
+            .prepare_cached("INSERT INTO lost (id, kind, time) VALUES (?1, ?2, ?3)")?
+            .execute(params![id.bytes(), kind as i64, now.millis()])?;
+        changes.push(Change::ContentLost { kind, id });
+    }
+    let present: HashSet<&[u8; 32]> = present.iter().map(|(_, id)| id.bytes()).collect();
+    let known: Vec<Vec<u8>> = {
+        let mut statement = writing.connection.prepare("SELECT id FROM lost")?;
+        let rows = statement.query_map([], |row| row.get(0))?;
+        rows.collect::<Result<_, _>>()?
+    };
+    for bytes in known {
+        let id: Option<[u8; 32]> = bytes.as_slice().try_into().ok();
+        if let Some(id) = id.filter(|id| present.contains(id)) {
+            writing.connection.prepare_cached("DELETE FROM lost WHERE id = ?1")?.execute([bytes])?;
+            changes.push(Change::ContentFound { id: ContentId::from_bytes(id) });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,380 @@
+//! Salvage: reading what can be read out of a damaged database file into a new one.
+//!
+//! ```text
+//!   retake.db ──copy──► backups/damaged-1.db ──rows──► salvage/retake.db ──repair, verify──► retake.db
+//! ```
+//!
+//! The damaged file is kept as it was. The new one is made beside the old, repaired and verified there, and
+//! only then put in its place: through SQLite's own transaction where the old file can still be opened, so
+//! that other programs simply see the new content; by renaming where it cannot.
+//!
+//! The first page says where all others belong, and is the same in every store of one schema but for a few
+//! counters. So if it is damaged, a fresh one takes its place in the copy.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use retake_model::time::Timestamp;
+use rusqlite::backup::Backup;
+use rusqlite::types::Value;
+use rusqlite::{Connection, ErrorCode, Row};
+use rustix::fs::{FlockOperation, fcntl_lock};
+use serde::Serialize;
+
+use crate::budget::beside;
+use crate::location::{backups, database, lock, open_private, private_file, private_folder, sync_folder};
+use crate::open::{Locked, OpenError, connect};
+use crate::repair::Repaired;
+use crate::scan::{Table, is_damage, scan};
+use crate::verify::MaintenanceProgress;
+use crate::{Store, StoreError, Writing};
+
+/// What was read out of a damaged file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Salvaged {
+    /// Where the damaged file is kept.
+    pub kept_as: PathBuf,
+    /// Rows that were read, of all tables.
+    pub rows: u64,
+    /// Stretches of rows that could not be read.
+    pub unreadable: Vec<UnreadableRows>,
+}
+
+/// Rows of a damaged table that could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct UnreadableRows {
+    /// The table.
+    pub table: &'static str,
+    /// The first key, where the table has numbers for keys. There need not be a row for every key.
+    pub first: Option<i64>,
+    /// The last key.
+    pub last: Option<i64>,
+}
+
+/// Tables with numbered rows, which can be read from both ends and around holes.
+const NUMBERED: [Table; 4] = [
+    Table { name: "object", key: "number", columns: "kind, packing, born, body" },
+    Table { name: "operation", key: "sequence", columns: "thread, version, id, body" },
+    Table {
+        name: "thread",
+        key: "number",
+        columns: "key, project, title, updated, pinned, deleted, record, digest",
+    },
+    Table {
+        name: "quarantine",
+        key: "number",
+        columns: "source, place, thread, version, prefix, kind, packing, id, body, time",
+    },
+];
+
+/// Tables whose rows are kept in the order of their first columns, and are read from both ends.
+const ORDERED: [(&str, &str, &[&str]); 5] = [
+    ("object_index", "prefix, number", &["prefix", "number"]),
+    ("redaction", "id, kind, time", &["id"]),
+    ("lost", "id, kind, time", &["id"]),
+    ("project", "key, path, device, inode, born, remote, last_seen, current, digest", &["key"]),
+    ("presentation", "thread, entry, shown", &["thread", "entry"]),
+];
+
+impl Store {
+    /// Repairs a store that cannot be opened. One that can is repaired as usual.
+    ///
+    /// No store of that folder may be open in this process; if another process has it open, this is refused.
+    pub fn salvage(
+        folder: &Path,
+        progress: &mut dyn FnMut(MaintenanceProgress),
+        now: Timestamp,
+    ) -> Result<Repaired, OpenError> {
+        match Self::open(folder) {
+            Ok(store) => return Ok(store.repair(progress, now)?),
+            Err(OpenError::Foreign(_) | OpenError::Store(StoreError::Damaged(_))) => {}
+            Err(error) => return Err(error),
+        }
+        let waiting = open_private(&lock(folder))?;
+        let _guard = Locked::new(&waiting, folder)?;
+        let path = database(folder);
+        // Kept open to the end: closing any handle on the file would drop the lock on it.
+        let damaged = exclusive(&path)?;
+        let workshop = Workshop::new(folder)?;
+        let work = workshop.folder.join("damaged.db");
+        copy(&damaged, &path, &work)?;
+        copy_log(&path, &work)?;
+        renew_first_page(&work, &workshop)?;
+        let made = rebuild(&work, &workshop, progress, now)?;
+        if made.rows == 0 {
+            return Err(OpenError::Foreign(path.display().to_string()));
+        }
+        let kept_as = free_name(folder)?;
+        copy(&damaged, &path, &kept_as)?;
+        copy_log(&path, &kept_as)?;
+        swap(folder, &workshop)?;
+        Ok(made.repaired(kept_as))
+    }
+}
+
+/// Repairs an open store whose file is damaged. The caller has found that out.
+pub(crate) fn in_place(
+    store: &Store,
+    progress: &mut dyn FnMut(MaintenanceProgress),
+    now: Timestamp,
+) -> Result<Repaired, StoreError> {
+    store.alone(|alone| {
+        let kept_as = free_name(store.folder())?;
+        private_file(&kept_as)?;
+        copy_pages(&alone.connection, &mut connect(&kept_as)?)?;
+        sync(&kept_as)?;
+        let workshop = Workshop::new(store.folder())?;
+        let made = rebuild(&kept_as, &workshop, progress, now)?;
+        copy_pages(&connect(&workshop.new_database())?, &mut alone.connection)?;
+        alone.empty_log()?;
+        store.cache.clear();
+        Ok(made.repaired(kept_as))
+    })
+}
+
+/// What came of a rebuild.
+struct Made {
+    rows: u64,
+    unreadable: Vec<UnreadableRows>,
+    repaired: Repaired,
+}
+
+impl Made {
+    fn repaired(self, kept_as: PathBuf) -> Repaired {
+        Repaired {
+            salvaged: Some(Salvaged { kept_as, rows: self.rows, unreadable: self.unreadable }),
+            ..self.repaired
+        }
+    }
+}
+
+/// A folder for the new database, gone when the work is done.
+struct Workshop {
+    folder: PathBuf,
+}
+
+impl Workshop {
+    fn new(folder: &Path) -> Result<Self, StoreError> {
+        let folder = folder.join("salvage");
+        // Left over from a salvage that was cut off; nothing in it is of use to anybody.
+        remove_folder(&folder)?;
+        private_folder(&folder)?;
+        Ok(Self { folder })
+    }
+
+    fn new_folder(&self) -> PathBuf {
+        self.folder.join("new")
+    }
+
+    fn new_database(&self) -> PathBuf {
+        database(&self.new_folder())
+    }
+}
+
+impl Drop for Workshop {
+    fn drop(&mut self) {
+        // What cannot be removed now is removed by the next salvage.
+        let _ = remove_folder(&self.folder);
+    }
+}
+
+/// Makes a new store of what can be read from a damaged database, and closes it.
+fn rebuild(
+    damaged: &Path,
+    workshop: &Workshop,
+    progress: &mut dyn FnMut(MaintenanceProgress),
+    now: Timestamp,
+) -> Result<Made, StoreError> {
+    let source = connect(damaged)?;
+    let store = open_new(&workshop.new_folder())?;
+    let mut unreadable = Vec::new();
+    let rows = store.alone(|alone| {
+        alone.transact(|writing| {
+            let mut rows = 0;
+            for table in NUMBERED {
+                rows += copy_numbered(&source, writing, table, &mut unreadable)?;
+            }
+            for (table, columns, key) in ORDERED {
+                rows += copy_ordered(&source, writing, (table, columns, key), &mut unreadable)?;
+            }
+            Ok(rows)
+        })
+    })?;
+    let repaired = store.repair(progress, now)?;
+    let verified = store.verify(progress)?;
+    if let Some(problem) = verified.problems.first() {
+        return Err(StoreError::Damaged(format!(
+            "what could be read does not make a whole store: {problem}"
+        )));
+    }
+    Ok(Made { rows, unreadable, repaired })
+}
+
+fn open_new(folder: &Path) -> Result<Store, StoreError> {
+    Store::open(folder).map_err(|error| match error {
+        OpenError::Store(error) => error,
+        other => StoreError::Damaged(other.to_string()),
+    })
+}
+
+fn copy_numbered(
+    source: &Connection,
+    writing: &Writing<'_>,
+    table: Table,
+    unreadable: &mut Vec<UnreadableRows>,
+) -> Result<u64, StoreError> {
+    let columns = format!("{}, {}", table.key, table.columns);
+    let mut copied = 0;
+    let gaps = scan(source, table, &mut |row| {
+        copied += insert(writing, table.name, &columns, row)?;
+        Ok(())
+    })?;
+    unreadable.extend(gaps.into_iter().map(|gap| UnreadableRows {
+        table: table.name,
+        first: Some(gap.first),
+        last: Some(gap.last),
+    }));
+    Ok(copied)
+}
+
+fn copy_ordered(
+    source: &Connection,
+    writing: &Writing<'_>,
+    (table, columns, key): (&'static str, &str, &[&str]),
+    unreadable: &mut Vec<UnreadableRows>,
+) -> Result<u64, StoreError> {
+    let mut copied = 0;
+    let mut read = |direction: &str| -> rusqlite::Result<()> {
+        let order: Vec<String> = key.iter().map(|key| format!("{key} {direction}")).collect();
+        let sql = format!("SELECT {columns} FROM {table} ORDER BY {}", order.join(", "));
+        let mut statement = source.prepare(&sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            copied += insert(writing, table, columns, row)?;
+        }
+        Ok(())
+    };
+    for direction in ["ASC", "DESC"] {
+        match read(direction) {
+            Ok(()) => return Ok(copied),
+            Err(error) if is_damage(&error) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    unreadable.push(UnreadableRows { table, first: None, last: None });
+    Ok(copied)
+}
+
+/// Writes a row as it was read; 0 if it is there already, or is nothing that the table can hold.
+fn insert(writing: &Writing<'_>, table: &str, columns: &str, row: &Row<'_>) -> rusqlite::Result<u64> {
+    let count = columns.split(',').count();
+    let values = (0..count).map(|column| row.get::<_, Value>(column)).collect::<Result<Vec<_>, _>>();
+    // Text that is not text is damage that SQLite does not look for.
+    let Ok(values) = values else {
+        return Ok(0);
+    };
+    let places = vec!["?"; count].join(", ");
+    let sql = format!("INSERT OR IGNORE INTO {table} ({columns}) VALUES ({places})");
+    let mut statement = writing.connection.prepare_cached(&sql)?;
+    match statement.execute(rusqlite::params_from_iter(values)) {
+        Ok(inserted) => Ok(inserted as u64),
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => Ok(0),
+        Err(error) => Err(error),
+    }
+}
+
+/// Copies a database page by page, whatever is in the pages.
+fn copy_pages(from: &Connection, to: &mut Connection) -> Result<(), StoreError> {
+    let backup = Backup::new(from, to)?;
+    backup.run_to_completion(i32::MAX, std::time::Duration::from_millis(50), None)?;
+    Ok(())
+}
+
+/// Opens a database file that nobody else has open.
+fn exclusive(path: &Path) -> Result<File, StoreError> {
+    let file = fs::OpenOptions::new().read(true).write(true).open(path).map_err(failed(path))?;
+    fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| StoreError::InUse)?;
+    Ok(file)
+}
+
+fn copy(mut from: &File, named: &Path, to: &Path) -> Result<(), StoreError> {
+    let mut target = open_private(to)?;
+    from.seek(SeekFrom::Start(0)).map_err(failed(named))?;
+    io::copy(&mut from, &mut target).map_err(failed(to))?;
+    target.sync_all().map_err(failed(to))
+}
+
+fn copy_log(from: &Path, to: &Path) -> Result<(), StoreError> {
+    let (from, to) = (beside(from, "-wal"), beside(to, "-wal"));
+    match File::open(&from) {
+        Ok(file) => copy(&file, &from, &to),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(failed(&from)(error)),
+    }
+}
+
+/// Gives a copy of a damaged database the first page of a new store, with its own number of pages.
+fn renew_first_page(work: &Path, workshop: &Workshop) -> Result<(), StoreError> {
+    const PAGE: u64 = 4096;
+    let sample = workshop.folder.join("sample");
+    drop(open_new(&sample)?);
+    let fail = failed(work);
+    let mut first = vec![0; PAGE as usize];
+    let mut fresh = File::open(database(&sample)).map_err(&fail)?;
+    fresh.read_exact(&mut first).map_err(&fail)?;
+    let mut file = fs::OpenOptions::new().read(true).write(true).open(work).map_err(&fail)?;
+    let pages = file.metadata().map_err(&fail)?.len().div_ceil(PAGE);
+    let pages = u32::try_from(pages).unwrap_or(u32::MAX);
+    // The size counts only if both counters agree. No free pages: they are not needed for reading.
+    let counter: [u8; 4] = [0, 0, 0, 1];
+    first[24..28].copy_from_slice(&counter);
+    first[92..96].copy_from_slice(&counter);
+    first[28..32].copy_from_slice(&pages.to_be_bytes());
+    first[32..40].fill(0);
+    file.seek(SeekFrom::Start(0)).map_err(&fail)?;
+    file.write_all(&first).map_err(&fail)?;
+    file.sync_all().map_err(&fail)
+}
+
+/// Puts the new database where the damaged one was, of which a copy is kept.
+fn swap(folder: &Path, workshop: &Workshop) -> Result<(), StoreError> {
+    let path = database(folder);
+    sync(&workshop.new_database())?;
+    for ending in ["-wal", "-shm"] {
+        let beside = beside(&path, ending);
+        match fs::remove_file(&beside) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(&beside)(error)),
+            _ => {}
+        }
+    }
+    fs::rename(workshop.new_database(), &path).map_err(failed(&path))?;
+    sync_folder(folder).map_err(failed(folder))
+}
+
+fn sync(path: &Path) -> Result<(), StoreError> {
+    File::open(path).and_then(|file| file.sync_all()).map_err(failed(path))?;
+    path.parent().map_or(Ok(()), sync_folder).map_err(failed(path))
+}
+
+/// A name under `backups/` that is not taken.
+fn free_name(folder: &Path) -> Result<PathBuf, StoreError> {
+    let backups = backups(folder);
+    private_folder(&backups)?;
+    let mut names = (1..).map(|number| backups.join(format!("damaged-{number}.db")));
+    Ok(names
+        .find(|path| fs::symlink_metadata(path).is_err())
+        .expect("an endless row of names has a free one"))
+}
+
+fn remove_folder(folder: &Path) -> Result<(), StoreError> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(folder)(error)),
+        _ => Ok(()),
+    }
+}
+
+fn failed(path: &Path) -> impl Fn(io::Error) -> StoreError + Clone {
+    let path = path.to_owned();
+    move |error| StoreError::File { path: path.clone(), error }
+}

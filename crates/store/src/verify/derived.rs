@@ -1,0 +1,203 @@
+//! Every index compared with what it is derived from.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use retake_model::content::ContentId;
+use retake_model::id::ProjectId;
+use retake_model::object::{Unavailable, load};
+use retake_model::state::ThreadState;
+use retake_model::summary::TakeSummary;
+use rusqlite::OptionalExtension;
+use rusqlite::types::Value;
+
+use super::log::{Log, Logs};
+use super::{Problem, Verified, WhichThread, tolerate};
+use crate::StoreError;
+use crate::derive::{Derived, derive};
+use crate::facets::Facet;
+use crate::projects;
+use crate::queries::{Queries, digest, hexadecimal};
+use crate::threads::{columns, key_of};
+
+/// Compares the rows of one thread, whose log is whole, with what they are derived from.
+pub(super) fn check(
+    queries: &Queries<'_>,
+    log: &Log,
+    seen_nodes: &mut HashSet<ContentId>,
+    verified: &mut Verified,
+) -> Result<(), StoreError> {
+    match check_readable(queries, log, seen_nodes, verified) {
+        Err(error) if error.is_damage() => {
+            verified
+                .problems
+                .push(Problem::ThreadUnreadable { thread: log.which(), message: error.to_string() });
+            Ok(())
+        }
+        other => other,
+    }
+}
+
+fn check_readable(
+    queries: &Queries<'_>,
+    log: &Log,
+    seen_nodes: &mut HashSet<ContentId>,
+    verified: &mut Verified,
+) -> Result<(), StoreError> {
+    let thread = log.which();
+    let first = queries.operation(log.thread, 1)?;
+    let last = queries.head(log.thread)?;
+    let Some((first, last)) = first.zip(last) else {
+        // The rows are there: what cannot find them is the index of the table, which SQLite's check names.
+        verified.problems.push(Problem::LogGap { thread, first: 1, last: 1 });
+        return Ok(());
+    };
+    match derive(&first.operation, &last.operation, &log.seen(), queries) {
+        Ok(Some(derived)) => {
+            verified.takes += derived.takes.len() as u64;
+            let differences = differences(queries, thread, &derived)?;
+            verified.problems.extend(differences);
+            if !lists_agree(queries, last.operation.after, seen_nodes)? {
+                verified.problems.push(Problem::ListContradicts { thread });
+            }
+        }
+        Ok(None) => verified.problems.push(Problem::OperationMisplaced { thread, version: 1 }),
+        Err(error @ Unavailable::Unreadable(_)) => return Err(error.into()),
+        // Named already, as content that is missing or damaged.
+        Err(_) => {}
+    }
+    Ok(())
+}
+
+/// Where the rows of a thread are not what they should be.
+pub(crate) fn differences(
+    queries: &Queries<'_>,
+    thread: WhichThread,
+    derived: &Derived,
+) -> Result<Vec<Problem>, StoreError> {
+    let mut problems = Vec::new();
+    let row = tolerate(&mut problems, "thread", || {
+        queries
+            .connection
+            .prepare_cached(
+                "SELECT key, project, title, updated, pinned, deleted, record, digest FROM thread
+                 WHERE number = ?1",
+            )?
+            .query_row([thread.number], |row| {
+                (0..8).map(|column| row.get(column)).collect::<Result<Vec<Value>, _>>()
+            })
+            .optional()
+    })?;
+    match row {
+        None => problems.push(Problem::ThreadNotIndexed { thread }),
+        Some(row) if row != columns(&derived.summary, home_in(&row)) => {
+            problems.push(Problem::ThreadIndexDiffers { thread });
+        }
+        Some(_) => {}
+    }
+    let takes = tolerate(&mut problems, "take", || {
+        let mut statement = queries.connection.prepare_cached(
+            "SELECT key, name, record, digest FROM take INDEXED BY take_name WHERE thread = ?1",
+        )?;
+        let rows = statement
+            .query_map([thread.number], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?, row.get(3)?))))?;
+        rows.collect::<Result<BTreeMap<Vec<u8>, TakeColumns>, _>>()
+    })?;
+    if takes != derived.takes.iter().map(take_columns).collect() {
+        problems.push(Problem::TakeIndexDiffers { thread });
+    }
+    let facets = tolerate(&mut problems, "facet", || {
+        let mut statement =
+            queries.connection.prepare_cached("SELECT kind, value FROM facet WHERE thread = ?1")?;
+        let rows = statement.query_map([thread.number], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        rows.collect::<Result<BTreeSet<(i64, String)>, _>>()
+    })?;
+    let expected = |(facet, value): &(Facet, String)| (*facet as i64, value.clone());
+    if facets != derived.facets.iter().map(expected).collect() {
+        problems.push(Problem::FacetsDiffer { thread });
+    }
+    Ok(problems)
+}
+
+/// Where the row itself says that the thread is listed: only its own guard can tell whether that is true.
+fn home_in(row: &[Value]) -> ProjectId {
+    match row.get(1) {
+        Some(Value::Blob(key)) => key_of(key).map(ProjectId::from_key),
+        _ => None,
+    }
+    .unwrap_or(ProjectId::from_bytes([0; 16]))
+}
+
+type TakeColumns = (String, Vec<u8>, i64);
+
+fn take_columns(summary: &TakeSummary) -> (Vec<u8>, TakeColumns) {
+    let record = minicbor::to_vec(summary).expect("encoding into memory cannot fail");
+    let guard = digest(&record);
+    (summary.id.key().to_vec(), (summary.name.clone(), record, guard))
+}
+
+/// Whether every node of the present lists is what the node above says of it.
+fn lists_agree(
+    queries: &Queries<'_>,
+    state: ContentId,
+    seen: &mut HashSet<ContentId>,
+) -> Result<bool, StoreError> {
+    let mut walk = || -> Result<(), Unavailable> {
+        let state: ThreadState = load(queries, state)?;
+        state.takes.visit_nodes(queries, &mut |id| seen.insert(id), &mut |_| {})?;
+        for take in state.all_takes(queries)? {
+            take.entries.visit_nodes(queries, &mut |id| seen.insert(id), &mut |_| {})?;
+        }
+        Ok(())
+    };
+    match walk() {
+        Err(Unavailable::Damaged { .. }) => Ok(false),
+        Err(error @ Unavailable::Unreadable(_)) => Err(error.into()),
+        // What is missing is named as that.
+        Ok(()) | Err(Unavailable::Missing { .. }) => Ok(true),
+    }
+}
+
+/// Rows that belong to no log.
+pub(super) fn check_strays(
+    queries: &Queries<'_>,
+    logs: &Logs,
+    problems: &mut Vec<Problem>,
+) -> Result<(), StoreError> {
+    for (table, column) in
+        [("thread", "number"), ("take", "thread"), ("facet", "thread"), ("presentation", "thread")]
+    {
+        let numbers: Vec<i64> = tolerate(problems, table, || {
+            let sql = format!("SELECT DISTINCT {column} FROM {table}");
+            let mut statement = queries.connection.prepare(&sql)?;
+            let rows = statement.query_map([], |row| row.get(0))?;
+            rows.collect()
+        })?;
+        for number in numbers {
+            let has_log = logs.threads.get(&number).is_some_and(|log| !log.operations.is_empty());
+            if !has_log {
+                problems.push(Problem::StrayRows { table, thread: WhichThread { number, id: None } });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Rows of projects, which nothing else says anything about.
+pub(super) fn check_projects(queries: &Queries<'_>, problems: &mut Vec<Problem>) -> Result<(), StoreError> {
+    let damaged = tolerate(problems, "project", || {
+        let sql = format!("SELECT {} FROM project", projects::COLUMNS);
+        let mut statement = queries.connection.prepare(&sql)?;
+        let mut rows = statement.query([])?;
+        let mut damaged = Vec::new();
+        while let Some(row) = rows.next()? {
+            let sound = projects::raw(row).is_ok_and(|raw| projects::checked(raw).is_ok());
+            if !sound {
+                let key = row.get_ref(0)?.as_blob().unwrap_or_default();
+                damaged.push(hexadecimal(key));
+            }
+        }
+        Ok(damaged)
+    })?;
+    problems.extend(damaged.into_iter().map(|project| Problem::ProjectDamaged { project }));
+    Ok(())
+}

@@ -1,0 +1,252 @@
+//! Every log read: versions in a row, each operation naming the one before it, each in its place.
+
+use std::collections::BTreeMap;
+
+use retake_model::content::ContentId;
+use retake_model::history::{self, FIRST, Move, Step, place_of_change, place_of_move};
+use retake_model::id::{ThreadId, TurnId};
+use retake_model::operation::{Place, Version};
+
+use super::{MaintenanceProgress, Problem, Stage, WhichThread};
+use crate::StoreError;
+use crate::operations::checked;
+use crate::queries::Queries;
+use crate::scan::{Gap, OPERATIONS, scan};
+
+const REPORT_EVERY: u64 = 4096;
+
+/// All logs, by the number of their thread.
+pub(crate) struct Logs {
+    pub(crate) threads: BTreeMap<i64, Log>,
+    pub(crate) operations: u64,
+    gaps: Vec<Gap>,
+}
+
+/// The log of one thread.
+#[derive(Default)]
+pub(crate) struct Log {
+    pub(crate) thread: i64,
+    /// What the first sound operation says.
+    pub(crate) id: Option<ThreadId>,
+    /// The operations, by version.
+    pub(crate) operations: Vec<Row>,
+    /// Where the mark stands that the thread was purged.
+    pub(crate) purged: Option<i64>,
+}
+
+/// One operation as it stands in its row.
+pub(crate) struct Row {
+    pub(crate) sequence: i64,
+    pub(crate) version: i64,
+    /// What it says; `None` if its bytes are not the ones that were stored.
+    pub(crate) sound: Option<Sound>,
+}
+
+/// What is needed of an operation whose bytes are whole.
+pub(crate) struct Sound {
+    pub(crate) id: ContentId,
+    pub(crate) thread: ThreadId,
+    pub(crate) version: Version,
+    pub(crate) previous: Option<ContentId>,
+    place: Place,
+    moves_only: bool,
+    pub(crate) after: ContentId,
+    pub(crate) surroundings: Option<ContentId>,
+}
+
+/// Reads all operations.
+pub(crate) fn gather(
+    queries: &Queries<'_>,
+    progress: &mut dyn FnMut(MaintenanceProgress),
+) -> Result<Logs, StoreError> {
+    let mut logs = Logs { threads: BTreeMap::new(), operations: 0, gaps: Vec::new() };
+    let total = queries.last_sequence().map_or(0, |last| last as u64);
+    logs.gaps = scan(queries.connection, OPERATIONS, &mut |row| {
+        if logs.operations.is_multiple_of(REPORT_EVERY) {
+            progress(MaintenanceProgress {
+                done: logs.operations,
+                total: total.max(logs.operations),
+                what: Stage::Operations,
+            });
+        }
+        let sequence: i64 = row.get(0)?;
+        let thread: i64 = row.get_ref(1)?.as_i64().unwrap_or(-1);
+        let version: i64 = row.get_ref(2)?.as_i64().unwrap_or(-1);
+        let log = logs.threads.entry(thread).or_default();
+        log.thread = thread;
+        let body = row.get_ref(4)?.as_blob().unwrap_or_default();
+        if version == 0 && body.is_empty() {
+            // A purged thread leaves one row without a body.
+            log.purged = Some(sequence);
+            return Ok(());
+        }
+        logs.operations += 1;
+        let id = row.get_ref(3)?.as_blob().unwrap_or_default();
+        let sound = checked(sequence, id, body).ok().map(|stored| Sound {
+            id: stored.id,
+            thread: stored.operation.thread,
+            version: stored.operation.version,
+            previous: stored.operation.previous,
+            place: stored.operation.place,
+            moves_only: stored.operation.kind.moves_only(),
+            after: stored.operation.after,
+            surroundings: stored.operation.surroundings,
+        });
+        log.operations.push(Row { sequence, version, sound });
+        Ok(())
+    })?;
+    for log in logs.threads.values_mut() {
+        log.operations.sort_by_key(|row| row.version);
+        log.id = log.operations.iter().find_map(|row| row.sound.as_ref().map(|sound| sound.thread));
+    }
+    Ok(logs)
+}
+
+impl Logs {
+    /// Operations that could not be read.
+    pub(super) fn gaps(&self) -> impl Iterator<Item = Problem> {
+        self.gaps.iter().map(|gap| Problem::RowsUnreadable {
+            table: OPERATIONS.name,
+            first: gap.first,
+            last: gap.last,
+        })
+    }
+}
+
+impl Log {
+    pub(crate) fn which(&self) -> WhichThread {
+        WhichThread { number: self.thread, id: self.id }
+    }
+
+    /// The operations whose bytes are whole, by version.
+    pub(crate) fn sound(&self) -> impl Iterator<Item = (Version, &Sound)> {
+        self.operations.iter().filter_map(|row| Some((row.version as Version, row.sound.as_ref()?)))
+    }
+
+    /// The surroundings of its operations, in order, each only where it differs from the one before.
+    pub(crate) fn seen(&self) -> Vec<ContentId> {
+        let mut seen: Vec<ContentId> =
+            self.sound().filter_map(|(_, operation)| operation.surroundings).collect();
+        seen.dedup();
+        seen
+    }
+
+    /// Checks the log; says whether it is whole, so that more can be asked of it.
+    pub(crate) fn check(&self, problems: &mut Vec<Problem>) -> bool {
+        let before = problems.len();
+        let thread = self.which();
+        if self.purged.is_some() {
+            problems.push(Problem::PurgedThreadHasLog { thread });
+        }
+        let mut expected: Version = 1;
+        // Places are worked out anew, so that a wrong one does not make those behind it wrong too.
+        let mut walked = Walked::default();
+        let mut in_row = true;
+        for row in &self.operations {
+            let version = row.version as Version;
+            if row.version < 1 || version < expected {
+                problems.push(Problem::OperationForeign { thread, version });
+                continue;
+            }
+            if version > expected {
+                problems.push(Problem::LogGap { thread, first: expected, last: version - 1 });
+                in_row = false;
+            }
+            expected = version + 1;
+            let Some(operation) = &row.sound else {
+                problems.push(Problem::OperationDamaged {
+                    thread,
+                    version: row.version,
+                    sequence: row.sequence,
+                });
+                in_row = false;
+                continue;
+            };
+            if in_row && let Some(problem) = walked.step(thread, version, operation) {
+                problems.push(problem);
+            }
+        }
+        problems.len() == before
+    }
+}
+
+impl Log {
+    /// How many operations from the first on are as they should be.
+    pub(crate) fn sound_until(&self) -> usize {
+        let mut walked = Walked::default();
+        (1..)
+            .zip(&self.operations)
+            .take_while(|(version, row)| {
+                let sound = row.sound.as_ref().filter(|_| row.version as Version == *version);
+                sound.is_some_and(|sound| walked.step(self.which(), *version, sound).is_none())
+            })
+            .count()
+    }
+}
+
+/// A log as far as it has been walked.
+#[derive(Default)]
+struct Walked {
+    steps: Vec<Step>,
+    after: Vec<ContentId>,
+    last: Option<ContentId>,
+    thread: Option<ThreadId>,
+}
+
+/// No operation has that version.
+struct NoSuchVersion;
+
+impl history::Log for Walked {
+    type Error = NoSuchVersion;
+
+    fn step(&self, version: Version) -> Result<Step, NoSuchVersion> {
+        let index = version.checked_sub(1).ok_or(NoSuchVersion)?;
+        self.steps.get(index as usize).copied().ok_or(NoSuchVersion)
+    }
+}
+
+impl Walked {
+    /// Adds an operation, and says what is wrong with it.
+    fn step(&mut self, thread: WhichThread, version: Version, operation: &Sound) -> Option<Problem> {
+        let belongs = *self.thread.get_or_insert(operation.thread) == operation.thread;
+        let follows = operation.previous == self.last;
+        let expected = self.place(version, operation);
+        // Going on from where the operation should stand keeps one fault from hiding or causing others.
+        let place = expected.unwrap_or(operation.place);
+        let leads = !operation.moves_only
+            || self
+                .after
+                .get((place.position as usize).wrapping_sub(1))
+                .is_some_and(|after| *after == operation.after);
+        self.last = Some(operation.id);
+        self.after.push(operation.after);
+        self.steps.push(Step { place, turn: TurnId::from_bytes([0; 16]) });
+        if !belongs || operation.version != version {
+            Some(Problem::OperationForeign { thread, version })
+        } else if !follows {
+            Some(Problem::LogBroken { thread, version })
+        } else if expected != Some(operation.place) {
+            Some(Problem::OperationMisplaced { thread, version })
+        } else if !leads {
+            Some(Problem::StateMismatch { thread, version })
+        } else {
+            None
+        }
+    }
+
+    /// Where the operation should stand; `None` if it cannot stand anywhere.
+    fn place(&self, version: Version, operation: &Sound) -> Option<Place> {
+        let Some(head) = self.steps.last().map(|step| step.place) else {
+            return (!operation.moves_only).then_some(FIRST);
+        };
+        if !operation.moves_only {
+            return place_of_change(self, &head, version).ok();
+        }
+        // Where a move leads is its own choice, as long as both ends are changes that were made before it.
+        let Place { position, tip, .. } = operation.place;
+        let is_change = |version: Version| {
+            history::Log::step(self, version).is_ok_and(|step| step.place.position == version)
+        };
+        (is_change(position) && is_change(tip)).then(|| place_of_move(&head, Move { position, tip }))
+    }
+}

@@ -1,0 +1,154 @@
+//! Every object read, hashed, looked up in the index; every reference followed.
+
+use std::collections::{HashMap, HashSet};
+
+use retake_model::content::{ContentId, Kind};
+use retake_model::reference::{Reference, references};
+
+use super::log::Log;
+use super::{Holder, MaintenanceProgress, Problem, Stage, Verified, WhichThread, tolerate};
+use crate::StoreError;
+use crate::objects::unpack;
+use crate::queries::Queries;
+use crate::scan::{OBJECTS, scan};
+
+/// How many objects pass between two reports of progress.
+const REPORT_EVERY: u64 = 1024;
+
+/// What is stored, and what is needed and has not been seen.
+pub(super) struct Found {
+    present: HashSet<Reference>,
+    needed: HashMap<Reference, Holder>,
+}
+
+/// Reads all objects.
+pub(super) fn check(
+    queries: &Queries<'_>,
+    verified: &mut Verified,
+    progress: &mut dyn FnMut(MaintenanceProgress),
+) -> Result<Found, StoreError> {
+    let mut index = read_index(queries, &mut verified.problems)?;
+    let total = index.len() as u64;
+    let mut found = Found { present: HashSet::with_capacity(index.len()), needed: HashMap::new() };
+    let gaps = scan(queries.connection, OBJECTS, &mut |row| {
+        if verified.objects.is_multiple_of(REPORT_EVERY) {
+            progress(MaintenanceProgress {
+                done: verified.objects,
+                total: total.max(verified.objects),
+                what: Stage::Objects,
+            });
+        }
+        verified.objects += 1;
+        let number: i64 = row.get(0)?;
+        let indexed = index.remove(&number);
+        let kind = row.get_ref(1)?.as_i64().ok();
+        let packing = row.get_ref(2)?.as_i64().unwrap_or(-1);
+        let body = row.get_ref(4)?.as_blob().unwrap_or_default();
+        let kind = kind.and_then(|kind| u8::try_from(kind).ok()).and_then(Kind::from_number);
+        let Some((kind, bytes)) = kind.zip(unpack(packing, body)) else {
+            verified.problems.push(Problem::ObjectDamaged { number });
+            return Ok(());
+        };
+        verified.object_bytes += bytes.len() as u64;
+        let id = ContentId::of(kind, &bytes);
+        match indexed {
+            Some(prefix) if prefix == id.prefix() => {}
+            Some(_) => {
+                verified.problems.push(Problem::ObjectDamaged { number });
+                return Ok(());
+            }
+            None => verified.problems.push(Problem::ObjectNotIndexed { number, id }),
+        }
+        match references(kind, &bytes) {
+            Ok(below) => found.add(kind, id, below),
+            Err(_) => verified.problems.push(Problem::ObjectMalformed { number, kind, id }),
+        }
+        Ok(())
+    })?;
+    for gap in gaps {
+        // An index row of an object that cannot be read is not a stray one.
+        index.retain(|number, _| !(gap.first..=gap.last).contains(number));
+        verified.problems.push(Problem::RowsUnreadable {
+            table: OBJECTS.name,
+            first: gap.first,
+            last: gap.last,
+        });
+    }
+    let mut strays: Vec<i64> = index.into_keys().collect();
+    strays.sort_unstable();
+    verified.problems.extend(strays.into_iter().map(|number| Problem::IndexStray { number }));
+    Ok(found)
+}
+
+/// The index turned round: the prefix of each object's name, by its row. A row that the index has twice is
+/// taken to have one of them; the other is reported.
+pub(crate) fn read_index(
+    queries: &Queries<'_>,
+    problems: &mut Vec<Problem>,
+) -> Result<HashMap<i64, i64>, StoreError> {
+    let mut twice = Vec::new();
+    let index = tolerate(problems, "object_index", || {
+        let mut index = HashMap::new();
+        let mut statement = queries.connection.prepare("SELECT prefix, number FROM object_index")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let (prefix, number) = (row.get(0)?, row.get(1)?);
+            if index.insert(number, prefix).is_some() {
+                twice.push(number);
+            }
+        }
+        Ok(index)
+    })?;
+    problems.extend(twice.into_iter().map(|number| Problem::IndexStray { number }));
+    Ok(index)
+}
+
+impl Found {
+    fn add(&mut self, kind: Kind, id: ContentId, below: Vec<Reference>) {
+        for reference in below {
+            // Content is stored after what it refers to, so this keeps next to nothing.
+            if !self.present.contains(&reference) {
+                self.needed.entry(reference).or_insert(Holder::Object { kind, id });
+            }
+        }
+        self.needed.remove(&(kind, id));
+        self.present.insert((kind, id));
+    }
+
+    /// Notes what the operations of a log need.
+    pub(super) fn need_operations(&mut self, log: &Log) {
+        let thread: WhichThread = log.which();
+        for (version, operation) in log.sound() {
+            let state = (Kind::State, operation.after);
+            let around = operation.surroundings.map(|id| (Kind::Surroundings, id));
+            for reference in std::iter::once(state).chain(around) {
+                if !self.present.contains(&reference) {
+                    self.needed.entry(reference).or_insert(Holder::Operation { thread, version });
+                }
+            }
+        }
+    }
+
+    /// What is needed, and is neither there nor known to be gone.
+    pub(super) fn missing(
+        self,
+        queries: &Queries<'_>,
+        lost: &HashSet<ContentId>,
+    ) -> Result<Vec<Problem>, StoreError> {
+        let mut missing = Vec::new();
+        for ((kind, id), by) in self.needed {
+            let redacted = match queries.is_redacted(id) {
+                Err(error) if error.is_damage() => false,
+                other => other?,
+            };
+            if !lost.contains(&id) && !redacted {
+                missing.push(Problem::ReferenceMissing { kind, id, by });
+            }
+        }
+        missing.sort_by_key(|problem| match problem {
+            Problem::ReferenceMissing { id, .. } => Some(*id),
+            _ => None,
+        });
+        Ok(missing)
+    }
+}

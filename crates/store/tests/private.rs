@@ -1,0 +1,62 @@
+//! Nobody but the owner can read a store, whatever the umask says. Alone in its binary: a umask is the
+//! whole process's.
+
+mod support;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use retake_model::time::Timestamp;
+use retake_store::{Permissions, Store};
+use rustix::fs::Mode;
+use support::*;
+
+#[test]
+fn files_are_private_under_any_umask() {
+    rustix::process::umask(Mode::empty());
+    let folder = Folder::new();
+    let store = folder.open();
+    let grown = grow(&store);
+    check(&folder.path);
+    // Backups, salvage, a purge: everything that makes files.
+    store.purge_threads(&[grown.threads[2]]).expect("purges");
+    drop(store);
+    let first = include_str!("../src/schema/1.sql");
+    let store =
+        Store::open_with(&folder.path, &[first, "CREATE TABLE more (x INTEGER) STRICT"]).expect("opens");
+    check(&folder.path);
+    drop(store);
+    let damaged = Folder::new();
+    let store = damaged.open();
+    grow(&store);
+    drop(store);
+    use std::os::unix::fs::FileExt;
+    let file = fs::OpenOptions::new().write(true).open(damaged.database()).expect("opens");
+    file.write_all_at(&[0; 4096], 0).expect("writes");
+    drop(file);
+    Store::salvage(&damaged.path, &mut |_| {}, Timestamp::from_millis(START)).expect("salvages");
+    let store = damaged.open();
+    grow(&store);
+    check(&damaged.path);
+    assert!(damaged.path.join("backups/damaged-1.db").exists());
+    // What was found wider is narrowed.
+    drop(store);
+    fs::set_permissions(damaged.database(), fs::Permissions::from_mode(0o644)).expect("widens");
+    fs::set_permissions(&damaged.path, fs::Permissions::from_mode(0o755)).expect("widens");
+    drop(damaged.open());
+    check(&damaged.path);
+}
+
+fn check(path: &Path) {
+    let found = fs::symlink_metadata(path).expect("readable");
+    let mode = found.permissions().mode() & 0o777;
+    if found.is_dir() {
+        assert_eq!(mode, Permissions::FOLDER, "{}", path.display());
+        for entry in fs::read_dir(path).expect("readable") {
+            check(&entry.expect("an entry").path());
+        }
+    } else {
+        assert_eq!(mode, Permissions::FILE, "{}", path.display());
+    }
+}

@@ -1,0 +1,113 @@
+//! Purging and redacting destroy, down to the bytes of the files; and nothing besides what was named.
+
+mod support;
+
+use retake_model::content::Kind;
+use retake_model::time::Timestamp;
+use retake_store::{LogState, Purged, RedactError, Store};
+use support::*;
+
+const SECRET: &str = "hunter2-correct-horse-battery-staple";
+
+fn secret_is_on_disk(folder: &Folder) -> bool {
+    contains(&raw_bytes(&folder.path), SECRET.as_bytes())
+}
+
+/// A thread with a secret in an entry, a draft and a title, with words that another thread has too.
+fn with_secret(store: &Store) -> (Grown, retake_model::id::ThreadId) {
+    let grown = grow(store);
+    let thread = create(store, grown.project, "Deploy");
+    let take = active(store, thread);
+    publish(store, thread, say(take, "User", &format!("the password is {SECRET}")));
+    publish(store, thread, say(take, "AI", "answer 3"));
+    put_project(store, grown.project, Some(thread));
+    (grown, thread)
+}
+
+#[test]
+fn a_purged_thread_is_gone_down_to_the_bytes() {
+    let folder = Folder::new();
+    let store = folder.open();
+    let (grown, thread) = with_secret(&store);
+    assert!(secret_is_on_disk(&folder), "the control: it is there before");
+    let before = dump(&store).expect("readable");
+    let preview = store.would_purge(&[thread]).expect("a preview");
+    assert_eq!(dump(&store).expect("readable"), before, "a preview destroys nothing");
+    assert_eq!((preview.threads, preview.operations, preview.log), (1, 3, None));
+    let purged = store.purge_threads(&[thread]).expect("purges");
+    assert_eq!(purged.log, Some(LogState::Emptied));
+    assert_eq!(Purged { log: None, ..purged }, preview);
+    assert!(!secret_is_on_disk(&folder));
+    let after = dump(&store).expect("readable");
+    assert!(after.keys().all(|name| !name.contains(&thread.to_string())));
+    for (name, value) in &after {
+        if !name.starts_with("project") {
+            assert_eq!(before.get(name), Some(value), "{name}");
+        }
+    }
+    assert_eq!(entries(&store, grown.threads[0]).len(), 2, "the other threads are whole");
+    let reading = store.read().expect("a reading");
+    let project = reading.queries().project(grown.project).expect("readable").expect("there");
+    assert_eq!(project.current, None);
+    // Whoever follows the log learns of it.
+    let last = reading.queries().last_sequence().expect("readable");
+    let told = reading.queries().operations_since(last - 1, 10).expect("readable");
+    assert!(matches!(told.as_slice(), [(_, _, None)]));
+    drop(reading);
+    assert_clean(&store);
+    assert_eq!(store.purge_threads(&[thread]).expect("purges"), Purged::default());
+    drop(store);
+    assert!(!secret_is_on_disk(&folder));
+}
+
+#[test]
+fn a_purge_says_so_when_a_reader_keeps_the_bytes() {
+    let folder = Folder::new();
+    let store = folder.open();
+    let (_, thread) = with_secret(&store);
+    let other = folder.open();
+    let reading = other.read().expect("a reading");
+    let purged = store.purge_threads(&[thread]).expect("purges");
+    assert_eq!(purged.log, Some(LogState::HeldByReader));
+    drop(reading);
+    drop(other);
+    drop(store);
+    assert!(!secret_is_on_disk(&folder), "the last to close empties the log");
+}
+
+#[test]
+fn redacted_content_is_gone_and_its_history_works() {
+    let folder = Folder::new();
+    let store = folder.open();
+    let (_, thread) = with_secret(&store);
+    let secret = entries(&store, thread)[0].1;
+    let now = Timestamp::from_millis(START);
+    assert!(secret_is_on_disk(&folder), "the control: it is there before");
+    let redacted = store.redact(&[(Kind::Entry, secret)], now).expect("redacts");
+    assert_eq!((redacted.objects, redacted.log), (1, Some(LogState::Emptied)));
+    assert!(!secret_is_on_disk(&folder));
+    let texts: Vec<String> = entries(&store, thread).into_iter().map(|entry| entry.2).collect();
+    assert_eq!(texts, ["[redacted]", "answer 3"]);
+    assert_clean(&store);
+    publish(&store, thread, Next::Undo);
+    publish(&store, thread, Next::Redo);
+    assert_clean(&store);
+    let again = store.redact(&[(Kind::Entry, secret)], now).expect("redacts");
+    assert_eq!((again.objects, again.log), (0, None));
+    drop(store);
+    assert!(!secret_is_on_disk(&folder));
+}
+
+#[test]
+fn structure_cannot_be_redacted() {
+    let folder = Folder::new();
+    let store = folder.open();
+    let (_, thread) = with_secret(&store);
+    let before = dump(&store).expect("readable");
+    let reading = store.read().expect("a reading");
+    let head = reading.queries().head(number_of(&store, thread)).expect("readable").expect("a head");
+    drop(reading);
+    let refused = store.redact(&[(Kind::State, head.operation.after)], Timestamp::from_millis(START));
+    assert!(matches!(refused, Err(RedactError::Structure { .. })));
+    assert_eq!(dump(&store).expect("readable"), before);
+}

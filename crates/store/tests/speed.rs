@@ -1,0 +1,52 @@
+//! How long maintenance takes on a large store:
+//! `cargo test --release -p retake-store --test speed -- --ignored --nocapture`.
+
+mod support;
+
+use std::time::{Duration, Instant};
+
+use retake_model::command::{Command, NewEntry, Spot};
+use retake_model::entry::EntryVersion;
+use retake_model::time::Timestamp;
+use retake_store::Mode;
+use support::*;
+
+#[test]
+#[ignore = "a measurement, not a check"]
+fn a_hundred_thousand_objects() {
+    let folder = Folder::new();
+    let store = folder.open();
+    let grown = grow(&store);
+    for thread in 0..50 {
+        let id = create(&store, grown.project, &format!("thread {thread}"));
+        let take = active(&store, id);
+        for turn in 0..20 {
+            let entries = (0..80)
+                .map(|entry| {
+                    let text = format!("{thread} {turn} {entry} ").repeat(150);
+                    NewEntry::from(EntryVersion::from_text("User", &text, Timestamp::from_millis(START)))
+                })
+                .collect();
+            let at = Spot::End;
+            publish(&store, id, Command::AddEntries { take, at, entries });
+        }
+    }
+    let timed = |what: &str, job: &mut dyn FnMut()| {
+        let started = Instant::now();
+        job();
+        eprintln!("{what}: {:.2?}", started.elapsed());
+    };
+    eprintln!("{:?}", store.usage().expect("usage"));
+    timed("verify", &mut || {
+        let verified = assert_clean(&store);
+        eprintln!("{} objects, {} bytes", verified.objects, verified.object_bytes);
+    });
+    timed("verify again", &mut || drop(assert_clean(&store)));
+    let now = Timestamp::from_millis(START);
+    timed("gc dry run", &mut || {
+        store.collect(Duration::ZERO, now, Mode::DryRun).expect("runs");
+    });
+    timed("repair", &mut || {
+        assert!(store.repair(&mut |_| {}, now).expect("runs").is_unchanged());
+    });
+}

@@ -1,0 +1,430 @@
+//! What the tests of the store share: growing threads through the public interface, and reading all of them.
+
+// Each test binary uses its own part of this, and what one shares with it is public there only.
+#![allow(dead_code, unreachable_pub)]
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use retake_model::command::{Applied, Command, Context, NewEntry, Spot, apply};
+use retake_model::content::ContentId;
+use retake_model::entry::EntryVersion;
+use retake_model::history::{FIRST, Move, Unit, place_of_change, place_of_move, redo, undo};
+use retake_model::id::{EntryId, Fresh, ProjectId, TakeId, ThreadId, TurnId};
+use retake_model::object::{Additions, load};
+use retake_model::operation::{Actor, Operation, OperationKind, Place};
+use retake_model::settings::Settings;
+use retake_model::state::ThreadState;
+use retake_model::surroundings::Surroundings;
+use retake_model::take::Take;
+use retake_model::time::Timestamp;
+use retake_store::{
+    Deleted, Facet, Problem, ProjectRow, Publication, PublishError, Published, Queries, Store, StoreError,
+    ThreadFilter, ThreadRow, Verified, Writing,
+};
+
+/// A clock and dice that give the same every time a test is run.
+#[derive(Clone, Debug)]
+pub struct Dice {
+    seed: u64,
+    rolled: u64,
+}
+
+static NEXT_SEED: AtomicU64 = AtomicU64::new(1);
+
+impl Dice {
+    pub fn new() -> Self {
+        Self { seed: NEXT_SEED.fetch_add(1, Ordering::Relaxed), rolled: 0 }
+    }
+}
+
+pub const START: i64 = 1_790_000_000_000;
+
+impl Fresh for Dice {
+    fn now(&mut self) -> Timestamp {
+        Timestamp::from_millis(START + self.seed as i64)
+    }
+
+    fn random(&mut self) -> [u8; 10] {
+        self.rolled += 1;
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&self.seed.to_le_bytes());
+        hasher.update(&self.rolled.to_le_bytes());
+        let mut random = [0; 10];
+        random.copy_from_slice(&hasher.finalize().as_bytes()[..10]);
+        random
+    }
+}
+
+/// A folder for a store, gone after the test.
+pub struct Folder {
+    _temporary: tempfile::TempDir,
+    pub path: PathBuf,
+}
+
+impl Folder {
+    pub fn new() -> Self {
+        let temporary = tempfile::tempdir().expect("a temporary folder");
+        let path = temporary.path().join("home");
+        Self { _temporary: temporary, path }
+    }
+
+    pub fn open(&self) -> Store {
+        Store::open(&self.path).expect("the store opens")
+    }
+
+    pub fn database(&self) -> PathBuf {
+        self.path.join("retake.db")
+    }
+
+    /// The database without Retake, for planting damage.
+    pub fn raw(&self) -> rusqlite::Connection {
+        rusqlite::Connection::open(self.database()).expect("the database opens")
+    }
+}
+
+/// Makes a thread.
+pub fn create(store: &Store, project: ProjectId, title: &str) -> ThreadId {
+    let mut dice = Dice::new();
+    let title = title.to_owned();
+    store
+        .write(move |writing| {
+            let thread = ThreadId::fresh(&mut dice);
+            let mut additions = Additions::new(&**writing);
+            let state = ThreadState::new(title, &mut additions, &mut dice)?;
+            let after = additions.add(&state);
+            let surroundings = additions.add(&Surroundings {
+                git_branch: Some("main".to_owned()),
+                working_directory: Some("/home/user/project".to_owned()),
+                ..Surroundings::default()
+            });
+            let operation = Operation {
+                thread,
+                version: 1,
+                previous: None,
+                after,
+                kind: OperationKind::ThreadCreated { project },
+                turn: TurnId::fresh(&mut dice),
+                actor: Actor::Human,
+                time: dice.now(),
+                place: FIRST,
+                surroundings: Some(surroundings),
+                files: None,
+            };
+            let objects = additions.into_new();
+            writing.publish(Publication { operation, objects })?;
+            Ok::<_, PublishError>(thread)
+        })
+        .expect("a thread is made")
+}
+
+/// What is published next.
+pub enum Next {
+    Do(Command),
+    Undo,
+    Redo,
+    /// A command while another branch is checked out.
+    On(&'static str, Command),
+}
+
+impl From<Command> for Next {
+    fn from(command: Command) -> Self {
+        Self::Do(command)
+    }
+}
+
+/// Publishes the next operation of a thread.
+pub fn publish(store: &Store, thread: ThreadId, next: impl Into<Next>) -> Published {
+    let next = next.into();
+    store.write(move |writing| publish_inside(writing, thread, next)).expect("the operation is published")
+}
+
+pub fn publish_inside(
+    writing: &Writing<'_>,
+    thread: ThreadId,
+    next: Next,
+) -> Result<Published, PublishError> {
+    let mut dice = Dice::new();
+    let row = writing.thread(thread)?.expect("the thread exists");
+    let head = writing.head(row.number)?.expect("a thread has operations");
+    let log = writing.log(row.number);
+    let state: ThreadState = load(&**writing, head.operation.after)?;
+    let mut additions = Additions::new(&**writing);
+    let position = head.operation.place.position;
+    let mut surroundings = None;
+    let (after, kind, place) = match next {
+        Next::Undo | Next::Redo => {
+            let undoing = matches!(next, Next::Undo);
+            let to = if undoing {
+                undo(&log, &head.operation.place, Unit::Turn)?
+            } else {
+                redo(&log, &head.operation.place, Unit::Turn)?
+            };
+            let to = to.expect("there is something to move to");
+            let target = writing.operation(row.number, to.position)?.expect("it exists");
+            let (from, position) = (position, to.position);
+            let kind = if undoing {
+                OperationKind::Undone { from, to: position }
+            } else {
+                OperationKind::Redone { from, to: position }
+            };
+            (target.operation.after, kind, place_of_move(&head.operation.place, to))
+        }
+        Next::Do(command) => {
+            change(writing, &row, &head.operation, &state, command, &mut additions, &mut dice)?
+        }
+        Next::On(branch, command) => {
+            surroundings = Some(additions.add(&Surroundings {
+                git_branch: Some(branch.to_owned()),
+                git_commit: Some("0123456789abcdef".to_owned()),
+                ..Surroundings::default()
+            }));
+            change(writing, &row, &head.operation, &state, command, &mut additions, &mut dice)?
+        }
+    };
+    let operation = Operation {
+        thread,
+        version: head.operation.version + 1,
+        previous: Some(head.id),
+        after,
+        kind,
+        turn: TurnId::fresh(&mut dice),
+        actor: Actor::Human,
+        time: dice.now(),
+        place,
+        surroundings,
+        files: None,
+    };
+    let objects = additions.into_new();
+    writing.publish(Publication { operation, objects })
+}
+
+fn change(
+    writing: &Writing<'_>,
+    row: &ThreadRow,
+    head: &Operation,
+    state: &ThreadState,
+    command: Command,
+    additions: &mut Additions<'_, Queries<'_>>,
+    dice: &mut Dice,
+) -> Result<(ContentId, OperationKind, Place), PublishError> {
+    let take_named = |name: &str| Ok(writing.take_named(row.number, name)?.is_some());
+    let mut context = Context { additions, fresh: dice, take_named: &take_named };
+    let applied = apply(state, command, &mut context).expect("the command is fine");
+    let Applied::Changed { state, kind } = applied else {
+        panic!("the command changes something");
+    };
+    let after = additions.add(&state);
+    let place = if kind.moves_only() {
+        let (position, tip) = (head.place.position, head.place.tip);
+        place_of_move(&head.place, Move { position, tip })
+    } else {
+        place_of_change(&writing.log(row.number), &head.place, head.version + 1)?
+    };
+    Ok((after, kind, place))
+}
+
+/// An entry at the end of a take.
+pub fn say(take: TakeId, role: &str, text: &str) -> Command {
+    let version = EntryVersion::from_text(role, text, Timestamp::from_millis(START));
+    Command::AddEntries { take, at: Spot::End, entries: vec![NewEntry::from(version)] }
+}
+
+/// The take that is being worked on.
+pub fn active(store: &Store, thread: ThreadId) -> TakeId {
+    let reading = store.read().expect("a reading");
+    let row = reading.queries().thread(thread).expect("readable");
+    row.expect("the thread exists").summary.active.id
+}
+
+/// The entries of the active take: identity, name of the version, text.
+pub fn entries(store: &Store, thread: ThreadId) -> Vec<(EntryId, ContentId, String)> {
+    let reading = store.read().expect("a reading");
+    let queries = reading.queries();
+    let row = queries.thread(thread).expect("readable").expect("the thread exists");
+    let head = queries.head(row.number).expect("readable").expect("it has a head");
+    let state: ThreadState = load(&queries, head.operation.after).expect("readable");
+    let take = state.active_take(&queries).expect("readable");
+    take.entries
+        .iter(&queries, 0)
+        .map(|cell| {
+            let cell = cell.expect("readable");
+            let version: EntryVersion = load(&queries, cell.version).expect("readable");
+            (cell.entry, cell.version, version.text())
+        })
+        .collect()
+}
+
+pub fn number_of(store: &Store, thread: ThreadId) -> i64 {
+    let reading = store.read().expect("a reading");
+    let row = reading.queries().thread(thread).expect("readable");
+    row.expect("the thread exists").number
+}
+
+/// A project with three threads that have been worked on in most of the ways there are.
+pub struct Grown {
+    pub project: ProjectId,
+    pub threads: Vec<ThreadId>,
+}
+
+pub fn grow(store: &Store) -> Grown {
+    let project = ProjectId::fresh(&mut Dice::new());
+    put_project(store, project, None);
+    let threads: Vec<ThreadId> =
+        ["Fix login", "Write docs", "Old idea"].iter().map(|title| create(store, project, title)).collect();
+    let first = threads[0];
+    let main = active(store, first);
+    for turn in 0..12 {
+        publish(store, first, say(main, "User", &format!("question {turn} {}", "why ".repeat(turn * 40))));
+        publish(store, first, say(main, "AI", &format!("answer {turn}")));
+    }
+    let all = entries(store, first);
+    let edit = |index: usize, text: &str| Command::EditEntry {
+        take: main,
+        entry: all[index].0,
+        text: text.to_owned(),
+    };
+    publish(store, first, edit(3, "a better answer"));
+    publish(store, first, Next::Undo);
+    publish(store, first, Next::Undo);
+    publish(store, first, Next::Redo);
+    publish(store, first, Next::On("feature/login", edit(2, "another question")));
+    publish(store, first, Command::Fork { from: main, at: all[4].0, name: None });
+    publish(store, first, Command::Branch { from: main, at: Some(all[1].0), name: Some("short".to_owned()) });
+    let tag = |add: &[&str], remove: &[&str]| Command::Tag {
+        add: add.iter().map(|&tag| tag.to_owned()).collect(),
+        remove: remove.iter().map(|&tag| tag.to_owned()).collect(),
+    };
+    publish(store, first, tag(&["bug", "auth"], &[]));
+    publish(store, first, tag(&[], &["auth"]));
+    publish(store, first, Command::Save { name: "before the rewrite".to_owned() });
+    publish(store, first, Command::SetDraft { take: main, text: "half a thou".to_owned() });
+    let second = threads[1];
+    let take = active(store, second);
+    publish(store, second, say(take, "User", "document the parser"));
+    publish(
+        store,
+        second,
+        Command::RecordSend {
+            take,
+            markdown: "# everything that was sent".to_owned(),
+            system_prompt: "be brief".to_owned(),
+        },
+    );
+    publish(store, threads[2], Command::Delete);
+    put_project(store, project, Some(first));
+    Grown { project, threads }
+}
+
+pub fn put_project(store: &Store, id: ProjectId, current: Option<ThreadId>) {
+    let project = ProjectRow {
+        id,
+        path: "/home/user/project".to_owned(),
+        device: 1,
+        inode: 2,
+        born: Some(3),
+        remote: Some("https://example.org/project.git".to_owned()),
+        last_seen: Timestamp::from_millis(START),
+        current,
+    };
+    store.write(move |writing| writing.put_project(&project)).expect("the project is recorded");
+}
+
+pub fn verify(store: &Store) -> Verified {
+    store.verify(&mut |_| {}).expect("verification runs")
+}
+
+/// The kinds of problems, each once.
+pub fn codes(verified: &Verified) -> Vec<&'static str> {
+    let mut codes: Vec<&str> = verified.problems.iter().map(Problem::code).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    codes
+}
+
+#[track_caller]
+pub fn assert_clean(store: &Store) -> Verified {
+    let verified = verify(store);
+    let said: Vec<String> = verified.problems.iter().map(ToString::to_string).collect();
+    assert!(verified.is_clean(), "{said:#?}");
+    verified
+}
+
+/// Everything that can be read, by a name for each piece; or the first error.
+pub fn dump(store: &Store) -> Result<BTreeMap<String, String>, StoreError> {
+    let reading = store.read()?;
+    let queries = reading.queries();
+    let mut found = BTreeMap::new();
+    for project in queries.projects()? {
+        found.insert(format!("project {}", project.id), format!("{project:?}"));
+    }
+    let filter = ThreadFilter { deleted: Deleted::Shown, ..ThreadFilter::default() };
+    let mut seen = HashSet::new();
+    for row in queries.threads(&filter)? {
+        let thread = row.summary.id;
+        found.insert(format!("thread {thread}"), format!("{:?}", row.summary));
+        for take in queries.takes_of(row.number)? {
+            found.insert(format!("take {thread} {}", take.summary.id), format!("{:?}", take.summary));
+        }
+        for facet in [Facet::Tag, Facet::Branch, Facet::Commit, Facet::Directory] {
+            let values = queries.facets(row.number, facet)?;
+            found.insert(format!("facet {thread} {facet:?}"), format!("{values:?}"));
+        }
+        for stored in queries.operations_back(row.number, u64::MAX, usize::MAX)? {
+            let version = stored.operation.version;
+            found.insert(format!("operation {thread} {version}"), format!("{:?}", stored.operation));
+            dump_state(&queries, stored.operation.after, &mut seen, &mut found)?;
+        }
+    }
+    Ok(found)
+}
+
+fn dump_state(
+    queries: &Queries<'_>,
+    id: ContentId,
+    seen: &mut HashSet<ContentId>,
+    found: &mut BTreeMap<String, String>,
+) -> Result<(), StoreError> {
+    let state: ThreadState = load(queries, id)?;
+    found.insert(format!("state {id}"), format!("{state:?}"));
+    let settings: Settings = load(queries, state.settings)?;
+    found.insert(format!("settings {}", state.settings), format!("{settings:?}"));
+    for cell in state.takes.iter(queries, 0) {
+        let content = cell?.content;
+        if !seen.insert(content) {
+            continue;
+        }
+        let take: Take = load(queries, content)?;
+        found.insert(format!("take {content}"), format!("{take:?}"));
+        for (position, cell) in take.entries.iter(queries, 0).enumerate() {
+            let cell = cell?;
+            let version: EntryVersion = load(queries, cell.version)?;
+            found.insert(format!("entry {content} {position}"), format!("{cell:?} {version:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// The bytes of all files of a folder that could hold content.
+pub fn raw_bytes(folder: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for name in ["retake.db", "retake.db-wal"] {
+        bytes.extend(std::fs::read(folder.join(name)).unwrap_or_default());
+    }
+    bytes
+}
+
+pub fn contains(haystack: &[u8], needle: &[u8]) -> bool {
+    haystack.windows(needle.len()).any(|window| window == needle)
+}
+
+/// A small generator of numbers that are the same in every run.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+}
