@@ -86,6 +86,24 @@ pub(crate) enum Command {
     /// Take in a thread that was exported.
     #[command(display_order = 111)]
     Import(commands::import::Arguments),
+    /// Check everything that is stored. Nothing is changed.
+    #[command(display_order = 120)]
+    Verify(commands::verify::Arguments),
+    /// Mend what can be mended, and say what is lost.
+    #[command(display_order = 121)]
+    Repair(commands::repair::Arguments),
+    /// Show how much room the store takes, and for what.
+    #[command(display_order = 122)]
+    Usage(commands::usage::Arguments),
+    /// Delete content that nothing refers to. History refers to all it ever held, so that stays.
+    #[command(display_order = 123)]
+    Gc(commands::gc::Arguments),
+    /// Destroy the content of an entry, in all takes and all history.
+    #[command(display_order = 124)]
+    Redact(commands::redact::Arguments),
+    /// Destroy threads with all their history. Asks first.
+    #[command(display_order = 125)]
+    Purge(commands::purge::Arguments),
     /// A guided tour in a temporary project: what Retake is for, in one minute.
     #[command(display_order = 199)]
     Demo(commands::demo::Arguments),
@@ -140,4 +158,37 @@ pub(crate) enum Command {
     Role(commands::role::Arguments),
     /// Files that a take gives to the model.
     Context(commands::context::Arguments),
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn every_command_says_what_it_is_for_and_shows_how() {
+        let mut command = Arguments::command();
+        command.build();
+        let mut waiting = vec![command.clone()];
+        let mut seen = 0;
+        while let Some(command) = waiting.pop() {
+            let name = command.get_bin_name().unwrap_or_default().to_owned();
+            let below: Vec<clap::Command> = command
+                .get_subcommands()
+                .filter(|below| !below.is_hide_set() && below.get_name() != "help")
+                .cloned()
+                .collect();
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            assert!(about.len() > 5, "{name} says nothing about itself");
+            if below.is_empty() {
+                let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+                assert!(after.contains("Example"), "{name} shows no example");
+            }
+            seen += 1;
+            waiting.extend(below);
+        }
+        assert!(seen > 30, "only {seen} commands were looked at");
+        command.debug_assert();
+    }
 }

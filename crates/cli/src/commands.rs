@@ -4,10 +4,16 @@ pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod export;
+pub(crate) mod gc;
 pub(crate) mod import;
 pub(crate) mod man;
 pub(crate) mod project;
+pub(crate) mod purge;
+pub(crate) mod redact;
+pub(crate) mod repair;
 pub(crate) mod search;
+pub(crate) mod usage;
+pub(crate) mod verify;
 
 pub(crate) mod entry;
 pub(crate) mod thread;

@@ -11,14 +11,14 @@ use retake_model::state::ThreadState;
 use retake_model::surroundings::Surroundings;
 use retake_model::take::Take;
 use retake_model::time::Timestamp;
-use retake_store::ThreadRow;
+use retake_store::{BudgetState, ThreadRow};
 use retake_timeline::{Caller, Command, Done, Looking, Noticed, Project, Rules, Timeline};
 use retake_workspace::folder::path_to_text;
 use retake_workspace::git;
 use serde::Serialize;
 
 use crate::arguments::{General, Target};
-use crate::config::Config;
+use crate::config::{Config, Size};
 use crate::describe;
 use crate::failure::{Code, Failure};
 use crate::ui::command::environment;
@@ -183,7 +183,22 @@ impl Context {
 
     /// Warns when the store nears the size that the user set for it. Nothing is ever deleted because of it.
     pub(crate) fn warn_of_budget(&self) -> Result<(), Failure> {
-        Ok(())
+        let Some(Size(budget)) = self.config.storage.budget else {
+            return Ok(());
+        };
+        if self.general.quiet {
+            return Ok(());
+        }
+        let percent = match self.timeline()?.store().against(budget)? {
+            BudgetState::Fine => return Ok(()),
+            BudgetState::Near { percent } | BudgetState::Over { percent } => percent,
+        };
+        let style = self.styles.warning;
+        let text = format!(
+            "the store takes {percent} % of storage.budget; `retake usage` says what for, \
+             and `retake gc` and `retake purge` make room"
+        );
+        Ok(writeln!(stderr(self.general.color), "{style}warning:{style:#} {text}")?)
     }
 
     /// The thread that was named, or the current one of the project.

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use retake_model::command::Refusal;
-use retake_store::{OpenError, SearchError, StoreError};
+use retake_store::{OpenError, RedactError, SearchError, StoreError};
 use retake_timeline::{ChangeError, ExportError, FindError, ImportError, LookError, ProjectError};
 use serde_json::{Map, Value, json};
 
@@ -204,6 +204,15 @@ impl From<SearchError> for Failure {
             SearchError::Store(error) => error.into(),
             SearchError::TooManyWords { .. } => Self::new(Code::Usage, error),
             other => Self::new(Code::Storage, other),
+        }
+    }
+}
+
+impl From<RedactError> for Failure {
+    fn from(error: RedactError) -> Self {
+        match error {
+            RedactError::Store(error) => error.into(),
+            RedactError::Structure { .. } => Self::new(Code::Refused, error),
         }
     }
 }

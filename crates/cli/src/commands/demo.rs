@@ -6,7 +6,7 @@
 mod tour;
 
 use std::io::{self, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -71,7 +71,7 @@ impl Arguments {
             pace.pause(scene.shown);
         }
         if self.keep {
-            answer.folder = Some(stage.keep()?.to_string_lossy().into_owned());
+            answer.folder = Some(stage.keep().to_string_lossy().into_owned());
         }
         context.answer(&answer, |out, styles| {
             let (heading, muted) = (styles.heading, styles.muted);
@@ -152,9 +152,8 @@ impl Stage {
         Ok(String::from_utf8_lossy(&ended.stdout).into_owned())
     }
 
-    fn keep(self) -> Result<PathBuf, Failure> {
-        let Self { folder, .. } = self;
-        Ok(Path::new(&folder.keep()).to_owned())
+    fn keep(self) -> PathBuf {
+        self.folder.keep()
     }
 }
 

@@ -5,6 +5,7 @@ use std::io::{self, BufReader, Seek};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use retake_store::ThreadRow;
 use retake_timeline::{Imported, Importing};
 use serde::Serialize;
 
@@ -46,15 +47,18 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let file = open(context, &self.file)?;
         let timeline = context.timeline()?;
-        let project = context.project()?.id;
+        let project = context.own_project()?.id;
         let importing = if self.copy { Importing::Copy } else { Importing::Same };
         let mut progress = Progress::begin("Importing", context.audience());
         let on = move |done, total| progress.reach(done, total);
         let imported = timeline.import(BufReader::new(file), project, importing, on)?;
-        if self.switch {
-            timeline.set_current(project, Some(imported.thread))?;
+        let row = timeline.look()?.thread(imported.thread)?;
+        // A thread that was put away is not worked on; the remark below says so.
+        let current = self.switch && row.summary.deleted.is_none();
+        if current {
+            timeline.work_on(project, imported.thread, None, context.caller(None)?)?;
         }
-        let answer = Answer { imported, current: self.switch };
+        let answer = Answer { imported, current };
         context.report(&answer, |out, styles| {
             let (id, muted) = (styles.id, styles.muted);
             let imported = &answer.imported;
@@ -69,25 +73,23 @@ impl Arguments {
             write!(out, "{muted}, version {}", imported.version)?;
             writeln!(out, "{}{muted:#}.", if answer.current { ", the current thread now" } else { "" })
         })?;
-        self.remark(context, &answer.imported)?;
+        remark(context, &row)?;
         context.warn_of_budget()
     }
+}
 
-    /// What a person would otherwise wonder about.
-    fn remark(&self, context: &Context, imported: &Imported) -> Result<(), Failure> {
-        let row = context.timeline()?.look()?.thread(imported.thread)?;
-        if row.summary.deleted.is_some() {
-            return context.remark(
-                "The thread was deleted where it came from; `retake thread restore` brings it back.",
-            );
-        }
-        let same = context.timeline()?.look()?.queries().threads_titled(&imported.title)?;
-        if same.iter().any(|other| other.number != row.number && other.summary.deleted.is_none()) {
-            let id = imported.thread.short();
-            return context.remark(&format!("Another thread has the same title; `-t {id}` means this one."));
-        }
-        Ok(())
+/// What a person would otherwise wonder about.
+fn remark(context: &Context, row: &ThreadRow) -> Result<(), Failure> {
+    if row.summary.deleted.is_some() {
+        return context
+            .remark("The thread was deleted where it came from; `retake thread restore` brings it back.");
     }
+    let same = context.timeline()?.look()?.queries().threads_titled(&row.summary.title)?;
+    if same.iter().any(|other| other.number != row.number && other.summary.deleted.is_none()) {
+        let id = row.summary.id.short();
+        return context.remark(&format!("Another thread has the same title; `-t {id}` means this one."));
+    }
+    Ok(())
 }
 
 /// The file, ready to be read without waiting: whoever else wants to write waits for the import.

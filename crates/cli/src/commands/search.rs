@@ -32,6 +32,7 @@ Examples:
   retake search theme --history              also what was edited away, deleted or undone
   retake search --since yesterday --newest   everything that was said lately
   retake search theme --all --json")]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Arguments {
     /// What to look for [default: everything that the options let through].
     words: Vec<String>,
@@ -171,14 +172,13 @@ fn lines(context: &Context, looking: &Looking<'_>, hits: Vec<Hit>) -> Result<Vec
         };
         let take_name = takes.get(&take).cloned();
         let summary = &hit.thread.summary;
-        let mut command = format!("retake thread show {}", summary.id.short());
-        if take != summary.active.id || at.is_some() {
-            command.push_str(&format!("/{}", typeable(take_name.as_deref(), take)));
-        }
-        command.push_str(&format!(" --from {number}"));
-        if let Some(at) = at {
-            command.push_str(&format!(" --at {at}"));
-        }
+        let place = if take != summary.active.id || at.is_some() {
+            format!("/{}", typeable(take_name.as_deref(), take))
+        } else {
+            String::new()
+        };
+        let moment = at.map(|at| format!(" --at {at}")).unwrap_or_default();
+        let command = format!("retake thread show {}{place} --from {number}{moment}", summary.id.short());
         lines.push(Line {
             thread: summary.id,
             title: summary.title.clone(),

@@ -26,6 +26,7 @@ struct Answer {
 }
 
 impl Arguments {
+    #[expect(clippy::unused_self, reason = "all commands are run alike")]
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let file = File::read()?;
         let keys = KEYS.iter().map(|key| file.setting(key)).collect::<Result<_, _>>()?;

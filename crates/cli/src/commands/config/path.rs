@@ -20,6 +20,7 @@ struct Answer {
 }
 
 impl Arguments {
+    #[expect(clippy::unused_self, reason = "all commands are run alike")]
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let file = File::read()?;
         let path = file.path.to_string_lossy().into_owned();

@@ -43,5 +43,5 @@ pub(super) fn write(
 }
 
 fn json(out: &mut dyn Write, value: &impl serde::Serialize) -> Result<(), Failure> {
-    serde_json::to_writer(out, value).map_err(|error| std::io::Error::from(error).into())
+    Ok(crate::ui::json::write(out, value)?)
 }

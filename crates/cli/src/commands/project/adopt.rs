@@ -27,7 +27,7 @@ const SHORTEST_PREFIX: usize = 4;
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let timeline = context.timeline()?;
-        let folder = path_from_text(&timeline.project_if_known(context.directory())?.path);
+        let folder = path_from_text(&context.project()?.path);
         let found = find(&timeline.look()?, &self.project)?;
         let project = timeline.adopt(&folder, found.id)?;
         let answer = Answer::new(&project, &timeline.look()?)?;

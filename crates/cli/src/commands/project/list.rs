@@ -41,9 +41,10 @@ struct Line {
 }
 
 impl Arguments {
+    #[expect(clippy::unused_self, reason = "all commands are run alike")]
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let timeline = context.timeline()?;
-        let here = timeline.project_if_known(context.directory())?.id;
+        let here = context.project()?.id;
         let looking = timeline.look()?;
         let mut projects = Vec::new();
         for row in looking.queries().projects()? {

@@ -32,10 +32,11 @@ pub(super) struct Answer<'project> {
 }
 
 impl Arguments {
+    #[expect(clippy::unused_self, reason = "all commands are run alike")]
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let timeline = context.timeline()?;
-        let project = timeline.project_if_known(context.directory())?;
-        let answer = Answer::new(&project, &timeline.look()?)?;
+        let project = context.project()?;
+        let answer = Answer::new(project, &timeline.look()?)?;
         context.answer(&answer, |out, styles| answer.write(out, styles))
     }
 }
