@@ -112,6 +112,9 @@ impl Failure {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
+        if matches!(error, StoreError::Unsure) {
+            return Self::new(Code::Storage, error).with("outcome", "unknown");
+        }
         let code = match &error {
             StoreError::Damaged(_) | StoreError::Unavailable(_) => Code::Damaged,
             _ => Code::Storage,

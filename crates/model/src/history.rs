@@ -109,11 +109,15 @@ pub fn redo<L: Log>(log: &L, head: &Place, unit: Unit) -> Result<Option<Move>, L
 /// Where a jump to the moment just after operation `version` leads.
 pub fn jump<L: Log>(log: &L, head: &Place, version: Version) -> Result<Move, L::Error> {
     let position = log.step(version)?.place.position;
-    let depth = log.step(position)?.place.depth;
-    let tip_depth = log.step(head.tip)?.place.depth;
     // Going back along the present branch keeps what lies ahead for redo.
-    let ahead = depth <= tip_depth && ancestor_at(log, head.tip, depth)? == position;
+    let ahead = contains(log, head.tip, position)?;
     Ok(Move { position, tip: if ahead { head.tip } else { position } })
+}
+
+/// Whether the state at a position came about by way of that change.
+pub fn contains<L: Log>(log: &L, position: Version, change: Version) -> Result<bool, L::Error> {
+    let depth = log.step(change)?.place.depth;
+    Ok(log.step(position)?.place.depth >= depth && ancestor_at(log, position, depth)? == change)
 }
 
 /// How many changes lie between a position and the tip that redo would lead back to.

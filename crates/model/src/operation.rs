@@ -326,6 +326,9 @@ pub enum OperationKind {
         /// The take it was.
         #[n(2)]
         take: TakeId,
+        /// The operation of that thread that let it go.
+        #[n(3)]
+        by: Version,
     },
     /// The thread got another title.
     #[n(15)]

@@ -19,13 +19,15 @@ pub enum Facet {
     Commit = 3,
     /// A folder that it was worked on in, or one above it.
     Directory = 4,
+    /// The thread that it was once a take of, by its whole id.
+    Parent = 5,
 }
 
 impl Facet {
     /// The condition on the value, and what is bound in it.
     pub(crate) fn condition(self, value: &str) -> (&'static str, Vec<Value>) {
         match self {
-            Self::Tag | Self::Branch => ("value = ?", vec![value.to_owned().into()]),
+            Self::Tag | Self::Branch | Self::Parent => ("value = ?", vec![value.to_owned().into()]),
             Self::Commit => {
                 let low = value.to_lowercase();
                 let high = format!("{low}g");
@@ -50,6 +52,7 @@ pub(crate) fn of_summary(summary: &ThreadSummary) -> Vec<(Facet, String)> {
         (Facet::Directory, &around.working_directory),
         (Facet::Directory, &around.workspace_root),
     ];
+    facets.extend(summary.parent.map(|parent| (Facet::Parent, parent.thread.to_string())));
     facets.extend(seen.into_iter().filter_map(|(facet, value)| Some((facet, value.clone()?))));
     facets.sort();
     facets.dedup();

@@ -89,7 +89,13 @@ pub enum StoreError {
     /// The disk is full.
     #[error("the disk is full; nothing was changed. Free some space and try again")]
     DiskFull,
-    /// A sync failed, so what is on disk is not known.
+    /// The disk failed in the very last step, so what is on it is not known.
+    #[error(
+        "the disk failed while the change was being made durable, so it is not known whether it was made; \
+         start the program again, look, and run `retake verify`"
+    )]
+    Unsure,
+    /// A sync failed earlier, and a later one could succeed falsely.
     #[error(
         "the disk failed while writing; nothing more is written until the program is started again, and `retake verify` should be run then"
     )]
@@ -136,7 +142,7 @@ impl StoreError {
                 error.downcast_ref::<Self>().is_some_and(Self::is_damage)
             }
             Self::Database(error) => scan::is_damage(error),
-            Self::DiskFull | Self::Poisoned | Self::InUse | Self::File { .. } => false,
+            Self::DiskFull | Self::Unsure | Self::Poisoned | Self::InUse | Self::File { .. } => false,
         }
     }
 }

@@ -8,12 +8,12 @@
 //!               words   word ► docs                  FTS5, without the text
 //! ```
 //!
-//! The index is derived. Nothing is written to it when an operation is published, so it costs a writer nothing; it
-//! catches up when someone searches, or whenever someone wants it to. If it is lost, damaged, of another version or
-//! of another store, it is made anew from the log, and [`SearchIndex::rebuilt`] says why. It holds words and where
-//! they are, but no text: what a hit shows is read from the store, which checks every byte, and the search is put
-//! to that text once more. So damage that went unnoticed can lose a hit until the index is checked or rebuilt, but
-//! cannot make one up.
+//! The index is derived. Nothing is written to it when an operation is published, so it costs a writer
+//! nothing; it catches up when someone searches, or whenever someone wants it to. If it is lost, damaged, of
+//! another version or of another store, it is made anew from the log, and [`SearchIndex::rebuilt`] says why.
+//! It holds words and where they are, but no text: what a hit shows is read from the store, which checks
+//! every byte, and the search is put to that text once more. So damage that went unnoticed can lose a hit
+//! until the index is checked or rebuilt, but cannot make one up.
 
 mod arrivals;
 mod check;
@@ -105,8 +105,9 @@ impl SearchIndex {
         })
     }
 
-    /// Takes versions of entries out of the index, from all threads and for good. What was redacted is also found
-    /// by itself when the index catches up; this does it at once, and leaves nothing of their words in the file.
+    /// Takes versions of entries out of the index, from all threads and for good. What was redacted is also
+    /// found by itself when the index catches up; this does it at once, and leaves nothing of their words in
+    /// the file.
     pub fn forget(&self, versions: &[ContentId]) -> Result<u64, SearchError> {
         self.mending(|file| {
             let removed = erase::forget(&file.connection, versions)?;
@@ -182,7 +183,8 @@ impl SearchError {
         }
     }
 
-    /// Whether SQLite did not know what a statement is about: a table or a column that should be there is not.
+    /// Whether SQLite did not know what a statement is about: a table or a column that should be there is
+    /// not.
     fn is_missing_table(&self) -> bool {
         matches!(self, Self::Index(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::Unknown))
     }

@@ -247,6 +247,7 @@ impl Worker {
 fn commit_failed(poisoned: &AtomicBool, error: rusqlite::Error) -> StoreError {
     if error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure) {
         poisoned.store(true, Ordering::SeqCst);
+        return StoreError::Unsure;
     }
     error.into()
 }
@@ -255,6 +256,7 @@ fn commit_failed(poisoned: &AtomicBool, error: rusqlite::Error) -> StoreError {
 fn same_meaning(error: &StoreError) -> StoreError {
     match error {
         StoreError::DiskFull => StoreError::DiskFull,
+        StoreError::Unsure => StoreError::Unsure,
         StoreError::InUse => StoreError::InUse,
         StoreError::Damaged(text) => StoreError::Damaged(text.clone()),
         StoreError::Unavailable(unavailable) => StoreError::Unavailable(unavailable.clone()),

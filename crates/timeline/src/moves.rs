@@ -7,7 +7,7 @@ use retake_store::Writing;
 use serde::Serialize;
 
 use crate::change::{Head, publish_move};
-use crate::promote::{follow_redo, follow_undo};
+use crate::promote::follow;
 use crate::{Caller, ChangeError, Done, Timeline};
 
 /// What came of an undo, a redo or a jump. It is durable.
@@ -54,9 +54,8 @@ impl Timeline {
                     }
                     break;
                 }
-                let also = follow_undo(writing, &moving.at, to.position, &moving.caller, &*clock)?;
                 let kind = OperationKind::Undone { from: place.position, to: to.position };
-                moving.step(to, kind, also, &*clock)?;
+                moving.step(to, kind, &*clock)?;
             }
             moving.finish(ChangeError::NothingToUndo)
         })?;
@@ -80,9 +79,8 @@ impl Timeline {
                 let Some(to) = history::redo(&writing.log(moving.at.row.number), &place, unit)? else {
                     break;
                 };
-                let also = follow_redo(writing, &moving.at, to.position, &moving.caller, &*clock)?;
                 let kind = OperationKind::Redone { from: place.position, to: to.position };
-                moving.step(to, kind, also, &*clock)?;
+                moving.step(to, kind, &*clock)?;
             }
             moving.finish(ChangeError::NothingToRedo)
         })?;
@@ -103,7 +101,7 @@ impl Timeline {
             let mut moving = Moving::new(writing, start, caller);
             if to.position != place.position {
                 let kind = OperationKind::Jumped { from: place.position, to: to.position };
-                moving.step(to, kind, Vec::new(), &*clock)?;
+                moving.step(to, kind, &*clock)?;
             }
             moving.finish_anyway()
         })?;
@@ -126,13 +124,8 @@ impl<'writing, 'transaction> Moving<'writing, 'transaction> {
         Self { writing, at, caller, steps: 0, done: None, also: Vec::new() }
     }
 
-    fn step(
-        &mut self,
-        to: Move,
-        kind: OperationKind,
-        also: Vec<ThreadId>,
-        clock: &dyn crate::Clock,
-    ) -> Result<(), ChangeError> {
+    fn step(&mut self, to: Move, kind: OperationKind, clock: &dyn crate::Clock) -> Result<(), ChangeError> {
+        let also = follow(self.writing, &self.at, to.position, &self.caller, clock)?;
         self.done = Some(publish_move(self.writing, &self.at, to, kind, &self.caller, clock)?);
         self.also.extend(also);
         self.steps += 1;

@@ -6,14 +6,17 @@
 //! ```
 //!
 //! An undo in A brings the take back there. If nobody has worked on B since, B is put away in the same
-//! transaction, and a redo brings it back; if somebody has, B stays: nobody's work goes with another's undo.
+//! transaction, and a redo (or a jump) brings it back; if somebody has, B stays: nobody's work goes with
+//! another's undo.
 
 use retake_model::command::{Context, promote};
+use retake_model::content::{ContentId, Kind, encode};
+use retake_model::history;
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::object::Additions;
 use retake_model::operation::{OperationKind, Version};
 use retake_model::state::ThreadState;
-use retake_store::Writing;
+use retake_store::{Deleted, Facet, ThreadFilter, Writing};
 use serde::Serialize;
 
 use crate::change::{Head, publish};
@@ -56,7 +59,8 @@ impl Timeline {
             let title = free_title(writing, project, &done.promoted.title)?;
             let state = ThreadState { title, ..done.promoted };
             let source = publish(writing, &at, additions, &done.source, done.kind, &caller, &*clock, rules)?;
-            let kind = OperationKind::ThreadPromoted { project, from: thread, take };
+            let by = source.version;
+            let kind = OperationKind::ThreadPromoted { project, from: thread, take, by };
             let promoted = first_of_promoted(writing, into, &state, kind, &caller, &*clock)?;
             Ok(Promoted { source, promoted })
         })?;
@@ -76,79 +80,50 @@ fn first_of_promoted(
     publish_first(writing, into, state, kind, Additions::new(&**writing), caller, clock)
 }
 
-/// Puts away threads that promotions made which an undo takes back.
-pub(crate) fn follow_undo(
+/// Brings the threads that were promoted out of one along when that one moves to another position: those whose
+/// promotion lies behind the position are in use, the others are put away. A thread that someone has worked on
+/// since is left as it is.
+pub(crate) fn follow(
     writing: &Writing<'_>,
     at: &Head,
     to: Version,
     caller: &Caller,
     clock: &dyn Clock,
-) -> Result<Vec<ThreadId>, ChangeError> {
-    let made = promotions(writing, at.row.number, at.last.operation.place.position, to)?;
-    follow(writing, made, caller, clock, |promoted| {
-        let first = writing.operation(promoted.row.number, 1)?;
-        // Where the state is the first one, nobody's work is in it, whatever happened in between.
-        let untouched = first.is_some_and(|first| first.operation.after == promoted.last.operation.after);
-        Ok((untouched && promoted.state.deleted.is_none()).then(|| {
-            let deleted = Some(clock.now());
-            (ThreadState { deleted, ..promoted.state.clone() }, OperationKind::Deleted)
-        }))
-    })
-}
-
-/// Brings back threads that promotions made which a redo makes again.
-pub(crate) fn follow_redo(
-    writing: &Writing<'_>,
-    at: &Head,
-    to: Version,
-    caller: &Caller,
-    clock: &dyn Clock,
-) -> Result<Vec<ThreadId>, ChangeError> {
-    let made = promotions(writing, at.row.number, to, at.last.operation.place.position)?;
-    follow(writing, made, caller, clock, |promoted| {
-        Ok(matches!(promoted.last.operation.kind, OperationKind::Deleted)
-            .then(|| (ThreadState { deleted: None, ..promoted.state.clone() }, OperationKind::Restored)))
-    })
-}
-
-fn follow(
-    writing: &Writing<'_>,
-    made: Vec<ThreadId>,
-    caller: &Caller,
-    clock: &dyn Clock,
-    change: impl Fn(&Head) -> Result<Option<(ThreadState, OperationKind)>, ChangeError>,
 ) -> Result<Vec<ThreadId>, ChangeError> {
     let caller = Caller { expected: None, ..caller.clone() };
+    let from_here = ThreadFilter {
+        deleted: Deleted::Shown,
+        facets: vec![(Facet::Parent, at.row.summary.id.to_string())],
+        ..ThreadFilter::default()
+    };
     let mut followed = Vec::new();
-    for thread in made {
-        if writing.thread(thread)?.is_none() {
+    for row in writing.threads(&from_here)? {
+        let Some(first) = writing.operation(row.number, 1)? else { continue };
+        let OperationKind::ThreadPromoted { by, .. } = first.operation.kind else { continue };
+        let promoted = Head::of(writing, row.summary.id, &caller)?;
+        let stays = history::contains(&writing.log(at.row.number), to, by)?;
+        // What differs from the first state by nothing but having been put away has nobody's work in it.
+        let untouched = ThreadState { deleted: None, ..promoted.state.clone() };
+        if ContentId::of(Kind::State, &encode(&untouched)) != first.operation.after {
             continue;
         }
-        let promoted = Head::of(writing, thread, &caller)?;
-        if let Some((state, kind)) = change(&promoted)? {
-            let additions = Additions::new(&**writing);
-            publish(writing, &promoted, additions, &state, kind, &caller, clock, Rules::default())?;
-            followed.push(thread);
-        }
+        let (deleted, kind) = match (stays, promoted.state.deleted) {
+            (true, Some(_)) => (None, OperationKind::Restored),
+            (false, None) => (Some(clock.now()), OperationKind::Deleted),
+            _ => continue,
+        };
+        let state = ThreadState { deleted, ..promoted.state.clone() };
+        publish(
+            writing,
+            &promoted,
+            Additions::new(&**writing),
+            &state,
+            kind,
+            &caller,
+            clock,
+            Rules::default(),
+        )?;
+        followed.push(row.summary.id);
     }
     Ok(followed)
-}
-
-/// Threads made by promotions between a change and one of its ancestors.
-fn promotions(
-    writing: &Writing<'_>,
-    thread: i64,
-    from: Version,
-    ancestor: Version,
-) -> Result<Vec<ThreadId>, ChangeError> {
-    let mut made = Vec::new();
-    let mut version = from;
-    while version != ancestor && version != 0 {
-        let Some(found) = writing.operation(thread, version)? else { break };
-        if let OperationKind::TakePromoted { into, .. } = found.operation.kind {
-            made.push(into);
-        }
-        version = found.operation.place.parent;
-    }
-    Ok(made)
 }

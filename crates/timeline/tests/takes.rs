@@ -99,6 +99,11 @@ fn promotion_moves_a_take_and_its_undo_takes_the_thread_back_unless_someone_work
     let redone = world.redo().expect("a redo");
     assert_eq!(redone.also, [into]);
     assert!(world.look().state(into).expect("the new thread").deleted.is_none());
+    let after = world.look().standing(world.thread).expect("a standing").position;
+    let back = world.timeline.jump(world.thread, 2, Caller::human()).expect("a jump back");
+    assert_eq!(back.also, [into]);
+    let forth = world.timeline.jump(world.thread, after, Caller::human()).expect("a jump forth");
+    assert_eq!(forth.also, [into]);
     world.timeline.change(into, Command::Pin { pinned: true }, Caller::human()).expect("work on it");
     assert!(world.undo().expect("an undo").also.is_empty(), "nobody's work goes with another's undo");
     assert!(world.look().state(into).expect("the new thread").deleted.is_none());

@@ -39,6 +39,8 @@ pub(super) enum Told {
     Done,
     /// It failed, and said so.
     Failed,
+    /// The disk failed in the last step, and it said that it does not know.
+    Unsure,
     /// Nothing: it died.
     Nothing,
 }
@@ -150,8 +152,11 @@ fn open(folder: &Path) -> Result<Timeline, String> {
 }
 
 fn verified(timeline: &Timeline) -> Result<(), String> {
-    let _ = timeline;
-    Ok(())
+    let found = timeline.store().verify(&mut |_| {}).map_err(|error| format!("verify failed: {error}"))?;
+    match found.problems.first() {
+        None => Ok(()),
+        Some(problem) => Err(format!("verify found {} problems, the first: {problem}", found.problems.len())),
+    }
 }
 
 fn next_change_works(timeline: &Timeline, logs: &Logs) -> Result<(), String> {

@@ -100,6 +100,9 @@ fn told(step: &Step, run: &Run) -> Result<Told, String> {
         return Ok(Told::Done);
     }
     let complaint = run.complaint();
+    if complaint.contains(r#""outcome":"unknown""#) {
+        return Ok(Told::Unsure);
+    }
     let clear = run.output.status.code().is_some_and(|code| (1..=7).contains(&code))
         && complaint.contains("\"message\"")
         && !complaint.contains("panicked");

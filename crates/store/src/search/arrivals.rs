@@ -40,8 +40,8 @@ pub(super) enum What {
     Unreadable,
 }
 
-/// The rows of the log after a place in it. Unlike everyone else, who must not go on after damage, the index takes
-/// what can be had.
+/// The rows of the log after a place in it. Unlike everyone else, who must not go on after damage, the index
+/// takes what can be had.
 pub(super) fn rows_since(reading: &Queries<'_>, sequence: i64, limit: usize) -> Result<Vec<Row>, StoreError> {
     let mut statement = reading.connection.prepare_cached(
         "SELECT sequence, thread, id, body FROM operation WHERE sequence > ?1 ORDER BY sequence LIMIT ?2",
@@ -83,7 +83,8 @@ pub(super) fn arrivals(
     Ok(cells)
 }
 
-/// The state that the operation was made on. One that cannot be had counts as none: more is compared, nothing missed.
+/// The state that the operation was made on. One that cannot be had counts as none: more is compared, nothing
+/// missed.
 fn state_before(
     reading: &Queries<'_>,
     thread: i64,
@@ -99,8 +100,8 @@ fn state_before(
     Ok(unless_damaged(before)?.flatten())
 }
 
-/// Entries that were there before, or came earlier in the same operation, and that a take shares most with: its own,
-/// or those of the take that it was branched from.
+/// Entries that were there before, or came earlier in the same operation, and that a take shares most with:
+/// its own, or those of the take that it was branched from.
 fn known_entries(
     reading: &Queries<'_>,
     before: Option<&ThreadState>,
@@ -133,7 +134,8 @@ fn entries_of(
     Ok(unless_damaged(entries.map_err(StoreError::from))?.flatten())
 }
 
-/// What was read, or nothing where the store is damaged. Other failures may pass, and are not taken for damage.
+/// What was read, or nothing where the store is damaged. Other failures may pass, and are not taken for
+/// damage.
 pub(super) fn unless_damaged<T>(read: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
     match read {
         Ok(value) => Ok(Some(value)),
@@ -144,11 +146,10 @@ pub(super) fn unless_damaged<T>(read: Result<T, StoreError>) -> Result<Option<T>
 
 fn is_damage(error: &StoreError) -> bool {
     match error {
-        StoreError::Damaged(_) => true,
         StoreError::Unavailable(Unavailable::Unreadable(cause)) => {
             cause.downcast_ref::<StoreError>().is_some_and(is_damage)
         }
-        StoreError::Unavailable(_) => true,
+        StoreError::Damaged(_) | StoreError::Unavailable(_) => true,
         _ => false,
     }
 }

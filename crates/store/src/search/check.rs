@@ -1,7 +1,7 @@
 //! Comparing the index with the log that it is derived from.
 //!
-//! What should be there is found by another road than the one it was made by: not from the differences between one
-//! state and the next, but by going through every state there ever was, each node once.
+//! What should be there is found by another road than the one it was made by: not from the differences
+//! between one state and the next, but by going through every state there ever was, each node once.
 
 use std::collections::HashSet;
 
@@ -164,7 +164,7 @@ impl Walk<'_, '_> {
         let mut takes: Vec<TakeCell> = Vec::new();
         let seen = &mut self.seen;
         state.takes.visit_nodes(self.reading, &mut |node| seen.insert((thread, node)), &mut |cell| {
-            takes.push(*cell)
+            takes.push(*cell);
         })?;
         for cell in takes {
             if self.seen.insert((thread, cell.content)) {

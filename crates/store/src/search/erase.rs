@@ -1,10 +1,10 @@
 //! Taking docs out, so that nothing of them stays behind.
 //!
-//! FTS5 only notes that a doc is gone; its words stay in the file until the part of the index that they are in is
-//! written anew by chance. What was purged or redacted was destroyed on purpose, so here they are driven out: the
-//! index is merged into one part without them, and the file is written anew without its free pages. That costs
-//! about as much as reading the index, and is noted as due in the same transaction that takes the docs out, so that
-//! whoever comes next does it if this program cannot.
+//! FTS5 only notes that a doc is gone; its words stay in the file until the part of the index that they are
+//! in is written anew by chance. What was purged or redacted was destroyed on purpose, so here they are
+//! driven out: the index is merged into one part without them, and the file is written anew without its free
+//! pages. That costs about as much as reading the index, and is noted as due in the same transaction that
+//! takes the docs out, so that whoever comes next does it if this program cannot.
 
 use std::time::Duration;
 

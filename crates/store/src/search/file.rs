@@ -1,8 +1,9 @@
 //! The file of the index: made when it is missing, made anew when it is of no use.
 //!
-//! Everything in it can be had from the log again, so it is never mended. Making it anew does not delete the file,
-//! which other programs may have open, but empties it in place by a transaction like any other: SQLite's own way
-//! to reset a database that may be damaged. Only where even that fails are the files removed.
+//! Everything in it can be had from the log again, so it is never mended. Making it anew does not delete the
+//! file, which other programs may have open, but empties it in place by a transaction like any other:
+//! SQLite's own way to reset a database that may be damaged. Only where even that fails are the files
+//! removed.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

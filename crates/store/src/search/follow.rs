@@ -1,9 +1,9 @@
 //! Following the log: every entry version that ever was in a thread becomes a doc of the index.
 //!
-//! The cursor says how far the log was followed and moves in the same transaction as the docs, so a crash or a
-//! power cut leaves an index that is merely behind. Several programs may follow at once: each takes the write
-//! lock for one batch, looks whether the cursor is still where it left it, and if another went ahead goes on from
-//! there. A doc that is there already is passed over, so nothing depends on who did what.
+//! The cursor says how far the log was followed and moves in the same transaction as the docs, so a crash or
+//! a power cut leaves an index that is merely behind. Several programs may follow at once: each takes the
+//! write lock for one batch, looks whether the cursor is still where it left it, and if another went ahead
+//! goes on from there. A doc that is there already is passed over, so nothing depends on who did what.
 
 use std::path::Path;
 
@@ -99,7 +99,8 @@ fn check_same_store(
     goal: i64,
 ) -> Result<(), SearchError> {
     let cursor = cursor(connection)?;
-    // A reading that began long ago may be behind. The store itself may be only if an older copy took its place.
+    // A reading that began long ago may be behind. The store itself may be only if an older copy took its
+    // place.
     if cursor.sequence > goal {
         let newest: i64 = crate::open::connect(&database(folder))?
             .query_row("SELECT coalesce(max(sequence), 0) FROM operation", [], |row| row.get(0))
@@ -155,7 +156,8 @@ struct Following<'index, 'reading> {
 }
 
 impl<'index> Following<'index, '_> {
-    /// Applies rows of the log that follow the place `expected`; fewer of them, or none, if someone else is at it.
+    /// Applies rows of the log that follow the place `expected`; fewer of them, or none, if someone else is
+    /// at it.
     fn apply(&mut self, page: &[Row], expected: i64) -> Result<(), SearchError> {
         let mut expected = expected;
         let mut last: Option<&Row> = None;
@@ -165,8 +167,8 @@ impl<'index> Following<'index, '_> {
         for row in page {
             for cell in self.arrivals(&batch.transaction, row)? {
                 if batch.is_full() {
-                    // An import may bring more than one batch holds. The cursor waits for the end of it; whoever
-                    // meets the same operation once more finds these docs there.
+                    // An import may bring more than one batch holds. The cursor waits for the end of it;
+                    // whoever meets the same operation once more finds these docs there.
                     batch.commit(last)?;
                     expected = last.map_or(expected, |row| row.sequence);
                     let Some(next) = self.begin(expected)? else {

@@ -1,8 +1,9 @@
 //! Whether an entry version is in a thread now, and where.
 //!
-//! The index knows every version that ever was. Which of them are there now is asked of the threads themselves, and
-//! only for hits: first of the take that is being worked on, then of the others. A thread can have thousands of
-//! takes; then the nodes that they share are gone through once for the whole search, instead of once for each take.
+//! The index knows every version that ever was. Which of them are there now is asked of the threads
+//! themselves, and only for hits: first of the take that is being worked on, then of the others. A thread can
+//! have thousands of takes; then the nodes that they share are gone through once for the whole search,
+//! instead of once for each take.
 
 use std::collections::{HashMap, HashSet};
 

@@ -5,9 +5,10 @@
 //!                                              └── one after another, until there are enough
 //! ```
 //!
-//! Hits are ranked by bm25, which favours rare words, repeated words and short entries, times a factor for how
-//! recent they are: 2 for the newest entry there is, 1.5 for one a month older, towards 1 for old ones. So of two
-//! entries that match about equally the newer one comes first, and no age hides the one that matches much better.
+//! Hits are ranked by bm25, which favours rare words, repeated words and short entries, times a factor for
+//! how recent they are: 2 for the newest entry there is, 1.5 for one a month older, towards 1 for old ones.
+//! So of two entries that match about equally the newer one comes first, and no age hides the one that
+//! matches much better.
 
 use std::collections::HashMap;
 
@@ -33,7 +34,8 @@ use crate::threads::{Deleted, ThreadFilter, ThreadRow};
 /// What is sought.
 #[derive(Clone, Debug)]
 pub struct SearchQuery {
-    /// Words, phrases in quotes, beginnings with `*`, and what must not be there with `-`. Nothing finds everything.
+    /// Words, phrases in quotes, beginnings with `*`, and what must not be there with `-`. Nothing finds
+    /// everything.
     pub words: String,
     /// Only entries of that role, whatever its case.
     pub role: Option<String>,

@@ -1,9 +1,9 @@
 //! A table of one text in memory: FTS5 itself says what the words of a text are and where a search matches.
 //!
 //! The index on disk holds words and no text, so it cannot say where in an entry it found something. Anything
-//! written here to find out would sooner or later disagree with FTS5 about case, marks or what a word is; so the
-//! one text in question is indexed for a moment, and the same search is put to it. This also proves the hit: an
-//! index that was damaged unnoticed can name a wrong entry, but not get it past this.
+//! written here to find out would sooner or later disagree with FTS5 about case, marks or what a word is; so
+//! the one text in question is indexed for a moment, and the same search is put to it. This also proves the
+//! hit: an index that was damaged unnoticed can name a wrong entry, but not get it past this.
 
 use std::ops::Range;
 

@@ -1,8 +1,9 @@
 //! Text as the index sees it, so that writing without spaces can be searched too.
 //!
-//! FTS5 knows words by the spaces and punctuation between them. Chinese, Japanese, Thai and others put none, so
-//! every character of theirs is set apart here, and a search for a part of such text becomes a phrase of single
-//! characters. What is sought goes through the same function as what is indexed, and so always meets it.
+//! FTS5 knows words by the spaces and punctuation between them. Chinese, Japanese, Thai and others put none,
+//! so every character of theirs is set apart here, and a search for a part of such text becomes a phrase of
+//! single characters. What is sought goes through the same function as what is indexed, and so always meets
+//! it.
 //!
 //! ```text
 //!   "修正 bug🐛"      ►  " 修  正  bug uemoji1f41b "
@@ -12,9 +13,11 @@
 //!
 //! The result is never shown. [`Segmented`] remembers where each part of it came from.
 
+use std::fmt::Write;
 use std::ops::Range;
 
-/// What FTS5 is told about words. Marks belong to them: without, every Hindi word would fall apart at its vowels.
+/// What FTS5 is told about words. Marks belong to them: without, every Hindi word would fall apart at its
+/// vowels.
 pub(super) const TOKENIZER: &str = "unicode61 remove_diacritics 2 categories ''L* M* N* Co''";
 
 /// What becomes of a character.
@@ -35,8 +38,10 @@ enum Class {
 }
 
 fn class(character: char) -> Class {
+    if matches!(character, ' '..='~') {
+        return Class::Plain;
+    }
     match u32::from(character) {
-        0x20..=0x7e => Class::Plain,
         0..=0x1f | 0x7f => Class::Blank,
         0xad
         | 0x300..=0x36f
@@ -81,7 +86,7 @@ fn class(character: char) -> Class {
 /// The text as the index sees it.
 pub(super) fn segment(text: &str) -> String {
     let mut segmented = String::with_capacity(text.len() + text.len() / 8);
-    write(text, &mut segmented, |_, _| ());
+    copy(text, &mut segmented, |_, _| ());
     segmented
 }
 
@@ -97,7 +102,7 @@ impl<'text> Segmented<'text> {
     pub(super) fn new(original: &'text str) -> Self {
         let mut text = String::with_capacity(original.len());
         let mut shifts = Vec::new();
-        write(original, &mut text, |here, there| shifts.push((here, there)));
+        copy(original, &mut text, |here, there| shifts.push((here, there)));
         shifts.push((text.len(), original.len()));
         Self { original, text, shifts }
     }
@@ -127,7 +132,7 @@ impl<'text> Segmented<'text> {
     }
 }
 
-fn write(text: &str, segmented: &mut String, mut shifted: impl FnMut(usize, usize)) {
+fn copy(text: &str, segmented: &mut String, mut shifted: impl FnMut(usize, usize)) {
     // Plain text is copied in runs: most text is nothing else.
     let mut run = 0;
     for (place, character) in text.char_indices() {
@@ -155,7 +160,8 @@ fn write(text: &str, segmented: &mut String, mut shifted: impl FnMut(usize, usiz
             Class::Emoji => {
                 segmented.push(' ');
                 shifted(segmented.len(), place);
-                segmented.push_str(&format!("uemoji{:x} ", u32::from(character)));
+                let written = write!(segmented, "uemoji{:x} ", u32::from(character));
+                written.expect("writing into memory cannot fail");
             }
             Class::Wide => {
                 shifted(segmented.len(), place);

@@ -34,7 +34,8 @@ impl Snippet {
         self.pieces.iter().map(|piece| piece.text.as_str()).collect()
     }
 
-    /// The line around the place where most of what was sought stands together; the beginning, if nothing was.
+    /// The line around the place where most of what was sought stands together; the beginning, if nothing
+    /// was.
     pub(super) fn new(text: &str, matches: &[Range<usize>]) -> Self {
         let matches = &matches[..matches.len().min(MOST_MATCHES)];
         let window = window(text, best(text, matches));
@@ -46,8 +47,8 @@ impl Snippet {
         for (place, character) in text[window.clone()].char_indices() {
             let place = window.start + place;
             while matches.next_if(|found| found.end <= place).is_some() {}
-            let matched = matches.peek().is_some_and(|found| found.contains(&place));
-            line.push(character, matched);
+            let inside = matches.peek().is_some_and(|found| found.contains(&place));
+            line.push(character, inside);
         }
         if !text[window.end..].trim().is_empty() {
             line.push(CUT, false);

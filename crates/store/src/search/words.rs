@@ -8,8 +8,9 @@
 //!   fix -parser        the first without the second      ("fix") NOT ("parser")
 //! ```
 //!
-//! Everything that FTS5 has operators for (`OR`, `NEAR(`, `^`, `:`, brackets) is text like any other. An expression
-//! is put together from nothing but quoted words that FTS5 itself has found in the text, and those hold no quotes.
+//! Everything that FTS5 has operators for (`OR`, `NEAR(`, `^`, `:`, brackets) is text like any other. An
+//! expression is put together from nothing but quoted words that FTS5 itself has found in the text, and those
+//! hold no quotes.
 
 use super::SearchError;
 use super::scratch::Scratch;
