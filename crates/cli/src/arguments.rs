@@ -77,6 +77,49 @@ pub(crate) struct ThreadTarget {
 /// The commands.
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    /// Find entries by their words, in all takes.
+    #[command(display_order = 100)]
+    Search(commands::search::Arguments),
+    /// Write a thread to a file: whole, or as a text to read.
+    #[command(display_order = 110)]
+    Export(commands::export::Arguments),
+    /// Take in a thread that was exported.
+    #[command(display_order = 111)]
+    Import(commands::import::Arguments),
+    /// Check everything that is stored. Nothing is changed.
+    #[command(display_order = 120)]
+    Verify(commands::verify::Arguments),
+    /// Mend what can be mended, and say what is lost.
+    #[command(display_order = 121)]
+    Repair(commands::repair::Arguments),
+    /// Show how much room the store takes, and for what.
+    #[command(display_order = 122)]
+    Usage(commands::usage::Arguments),
+    /// Delete content that nothing refers to. History refers to all it ever held, so that stays.
+    #[command(display_order = 123)]
+    Gc(commands::gc::Arguments),
+    /// Destroy the content of an entry, in all takes and all history.
+    #[command(display_order = 124)]
+    Redact(commands::redact::Arguments),
+    /// Destroy threads with all their history. Asks first.
+    #[command(display_order = 125)]
+    Purge(commands::purge::Arguments),
+    /// A guided tour in a temporary project: what Retake is for, in one minute.
+    #[command(display_order = 199)]
+    Demo(commands::demo::Arguments),
+    /// Projects: folders, and what Retake knows them as.
+    #[command(display_order = 200, visible_alias = "projects")]
+    Project(commands::project::Arguments),
+    /// Show and change the configuration.
+    #[command(display_order = 201)]
+    Config(commands::config::Arguments),
+    /// Print the completions of a shell.
+    #[command(display_order = 202)]
+    Completions(commands::completions::Arguments),
+    /// Print the manual page, or write the pages of all commands.
+    #[command(display_order = 203)]
+    Man(commands::man::Arguments),
+
     /// Threads: conversations, each with a history of its own.
     #[command(subcommand, visible_alias = "threads")]
     Thread(commands::thread::Command),
@@ -115,4 +158,37 @@ pub(crate) enum Command {
     Role(commands::role::Arguments),
     /// Files that a take gives to the model.
     Context(commands::context::Arguments),
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn every_command_says_what_it_is_for_and_shows_how() {
+        let mut command = Arguments::command();
+        command.build();
+        let mut waiting = vec![command.clone()];
+        let mut seen = 0;
+        while let Some(command) = waiting.pop() {
+            let name = command.get_bin_name().unwrap_or_default().to_owned();
+            let below: Vec<clap::Command> = command
+                .get_subcommands()
+                .filter(|below| !below.is_hide_set() && below.get_name() != "help")
+                .cloned()
+                .collect();
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            assert!(about.len() > 5, "{name} says nothing about itself");
+            if below.is_empty() {
+                let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+                assert!(after.contains("Example"), "{name} shows no example");
+            }
+            seen += 1;
+            waiting.extend(below);
+        }
+        assert!(seen > 30, "only {seen} commands were looked at");
+        command.debug_assert();
+    }
 }

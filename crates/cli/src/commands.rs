@@ -1,5 +1,20 @@
 //! The commands, one file each.
 
+pub(crate) mod completions;
+pub(crate) mod config;
+pub(crate) mod demo;
+pub(crate) mod export;
+pub(crate) mod gc;
+pub(crate) mod import;
+pub(crate) mod man;
+pub(crate) mod project;
+pub(crate) mod purge;
+pub(crate) mod redact;
+pub(crate) mod repair;
+pub(crate) mod search;
+pub(crate) mod usage;
+pub(crate) mod verify;
+
 pub(crate) mod entry;
 pub(crate) mod thread;
 

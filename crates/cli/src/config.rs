@@ -3,11 +3,17 @@
 //! It is `config.toml` in the user's configuration folder, or what `RETAKE_CONFIG` names. A key that does not
 //! exist is an error with the nearest keys, not silence.
 
+mod edit;
+mod keys;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use etcetera::BaseStrategy;
 use serde::Deserialize;
+
+pub(crate) use edit::{checked, get, set, unset};
+pub(crate) use keys::{KEYS, Key, Takes, key};
 
 use crate::failure::{Code, Failure};
 use crate::ui::command::environment;
@@ -57,17 +63,6 @@ pub(crate) struct Output {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Size(pub(crate) u64);
 
-/// Every key, what it takes and what it is for: what `config` lists and checks against.
-pub(crate) const KEYS: [(&str, &str, &str); 7] = [
-    ("storage.folder", "path", "where the store lives; RETAKE_HOME goes before it"),
-    ("storage.budget", "size", "warn before the store grows beyond this, such as \"5 GB\""),
-    ("storage.gc_grace_days", "number", "how many days gc leaves garbage alone [14]"),
-    ("history.depth", "number", "how many changes undo reaches back; 0 for all [0]"),
-    ("history.typing_pause_ms", "number", "typing that pauses for less than this is one undo step [2000]"),
-    ("output.pager", "true or false", "page long output [true]"),
-    ("output.entries", "number", "how many entries `thread show` shows [50]"),
-];
-
 impl Default for Storage {
     fn default() -> Self {
         Self { folder: None, budget: None, gc_grace_days: 14 }
@@ -90,18 +85,18 @@ impl Config {
     /// The configuration of this user.
     pub(crate) fn load() -> Result<Self, Failure> {
         let path = path()?;
-        match std::fs::read_to_string(&path) {
-            Ok(text) => Self::parse(&text, &path),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
-            Err(error) => Err(Failure::new(Code::Usage, format!("{}: {error}", path.display()))),
-        }
+        Self::parse(&read(&path)?.unwrap_or_default(), &path)
     }
 
     /// The configuration that a text says.
     pub(crate) fn parse(text: &str, path: &Path) -> Result<Self, Failure> {
-        toml::from_str(text).map_err(|error| {
-            Failure::new(Code::Usage, format!("{}: {}", path.display(), error.to_string().trim_end()))
-        })
+        let wrong = |why: &str| Failure::new(Code::Usage, format!("{}: {why}", path.display()));
+        let config: Self = toml::from_str(text).map_err(|error| wrong(error.to_string().trim_end()))?;
+        // A store that depends on where a command is started would be another one in every folder.
+        match &config.storage.folder {
+            Some(folder) if folder.is_relative() => Err(wrong("storage.folder must be an absolute path")),
+            _ => Ok(config),
+        }
     }
 
     /// Where the store lives.
@@ -111,13 +106,27 @@ impl Config {
         }
         match &self.storage.folder {
             Some(folder) => Ok(folder.clone()),
-            None => Ok(strategy()?.data_dir().join("retake")),
+            None => Self::default_folder(),
         }
+    }
+
+    /// Where the store lives unless someone says otherwise.
+    pub(crate) fn default_folder() -> Result<PathBuf, Failure> {
+        Ok(strategy()?.data_dir().join("retake"))
     }
 
     /// How long garbage is left alone.
     pub(crate) fn grace(&self) -> Duration {
         Duration::from_secs(self.storage.gc_grace_days.saturating_mul(24 * 60 * 60))
+    }
+}
+
+/// The text of the configuration file; `None` if there is none.
+pub(crate) fn read(path: &Path) -> Result<Option<String>, Failure> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Failure::new(Code::Usage, format!("{}: {error}", path.display()))),
     }
 }
 

@@ -11,19 +11,19 @@ use retake_model::state::ThreadState;
 use retake_model::surroundings::Surroundings;
 use retake_model::take::Take;
 use retake_model::time::Timestamp;
-use retake_store::ThreadRow;
+use retake_store::{BudgetState, ThreadRow};
 use retake_timeline::{Caller, Command, Done, Looking, Noticed, Project, Rules, Timeline};
 use retake_workspace::folder::path_to_text;
 use retake_workspace::git;
 use serde::Serialize;
 
 use crate::arguments::{General, Target};
-use crate::config::Config;
+use crate::config::{Config, Size};
 use crate::describe;
 use crate::failure::{Code, Failure};
 use crate::ui::command::environment;
 use crate::ui::json;
-use crate::ui::pager::{Pager, Paging};
+use crate::ui::pager::{Pager, Paging, reader_may_leave};
 use crate::ui::progress::Audience;
 use crate::ui::sanitize::{Lines, sanitize};
 use crate::ui::screen::Screen;
@@ -52,6 +52,15 @@ pub(crate) struct Meant {
 
 impl Context {
     pub(crate) fn new(general: General) -> Result<Self, Failure> {
+        Self::with(general, Config::load()?)
+    }
+
+    /// For commands that need no configuration.
+    pub(crate) fn unconfigured(general: General) -> Result<Self, Failure> {
+        Self::with(general, Config::default())
+    }
+
+    fn with(general: General, config: Config) -> Result<Self, Failure> {
         let directory = match &general.directory {
             Some(directory) => directory
                 .canonicalize()
@@ -61,7 +70,7 @@ impl Context {
             })?,
         };
         Ok(Self {
-            config: Config::load()?,
+            config,
             styles: Styles::new(),
             screen: Screen::detect(),
             zone: TimeZone::system(),
@@ -173,8 +182,23 @@ impl Context {
     }
 
     /// Warns when the store nears the size that the user set for it. Nothing is ever deleted because of it.
-    fn warn_of_budget(&self) -> Result<(), Failure> {
-        Ok(())
+    pub(crate) fn warn_of_budget(&self) -> Result<(), Failure> {
+        let Some(Size(budget)) = self.config.storage.budget else {
+            return Ok(());
+        };
+        if self.general.quiet {
+            return Ok(());
+        }
+        let percent = match self.timeline()?.store().against(budget)? {
+            BudgetState::Fine => return Ok(()),
+            BudgetState::Near { percent } | BudgetState::Over { percent } => percent,
+        };
+        let style = self.styles.warning;
+        let text = format!(
+            "the store takes {percent} % of storage.budget; `retake usage` says what for, \
+             and `retake gc` and `retake purge` make room"
+        );
+        Ok(writeln!(stderr(self.general.color), "{style}warning:{style:#} {text}")?)
     }
 
     /// The thread that was named, or the current one of the project.
@@ -226,14 +250,26 @@ impl Context {
         } else {
             Paging::Allowed
         };
-        let colours = decide(self.general.color, Streams::of_stdout());
-        let mut out = Pager::new(self.screen, paging, colours, &environment);
+        let mut out = Pager::new(self.screen, paging, self.colours(), &environment);
         let written = if self.general.json {
             json::write(&mut out, value).and_then(|()| writeln!(out))
         } else {
             text(&mut out, &self.styles)
         };
         Ok(out.finish(written)?)
+    }
+
+    /// Whether standard output is coloured.
+    pub(crate) fn colours(&self) -> anstream::ColorChoice {
+        decide(self.general.color, Streams::of_stdout())
+    }
+
+    /// Answers with a text for programs, to the byte: neither paged nor coloured.
+    pub(crate) fn answer_as_it_is(&self, value: &impl Serialize, text: &str) -> Result<(), Failure> {
+        if self.general.json {
+            return self.answer(value, |_, _| Ok(()));
+        }
+        Ok(reader_may_leave(io::stdout().write_all(text.as_bytes()))?)
     }
 
     /// Answers with what was done, unless the user wants no word about it.
@@ -254,6 +290,7 @@ impl Context {
             return Ok(());
         }
         let style = self.styles.muted;
+        let text = sanitize(text, Lines::Keep);
         Ok(writeln!(stderr(self.general.color), "{style}{text}{style:#}")?)
     }
 

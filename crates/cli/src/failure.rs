@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use retake_model::command::Refusal;
-use retake_store::{OpenError, StoreError};
+use retake_store::{OpenError, RedactError, SearchError, StoreError};
 use retake_timeline::{ChangeError, ExportError, FindError, ImportError, LookError, ProjectError};
 use serde_json::{Map, Value, json};
 
@@ -22,6 +22,7 @@ pub(crate) struct Failure {
     code: Code,
     message: String,
     details: Map<String, Value>,
+    closed_pipe: bool,
 }
 
 /// What kind of failure it is.
@@ -72,13 +73,18 @@ impl Code {
 impl Failure {
     /// A failure with that sentence.
     pub(crate) fn new(code: Code, message: impl Display) -> Self {
-        Self { code, message: message.to_string(), details: Map::new() }
+        Self { code, message: message.to_string(), details: Map::new(), closed_pipe: false }
     }
 
     /// The same with a fact that programs can read.
     pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.details.insert(name.to_owned(), value.into());
         self
+    }
+
+    /// Whether someone who read what was written has left.
+    pub(crate) fn is_closed_pipe(&self) -> bool {
+        self.closed_pipe
     }
 
     /// Whether the thread has moved on, so that the same may be tried again.
@@ -190,7 +196,26 @@ impl From<ExportError> for Failure {
     fn from(error: ExportError) -> Self {
         match error {
             ExportError::Look(error) => error.into(),
-            other => Self::new(Code::Failed, other),
+            ExportError::Write(error) => error.into(),
+        }
+    }
+}
+
+impl From<SearchError> for Failure {
+    fn from(error: SearchError) -> Self {
+        match error {
+            SearchError::Store(error) => error.into(),
+            SearchError::TooManyWords { .. } => Self::new(Code::Usage, error),
+            other => Self::new(Code::Storage, other),
+        }
+    }
+}
+
+impl From<RedactError> for Failure {
+    fn from(error: RedactError) -> Self {
+        match error {
+            RedactError::Store(error) => error.into(),
+            RedactError::Structure { .. } => Self::new(Code::Refused, error),
         }
     }
 }
@@ -213,6 +238,13 @@ impl From<ConfirmError> for Failure {
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
-        Self::new(Code::Failed, error)
+        let closed_pipe = error.kind() == std::io::ErrorKind::BrokenPipe;
+        Self { closed_pipe, ..Self::new(Code::Failed, error) }
+    }
+}
+
+impl From<Code> for ExitCode {
+    fn from(code: Code) -> Self {
+        Self::from(code.exit())
     }
 }

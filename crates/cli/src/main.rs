@@ -9,6 +9,8 @@ mod config;
 mod context;
 mod describe;
 mod failure;
+mod files;
+mod past;
 mod ui;
 
 use std::process::ExitCode;
@@ -29,8 +31,28 @@ fn main() -> ExitCode {
 }
 
 fn run(general: arguments::General, command: Command) -> Result<ExitCode, Failure> {
-    let context = Context::new(general)?;
+    let context = match command {
+        // These work, and help, even where the configuration is broken.
+        Command::Config(_) | Command::Completions(_) | Command::Man(_) | Command::Demo(_) => {
+            Context::unconfigured(general)?
+        }
+        _ => Context::new(general)?,
+    };
     match command {
+        Command::Search(arguments) => arguments.run(&context)?,
+        Command::Export(arguments) => arguments.run(&context)?,
+        Command::Import(arguments) => arguments.run(&context)?,
+        Command::Verify(arguments) => return arguments.run(&context),
+        Command::Repair(arguments) => return arguments.run(&context),
+        Command::Gc(arguments) => arguments.run(&context)?,
+        Command::Purge(arguments) => arguments.run(&context)?,
+        Command::Redact(arguments) => arguments.run(&context)?,
+        Command::Usage(arguments) => arguments.run(&context)?,
+        Command::Demo(arguments) => arguments.run(&context)?,
+        Command::Project(arguments) => arguments.run(&context)?,
+        Command::Config(arguments) => arguments.run(&context)?,
+        Command::Completions(arguments) => arguments.run(&context)?,
+        Command::Man(arguments) => arguments.run(&context)?,
         Command::Thread(command) => commands::thread::run(command, &context)?,
         Command::Entry(command) => commands::entry::run(command, &context)?,
         Command::Take(command) => commands::take::run(command, &context)?,

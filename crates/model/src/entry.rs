@@ -54,7 +54,7 @@ pub struct EntryVersion {
 }
 
 /// A part of an entry.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Block {
     /// Text, Markdown as a rule.
@@ -72,7 +72,7 @@ pub enum Block {
         text: String,
         /// The provider's seal on it, which only holds while the entry is unedited.
         #[n(1)]
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         signature: Option<String>,
     },
     /// A tool that the model wants run.
@@ -99,7 +99,6 @@ pub enum Block {
         text: String,
         /// Whether the tool failed.
         #[n(2)]
-        #[serde(default)]
         failed: bool,
     },
     /// A picture.

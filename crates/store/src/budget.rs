@@ -71,27 +71,39 @@ impl Usage {
 impl Store {
     /// What the store holds and what it takes.
     pub fn usage(&self) -> Result<Usage, StoreError> {
-        let database = database(&self.folder);
-        let search = search(&self.folder);
         let reading = self.read()?;
         let count = |sql: &str| -> Result<u64, StoreError> {
             let count: i64 =
                 reading.queries().connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
             Ok(count as u64)
         };
-        let mut usage = Usage {
-            database: size(&database)?,
-            log: size(&beside(&database, "-wal"))?,
-            search: size(&search)? + size(&beside(&search, "-wal"))?,
-            backups: size_of_folder(&backups(&self.folder))?,
-            total: 0,
+        Ok(Usage {
             // The index is counted, not the objects: it is a fraction of their size.
             objects: count("SELECT count(*) FROM object_index")?,
             operations: count("SELECT count(*) FROM operation WHERE version > 0")?,
             threads: count("SELECT count(*) FROM thread")?,
+            ..self.room()?
+        })
+    }
+
+    /// How the store stands against a budget. Nothing is counted, so this costs the same however much is stored.
+    pub fn against(&self, budget: u64) -> Result<BudgetState, StoreError> {
+        Ok(self.room()?.against(budget))
+    }
+
+    /// The room that the files take.
+    fn room(&self) -> Result<Usage, StoreError> {
+        let database = database(&self.folder);
+        let search = search(&self.folder);
+        let mut room = Usage {
+            database: size(&database)?,
+            log: size(&beside(&database, "-wal"))?,
+            search: size(&search)? + size(&beside(&search, "-wal"))?,
+            backups: size_of_folder(&backups(&self.folder))?,
+            ..Usage::default()
         };
-        usage.total = usage.database + usage.log + usage.search + usage.backups;
-        Ok(usage)
+        room.total = room.database + room.log + room.search + room.backups;
+        Ok(room)
     }
 }
 

@@ -194,6 +194,9 @@ impl<R: BufRead> Import<'_, '_, R> {
                 }
             }
         }
+        if self.next_line()?.is_some() {
+            return Err(self.damaged("something stands behind its end"));
+        }
         let row = self.writing.thread(thread)?.ok_or_else(|| self.damaged("it holds no operation"))?;
         if header.version != next - 1 {
             return Err(self.damaged("it holds fewer operations than it says"));

@@ -13,6 +13,7 @@ mod tag;
 
 use clap::Subcommand;
 
+pub(crate) use list::Facets;
 pub(crate) use show::{role_style, write_entry};
 
 use crate::context::Context;

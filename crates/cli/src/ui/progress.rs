@@ -42,14 +42,11 @@ enum Shown {
 }
 
 impl Progress {
-    /// Work that begins now, on that many things if their number is known.
-    pub(crate) fn start(what: &str, total: Option<u64>, audience: Audience) -> Self {
-        let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden());
-        let template = match total {
-            Some(_) => "{msg} {wide_bar} {human_pos}/{human_len} {eta}",
-            None => "{spinner} {msg} {human_pos}",
-        };
-        bar.set_style(ProgressStyle::with_template(template).expect("the templates above are well formed"));
+    /// Work that begins now, on a number of things that becomes known on the way.
+    pub(crate) fn begin(what: &str, audience: Audience) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden());
+        let template = "{msg} {wide_bar} {human_pos}/{human_len} {eta}";
+        bar.set_style(ProgressStyle::with_template(template).expect("the template above is well formed"));
         bar.set_message(sanitize(what, Lines::Fold).into_owned());
         let shown = match audience {
             Audience::Person => Shown::NotBefore(Instant::now() + PATIENCE),
@@ -58,9 +55,10 @@ impl Progress {
         Self { bar, shown }
     }
 
-    /// That many more things are done.
-    pub(crate) fn advance(&mut self, things: u64) {
-        self.bar.inc(things);
+    /// That many things are done now, of that many.
+    pub(crate) fn reach(&mut self, done: u64, total: u64) {
+        self.bar.set_length(total);
+        self.bar.set_position(done);
         self.shown = match self.shown {
             Shown::NotBefore(moment) if Instant::now() >= moment => {
                 self.bar.set_draw_target(ProgressDrawTarget::stderr());
@@ -70,9 +68,10 @@ impl Progress {
         };
     }
 
-    /// How many things are done.
-    pub(crate) fn done(&self) -> u64 {
-        self.bar.position()
+    /// The work goes on with other things.
+    pub(crate) fn turn_to(&mut self, what: &str) {
+        self.bar.set_message(sanitize(what, Lines::Fold).into_owned());
+        self.bar.set_position(0);
     }
 }
 
@@ -88,20 +87,20 @@ mod tests {
 
     #[test]
     fn quick_work_shows_nothing() {
-        let mut progress = Progress::start("Verifying", Some(3), Audience::Person);
-        progress.advance(2);
+        let mut progress = Progress::begin("Verifying", Audience::Person);
+        progress.reach(2, 3);
         assert!(matches!(progress.shown, Shown::NotBefore(_)));
-        assert_eq!(progress.done(), 2);
+        assert_eq!(progress.bar.position(), 2);
     }
 
     #[test]
     fn long_work_is_shown_to_a_person_only() {
         for (audience, wanted) in [(Audience::Person, Shown::Yes), (Audience::Nobody, Shown::Never)] {
-            let mut progress = Progress::start("Verifying", None, audience);
+            let mut progress = Progress::begin("Verifying", audience);
             if let Shown::NotBefore(moment) = &mut progress.shown {
                 *moment = Instant::now();
             }
-            progress.advance(1);
+            progress.reach(1, 2);
             assert_eq!(progress.shown, wanted);
         }
     }

@@ -1,4 +1,4 @@
-//! Text measured, cut, filled up and wrapped by the columns it takes on a terminal.
+//! Text measured, cut and wrapped by the columns it takes on a terminal.
 //!
 //! The unit is the grapheme cluster, what a reader takes for one character: it is never torn apart. A
 //! cluster mostly takes one or two columns. These functions measure text as it is, so text goes through
@@ -40,15 +40,6 @@ pub(crate) fn truncate(text: &str, columns: usize) -> String {
     }
     let kept = &text[..prefix(text, columns - 1)];
     format!("{}{ELLIPSIS}", kept.trim_end_matches(' '))
-}
-
-/// The text filled up with spaces to that many columns; longer text stays as it is.
-pub(crate) fn pad(text: &str, columns: usize, align: Align) -> String {
-    let fill = " ".repeat(columns.saturating_sub(width(text)));
-    match align {
-        Align::Left => format!("{text}{fill}"),
-        Align::Right => format!("{fill}{text}"),
-    }
 }
 
 /// The text in lines of at most that many columns, broken between words, or inside those that are longer
@@ -169,13 +160,6 @@ mod tests {
     }
 
     #[test]
-    fn fills_up() {
-        assert_eq!(pad("日本", 6, Align::Left), "日本  ");
-        assert_eq!(pad("12", 4, Align::Right), "  12");
-        assert_eq!(pad("long", 2, Align::Left), "long");
-    }
-
-    #[test]
     fn wraps() {
         for (text, columns, lines) in [
             ("", 10, vec![""]),
@@ -198,7 +182,6 @@ mod tests {
         #[test]
         fn any_text_fits_any_width(text in "\\PC{0,60}", columns in 0_usize..30) {
             prop_assert!(width(&truncate(&text, columns)) <= columns);
-            prop_assert!(width(&pad(&text, columns, Align::Right)) >= columns.min(width(&text)));
             for line in wrap(&text, columns) {
                 prop_assert!(width(&line) <= columns.max(1) || line.graphemes(true).count() == 1, "{line:?}");
             }

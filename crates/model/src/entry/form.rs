@@ -3,11 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use serde::de::Error as _;
 use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::{Block, EntryVersion};
+use crate::content::ContentId;
 use crate::json::Json;
 use crate::limits::ENTRY_BYTES;
 use crate::name::{BadName, Naming, check};
@@ -101,6 +103,49 @@ impl Serialize for EntryVersion {
     }
 }
 
+/// A block as it is written. Read field by field: an enum with a tag would have to hold a tool's input while it
+/// looks for the tag, and what is held is no longer the text as it came.
+#[derive(Deserialize)]
+struct Written {
+    r#type: String,
+    text: Option<String>,
+    signature: Option<String>,
+    call: Option<String>,
+    name: Option<String>,
+    input: Option<Json>,
+    #[serde(default)]
+    failed: bool,
+    media: Option<String>,
+    blob: Option<ContentId>,
+}
+
+impl<'de> Deserialize<'de> for Block {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        fn needed<T, E: serde::de::Error>(value: Option<T>, field: &'static str) -> Result<T, E> {
+            value.ok_or_else(|| E::missing_field(field))
+        }
+        let Written { r#type, text, signature, call, name, input, failed, media, blob } =
+            Written::deserialize(deserializer)?;
+        Ok(match r#type.as_str() {
+            "text" => Self::Text { text: needed(text, "text")? },
+            "thinking" => Self::Thinking { text: needed(text, "text")?, signature },
+            "tool_call" => Self::ToolCall {
+                call: needed(call, "call")?,
+                name: needed(name, "name")?,
+                input: needed(input, "input")?,
+            },
+            "tool_result" => {
+                Self::ToolResult { call: needed(call, "call")?, text: needed(text, "text")?, failed }
+            }
+            "image" => Self::Image { media: needed(media, "media")?, blob: needed(blob, "blob")? },
+            other => {
+                let kinds = &["text", "thinking", "tool_call", "tool_result", "image"];
+                return Err(D::Error::unknown_variant(other, kinds));
+            }
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,6 +164,22 @@ mod tests {
     }
 
     #[test]
+    fn every_kind_of_block_comes_back_as_it_was_shown() {
+        let text = r#"{"role":"AI","blocks":[
+            {"type":"thinking","text":"hm","signature":"s"},
+            {"type":"text","text":"yes"},
+            {"type":"tool_call","call":"c","name":"bash","input":{"b":1.0,"a":[ 1e400 ]}},
+            {"input":null,"type":"tool_result","call":"c","text":"done"},
+            {"type":"image","media":"image/png","blob":"BLOB"}]}"#;
+        let text = text.replace("BLOB", &"0".repeat(64));
+        let entry = from_json(&text, "User", NOW).expect("a good entry");
+        assert_eq!(entry.blocks.len(), 5);
+        let shown = serde_json::to_string(&entry).expect("JSON");
+        assert!(shown.contains(r#""input":{"b":1.0,"a":[ 1e400 ]}"#), "{shown}");
+        assert_eq!(from_json(&shown, "User", NOW), Ok(entry));
+    }
+
+    #[test]
     fn hostile_json_is_refused() {
         let deep = format!("{{\"x\":{}", "[".repeat(100_000));
         for text in [
@@ -129,6 +190,9 @@ mod tests {
             r#"{"role":"\u001b"}"#,
             r#"{"content":7}"#,
             r#"{"blocks":[{"type":"x"}]}"#,
+            r#"{"blocks":[{"text":"x"}]}"#,
+            r#"{"blocks":[{"type":"text"}]}"#,
+            r#"{"blocks":[{"type":"tool_call","call":"c","name":"n"}]}"#,
             &deep,
         ] {
             assert!(from_json(text, "User", NOW).is_err(), "{}", &text[..text.len().min(60)]);

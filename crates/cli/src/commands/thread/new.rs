@@ -14,7 +14,7 @@ Examples:
   retake thread new \"Fix the login\"
   retake thread new --private --tag draft \"Notes to myself\"")]
 pub(crate) struct Arguments {
-    /// What to call it [default: the next free \"Thread N\"].
+    /// What to call it [default: `Thread N`, the next one that is free].
     title: Option<String>,
     /// Never let it leave this machine.
     #[arg(long)]

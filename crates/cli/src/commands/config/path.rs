@@ -1,0 +1,30 @@
+//! `retake config path`
+
+use clap::Args;
+use serde::Serialize;
+
+use super::File;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::ui::sanitize::{Lines, sanitize};
+
+/// Print where the configuration file is.
+#[derive(Args)]
+#[command(after_help = "Example:\n  $EDITOR \"$(retake config path)\"")]
+pub(crate) struct Arguments {}
+
+#[derive(Serialize)]
+struct Answer {
+    path: String,
+    exists: bool,
+}
+
+impl Arguments {
+    #[expect(clippy::unused_self, reason = "all commands are run alike")]
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let file = File::read()?;
+        let path = file.path.to_string_lossy().into_owned();
+        let answer = Answer { path, exists: file.text.is_some() };
+        context.answer(&answer, |out, _| writeln!(out, "{}", sanitize(&answer.path, Lines::Fold)))
+    }
+}

@@ -1,0 +1,64 @@
+//! `retake config set`
+
+use clap::Args;
+use serde::Serialize;
+
+use super::File;
+use crate::config::{Takes, checked, key, set};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::ui::sanitize::{Lines, sanitize};
+
+/// Set a key. Comments and order in the file stay.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake config set storage.budget \"5 GB\"
+  retake config set output.pager false
+  retake config set storage.folder ~/retake")]
+pub(crate) struct Arguments {
+    /// The key, such as `storage.budget`.
+    key: String,
+    /// The value.
+    #[arg(allow_hyphen_values = true)]
+    value: String,
+}
+
+#[derive(Serialize)]
+pub(super) struct Answer {
+    pub(super) path: String,
+    pub(super) key: String,
+    pub(super) changed: bool,
+    pub(super) value: Option<serde_json::Value>,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let key = key(&self.key)?;
+        let typed = match key.takes {
+            // The path means the same wherever a later command is started.
+            Takes::Path => context.directory().join(&self.value).to_string_lossy().into_owned(),
+            _ => self.value,
+        };
+        let file = File::read()?;
+        let text = checked(set(file.text(), key, &typed)?, &file.path)?;
+        let changed = file.text.as_deref() != Some(text.as_str());
+        if changed {
+            file.write(&text)?;
+        }
+        let written = File { text: Some(text), ..file };
+        let setting = written.setting(key)?;
+        let path = written.path.to_string_lossy().into_owned();
+        let answer = Answer { path, key: setting.key.to_owned(), changed, value: setting.value.clone() };
+        context.report(&answer, |out, styles| {
+            let muted = styles.muted;
+            let path = sanitize(&answer.path, Lines::Fold);
+            let what = if changed { "Set" } else { "Already so:" };
+            writeln!(out, "{what} {} to {}. {muted}{path}{muted:#}", setting.key, setting.shown())
+        })?;
+        if setting.origin == super::Origin::Environment {
+            context.remark("RETAKE_HOME is set and goes before it.")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,38 @@
+//! `retake config unset`
+
+use clap::Args;
+
+use super::File;
+use super::set::Answer;
+use crate::config::{key, unset};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::ui::sanitize::{Lines, sanitize};
+
+/// Take a key out of the file, so that its default holds. A key that does not exist can be taken out too.
+#[derive(Args)]
+#[command(after_help = "Example:\n  retake config unset storage.budget")]
+pub(crate) struct Arguments {
+    /// The key, such as `storage.budget`.
+    key: String,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let file = File::read()?;
+        let text = unset(file.text(), &self.key)?;
+        match &text {
+            Some(text) => file.write(text)?,
+            None => {
+                key(&self.key)?;
+            }
+        }
+        let path = file.path.to_string_lossy().into_owned();
+        let answer = Answer { path, key: self.key, changed: text.is_some(), value: None };
+        context.report(&answer, |out, _| {
+            let key = sanitize(&answer.key, Lines::Fold);
+            let what = if answer.changed { "is no longer set" } else { "was not set" };
+            writeln!(out, "{key} {what}.")
+        })
+    }
+}

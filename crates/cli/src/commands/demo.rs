@@ -1,0 +1,189 @@
+//! `retake demo`: a tour of one minute.
+//!
+//! Nothing is staged: every command is run by this very program as a person would run it, in a project and a
+//! store that are made for the tour and go with it. If one of them fails, so does the tour.
+
+mod tour;
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::failure::{Code, Failure};
+use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::style::ColorWhen;
+use crate::ui::width::wrap;
+use tour::{NEXT, Scene, TOUR};
+
+/// A guided tour in a temporary project: what Retake is for, in one minute.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake demo
+  retake demo --fast          without pauses
+  retake demo --keep          leave the project there to play with")]
+pub(crate) struct Arguments {
+    /// Do not pause between commands.
+    #[arg(long)]
+    fast: bool,
+    /// Leave the project and its store where they are.
+    #[arg(long)]
+    keep: bool,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    commands: Vec<Ran>,
+    /// The folder of the tour, if it was kept.
+    folder: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Ran {
+    command: String,
+    why: &'static str,
+    output: String,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let stage = Stage::set()?;
+        let pace = if self.fast || context.general.json || !io::stdout().is_terminal() {
+            Pace::Fast
+        } else {
+            Pace::Reading
+        };
+        let mut answer = Answer { commands: Vec::new(), folder: None };
+        if !context.general.json {
+            say(context, &format!("{}\n", tour::WELCOME))?;
+        }
+        for scene in TOUR {
+            if !context.general.json {
+                announce(context, scene, pace)?;
+            }
+            let output = stage.run(context, scene)?;
+            answer.commands.push(Ran { command: typed(scene), why: scene.why, output });
+            pace.pause(scene.shown);
+        }
+        if self.keep {
+            answer.folder = Some(stage.keep().to_string_lossy().into_owned());
+        }
+        context.answer(&answer, |out, styles| {
+            let (heading, muted) = (styles.heading, styles.muted);
+            writeln!(out, "\n{heading}What to try next{heading:#}\n")?;
+            for (command, why) in NEXT {
+                writeln!(out, "  {:<34} {muted}{why}{muted:#}", format!("retake {command}"))?;
+            }
+            if let Some(folder) = &answer.folder {
+                let folder = sanitize(folder, Lines::Fold);
+                writeln!(out, "\nThe tour's project and store are in {folder}. To go on there:\n")?;
+                writeln!(out, "  cd {folder}/project && export RETAKE_HOME={folder}/store")?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// How fast the tour goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    Reading,
+    Fast,
+}
+
+impl Pace {
+    fn pause(self, length: Duration) {
+        if self == Self::Reading {
+            std::thread::sleep(length);
+        }
+    }
+}
+
+/// The temporary places of the tour.
+struct Stage {
+    folder: tempfile::TempDir,
+    program: PathBuf,
+}
+
+impl Stage {
+    fn set() -> Result<Self, Failure> {
+        let folder = tempfile::Builder::new().prefix("retake-demo-").tempdir()?;
+        let stage = Self { folder, program: std::env::current_exe()? };
+        // A work tree of its own: should the temporary folder lie in one, that one is not the tour's project.
+        for below in ["objects", "refs"] {
+            std::fs::create_dir_all(stage.project().join(".git").join(below))?;
+        }
+        std::fs::write(stage.project().join(".git/HEAD"), "ref: refs/heads/main\n")?;
+        Ok(stage)
+    }
+
+    fn project(&self) -> PathBuf {
+        self.folder.path().join("project")
+    }
+
+    /// Runs a command of the tour. What it says goes where our own output goes, unless that is JSON.
+    fn run(&self, context: &Context, scene: &Scene) -> Result<String, Failure> {
+        let mut command = Command::new(&self.program);
+        command
+            .args(scene.arguments)
+            .current_dir(self.project())
+            .env("RETAKE_HOME", self.folder.path().join("store"))
+            .env("RETAKE_CONFIG", self.folder.path().join("config.toml"))
+            .env("RETAKE_PAGER", "")
+            .stdin(Stdio::null());
+        match context.general.color {
+            ColorWhen::Auto => {}
+            ColorWhen::Always => drop(command.arg("--color=always")),
+            ColorWhen::Never => drop(command.arg("--color=never")),
+        }
+        if context.general.json {
+            command.stdout(Stdio::piped());
+        }
+        let ended = command.spawn()?.wait_with_output()?;
+        if !ended.status.success() {
+            let message = format!("the tour stopped, because `{}` failed: {}", typed(scene), ended.status);
+            return Err(Failure::new(Code::Failed, message));
+        }
+        Ok(String::from_utf8_lossy(&ended.stdout).into_owned())
+    }
+
+    fn keep(self) -> PathBuf {
+        self.folder.keep()
+    }
+}
+
+/// Says why a command comes next, and then the command as it is typed.
+fn announce(context: &Context, scene: &Scene, pace: Pace) -> Result<(), Failure> {
+    if !scene.why.is_empty() {
+        say(context, &format!("\n{}", scene.why))?;
+        // About five words a second.
+        pace.pause(Duration::from_millis(200 * scene.why.split(' ').count() as u64));
+    }
+    let style = context.styles.command;
+    let mut out = anstream::AutoStream::new(io::stdout(), context.colours());
+    writeln!(out, "{style}$ {}{style:#}", typed(scene))?;
+    Ok(out.flush()?)
+}
+
+fn say(context: &Context, text: &str) -> Result<(), Failure> {
+    let style = context.styles.muted;
+    let mut out = anstream::AutoStream::new(io::stdout(), context.colours());
+    for line in wrap(text, context.screen.text_columns()) {
+        writeln!(out, "{style}{line}{style:#}")?;
+    }
+    Ok(out.flush()?)
+}
+
+/// A command as a person types it.
+fn typed(scene: &Scene) -> String {
+    let words = scene.arguments.iter().map(|argument| {
+        let plain = |character: char| character.is_alphanumeric() || "-_./".contains(character);
+        if argument.chars().all(plain) { (*argument).to_owned() } else { format!("\"{argument}\"") }
+    });
+    std::iter::once("retake".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,80 @@
+//! `retake gc`
+
+use std::time::Duration;
+
+use clap::Args;
+use retake_store::{Collected, Mode};
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::failure::{Code, Failure};
+use crate::ui::bytes::{counted, size};
+use crate::ui::confirm::{Answer as Said, Consent, confirm};
+
+/// Delete content that nothing refers to. History refers to all it ever held, so that stays.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake gc --dry-run          what would go, and how much room that is
+  retake gc --yes
+  retake gc --grace 0 --yes    also what was written just now")]
+pub(crate) struct Arguments {
+    /// Only say what would go.
+    #[arg(long)]
+    dry_run: bool,
+    /// Leave alone what is younger than that many days [default: as `storage.gc_grace_days` says].
+    #[arg(long, value_name = "DAYS")]
+    grace: Option<u64>,
+    /// Do not ask.
+    #[arg(short, long)]
+    yes: bool,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    dry_run: bool,
+    #[serde(flatten)]
+    collected: Collected,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let timeline = context.timeline()?;
+        let (store, now) = (timeline.store(), timeline.now());
+        let grace = self.grace.map_or_else(
+            || context.config.grace(),
+            |days| Duration::from_secs(days.saturating_mul(24 * 60 * 60)),
+        );
+        let mut collected = store.collect(grace, now, Mode::DryRun)?;
+        let nothing = collected.unreachable == 0;
+        if !self.dry_run && !nothing {
+            let question = format!("Delete {}?", what(&collected));
+            if confirm(&question, Consent::from_flag(self.yes))? == Said::No {
+                return Err(Failure::new(Code::Refused, "nothing was deleted"));
+            }
+            collected = store.collect(grace, now, Mode::Collect)?;
+        }
+        let answer = Answer { dry_run: self.dry_run, collected };
+        context.report(&answer, |out, styles| {
+            let muted = styles.muted;
+            if nothing {
+                writeln!(out, "Nothing to delete.")?;
+            } else if self.dry_run {
+                writeln!(out, "Would delete {}.", what(&collected))?;
+            } else {
+                let freed = size(collected.freed_file_bytes);
+                writeln!(out, "Deleted {}; the file is {freed} shorter.", what(&collected))?;
+            }
+            if collected.young > 0 {
+                let young = counted(collected.young, "younger object stays", "younger objects stay");
+                writeln!(out, "{muted}{young} for now (--grace).{muted:#}")?;
+            }
+            Ok(())
+        })
+    }
+}
+
+fn what(collected: &Collected) -> String {
+    let objects = counted(collected.unreachable, "object", "objects");
+    format!("{objects} that nothing refers to, {}", size(collected.bytes))
+}

@@ -1,0 +1,44 @@
+//! `retake project`: the folder, and what Retake knows it as.
+
+mod adopt;
+mod list;
+mod show;
+
+use clap::{Args, Subcommand};
+
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Show which project this folder is, and take over the threads of another.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake project                     what this folder is known as
+  retake project list
+  retake project adopt 7f3kq2p9      its threads appear in this folder")]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+/// Commands on projects.
+#[derive(Subcommand)]
+enum Command {
+    /// Show which project this folder is (the default).
+    Show(show::Arguments),
+    /// List all projects that Retake has seen.
+    #[command(visible_alias = "ls")]
+    List(list::Arguments),
+    /// Say that this folder is a project that is known from elsewhere.
+    Adopt(adopt::Arguments),
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        match self.command.unwrap_or(Command::Show(show::Arguments {})) {
+            Command::Show(arguments) => arguments.run(context),
+            Command::List(arguments) => arguments.run(context),
+            Command::Adopt(arguments) => arguments.run(context),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! `retake project list`
+
+use clap::Args;
+use retake_model::id::{ProjectId, ThreadId};
+use retake_model::time::Timestamp;
+use retake_store::ThreadFilter;
+use retake_workspace::folder::path_from_text;
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::ui::bytes::count;
+use crate::ui::label::Label;
+use crate::ui::table::{Column, Table};
+
+/// List all projects that Retake has seen.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake project list
+  retake project list --json")]
+pub(crate) struct Arguments {}
+
+#[derive(Serialize)]
+struct Answer {
+    projects: Vec<Line>,
+}
+
+#[derive(Serialize)]
+struct Line {
+    id: ProjectId,
+    path: String,
+    /// Whether the folder is still there.
+    exists: bool,
+    /// Whether it is the folder that the command was started in.
+    here: bool,
+    threads: u64,
+    current: Option<ThreadId>,
+    remote: Option<String>,
+    last_seen: Timestamp,
+}
+
+impl Arguments {
+    #[expect(clippy::unused_self, reason = "all commands are run alike")]
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let timeline = context.timeline()?;
+        let here = context.project()?.id;
+        let looking = timeline.look()?;
+        let mut projects = Vec::new();
+        for row in looking.queries().projects()? {
+            let filter = ThreadFilter { project: Some(row.id), ..ThreadFilter::default() };
+            projects.push(Line {
+                here: row.id == here,
+                exists: path_from_text(&row.path).is_dir(),
+                threads: looking.threads(&filter)?.len() as u64,
+                id: row.id,
+                path: row.path,
+                current: row.current,
+                remote: row.remote,
+                last_seen: row.last_seen,
+            });
+        }
+        let answer = Answer { projects };
+        context.answer(&answer, |out, styles| {
+            if answer.projects.is_empty() {
+                return writeln!(out, "No projects yet. `retake thread new` makes the first.");
+            }
+            let mut table = Table::new([
+                Column::left("ID"),
+                Column::left("FOLDER").flexible(),
+                Column::right("THREADS"),
+                Column::right("SEEN"),
+            ]);
+            for line in &answer.projects {
+                let mark = if line.here { "● " } else { "  " };
+                let mut folder = Label::new().plain(&line.path);
+                if !line.exists {
+                    folder = folder.with(styles.warning, " (gone)");
+                }
+                table.row([
+                    Label::new().with(styles.active, mark).with(styles.id, &line.id.short()),
+                    folder,
+                    Label::new().with(styles.count, &count(line.threads)),
+                    Label::new().with(styles.muted, &context.ago(line.last_seen)),
+                ]);
+            }
+            write!(out, "{}", table.render(context.screen.columns(), styles.heading))
+        })
+    }
+}

@@ -1,0 +1,164 @@
+//! `retake purge`
+
+use std::io::{self, Write};
+
+use clap::Args;
+use retake_model::id::ThreadId;
+use retake_store::{Deleted, LogState, Purged, SearchIndex, ThreadFilter, ThreadRow};
+use retake_timeline::Looking;
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::failure::{Code, Failure};
+use crate::ui::bytes::{counted, size};
+use crate::ui::confirm::{Answer as Said, Consent, confirm};
+use crate::ui::label::Label;
+use crate::ui::style::{Styles, stderr};
+
+/// Destroy threads with all their history. This is the only command that does, and it asks first.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake purge \"Fix the login\"
+  retake purge --deleted --older-than 30 --dry-run
+  retake purge --deleted --all --yes
+
+To put a thread away without destroying anything, there is `retake thread delete`.")]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+pub(crate) struct Arguments {
+    /// The threads: titles, or beginnings of ids.
+    #[arg(required_unless_present = "deleted", conflicts_with = "deleted")]
+    threads: Vec<String>,
+    /// All threads of this project that were put away.
+    #[arg(long)]
+    deleted: bool,
+    /// Only those that were put away that many days ago or earlier.
+    #[arg(long, value_name = "DAYS", requires = "deleted")]
+    older_than: Option<u32>,
+    /// Those of all projects.
+    #[arg(short, long, requires = "deleted")]
+    all: bool,
+    /// Only say what would be destroyed.
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask.
+    #[arg(short, long)]
+    yes: bool,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    dry_run: bool,
+    threads: Vec<Gone>,
+    purged: Purged,
+}
+
+#[derive(Serialize)]
+struct Gone {
+    id: ThreadId,
+    title: String,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let timeline = context.timeline()?;
+        let rows = self.meant(context, &timeline.look()?)?;
+        let ids: Vec<ThreadId> = rows.iter().map(|row| row.summary.id).collect();
+        let mut purged = timeline.store().would_purge(&ids)?;
+        if !self.dry_run && !ids.is_empty() {
+            let consent = Consent::from_flag(self.yes);
+            if consent == Consent::Ask {
+                // Beside the question, so that output can still be piped.
+                write_what(&mut stderr(context.general.color), context, &rows, &purged)?;
+            }
+            if confirm("Destroy them? This cannot be undone.", consent)? == Said::No {
+                return Err(Failure::new(Code::Refused, "nothing was destroyed"));
+            }
+            purged = timeline.store().purge_threads(&ids)?;
+            // The words of what is gone go too.
+            let looking = timeline.look()?;
+            SearchIndex::open(timeline.store().folder())?.catch_up(&looking.queries(), &mut |_| ())?;
+        }
+        let threads = rows.iter().map(|row| Gone { id: row.summary.id, title: row.summary.title.clone() });
+        let answer = Answer { dry_run: self.dry_run, threads: threads.collect(), purged };
+        context.report(&answer, |out, styles| {
+            if rows.is_empty() {
+                return writeln!(out, "There is nothing to destroy.");
+            }
+            if self.dry_run {
+                return write_what(out, context, &rows, &answer.purged);
+            }
+            writeln!(out, "Destroyed {}.", sum(&answer.purged))?;
+            write_copies(out, styles, answer.purged.log, answer.purged.backups)
+        })
+    }
+
+    fn meant(&self, context: &Context, looking: &Looking<'_>) -> Result<Vec<ThreadRow>, Failure> {
+        if !self.deleted {
+            let mut rows: Vec<ThreadRow> = Vec::new();
+            for text in &self.threads {
+                let row = context.thread(looking, Some(text))?;
+                if rows.iter().all(|known| known.number != row.number) {
+                    rows.push(row);
+                }
+            }
+            return Ok(rows);
+        }
+        let project = if self.all { None } else { Some(context.project()?.id) };
+        let filter = ThreadFilter { project, deleted: Deleted::Only, ..ThreadFilter::default() };
+        let mut rows = looking.threads(&filter)?;
+        if let Some(days) = self.older_than {
+            let age = i64::from(days) * 24 * 60 * 60 * 1000;
+            let now = context.now();
+            rows.retain(|row| row.summary.deleted.is_some_and(|moment| now.millis_since(moment) >= age));
+        }
+        Ok(rows)
+    }
+}
+
+fn write_what(out: &mut dyn Write, context: &Context, rows: &[ThreadRow], purged: &Purged) -> io::Result<()> {
+    let styles = &context.styles;
+    writeln!(out, "This destroys {}:", sum(purged))?;
+    for row in rows {
+        let thread = &row.summary;
+        let entries = counted(thread.active.entries, "entry", "entries");
+        let versions = counted(thread.version, "version", "versions");
+        let line = Label::new()
+            .plain("  ")
+            .with(styles.id, &thread.id.short())
+            .plain(" ")
+            .with(styles.removed, &thread.title)
+            .with(styles.muted, &format!("  {entries}, {versions}, {}", context.ago(thread.updated)));
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
+}
+
+fn sum(purged: &Purged) -> String {
+    format!(
+        "{} with {} and {} of content ({}) that nothing else has",
+        counted(purged.threads, "thread", "threads"),
+        counted(purged.operations, "operation", "operations"),
+        counted(purged.objects, "piece", "pieces"),
+        size(purged.bytes),
+    )
+}
+
+/// Says where copies of what was destroyed may still be.
+pub(crate) fn write_copies(
+    out: &mut dyn Write,
+    styles: &Styles,
+    log: Option<LogState>,
+    backups: u64,
+) -> io::Result<()> {
+    let warning = styles.warning;
+    if log == Some(LogState::HeldByReader) {
+        let text = "another program is reading: the database's log keeps copies until the next change";
+        writeln!(out, "{warning}note:{warning:#} {text}")?;
+    }
+    if backups > 0 {
+        let backups = counted(backups, "backup", "backups");
+        writeln!(out, "{warning}note:{warning:#} {backups} beside the store may still hold copies")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,177 @@
+//! `retake redact`
+
+use std::collections::BTreeSet;
+
+use clap::Args;
+use retake_model::content::{ContentId, Kind};
+use retake_model::entry::{Block, EntryVersion};
+use retake_model::id::EntryId;
+use retake_model::object::load;
+use retake_store::{Deleted, Redacted, SearchIndex, ThreadFilter};
+use retake_timeline::{LookError, Looking};
+use serde::Serialize;
+
+use super::purge::write_copies;
+use crate::arguments::Target;
+use crate::context::Context;
+use crate::failure::{Code, Failure};
+use crate::past::Past;
+use crate::ui::bytes::counted;
+use crate::ui::confirm::{Answer as Said, Consent, confirm};
+use crate::ui::progress::Progress;
+use crate::ui::sanitize::{Lines, sanitize};
+
+/// Destroy the content of an entry, in all takes and all history. For secrets that got into a conversation.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake redact 4
+  retake redact last -t \"Fix the login\" --yes
+
+Every version that the entry ever had is destroyed, in every thread that has it; \"[redacted]\" stands in its
+place. This cannot be undone. An entry that was deleted can be named by its whole id.")]
+pub(crate) struct Arguments {
+    /// Which entry: its number, `last`, or the beginning of its id.
+    entry: String,
+    /// The thread: a title, or the beginning of an id [default: the current one].
+    #[arg(short, long, value_name = "THREAD")]
+    thread: Option<String>,
+    /// The take: a name, or the beginning of an id [default: the active one].
+    #[arg(short = 'k', long, value_name = "TAKE")]
+    take: Option<String>,
+    /// Do not ask.
+    #[arg(short, long)]
+    yes: bool,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    entry: EntryId,
+    versions: Vec<ContentId>,
+    redacted: Redacted,
+    /// Where the same text still is.
+    remaining: Vec<Remaining>,
+}
+
+/// A draft that holds the text of the entry: it is part of a state, and cannot be redacted.
+#[derive(Serialize)]
+struct Remaining {
+    thread: String,
+    title: String,
+    /// The version of the thread that the draft first was in.
+    version: u64,
+}
+
+/// What is to be destroyed.
+#[derive(Default)]
+struct Found {
+    versions: BTreeSet<ContentId>,
+    blobs: BTreeSet<ContentId>,
+    texts: BTreeSet<String>,
+    threads: u64,
+    preview: String,
+    remaining: Vec<Remaining>,
+}
+
+/// A text that is shorter may be in a draft by accident.
+const TELLING: usize = 8;
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let timeline = context.timeline()?;
+        let looking = timeline.look()?;
+        let entry = self.meant(context, &looking)?;
+        let found = Found::over_all_history(context, &looking, entry)?;
+        drop(looking);
+        if found.versions.is_empty() {
+            return Err(Failure::new(Code::NotFound, "no thread ever had that entry"));
+        }
+        let versions = counted(found.versions.len() as u64, "version", "versions");
+        let threads = counted(found.threads, "thread", "threads");
+        let question = format!(
+            "{}\nDestroy this entry: {versions} in {threads}? This cannot be undone.",
+            sanitize(&found.preview, Lines::Fold)
+        );
+        if confirm(&question, Consent::from_flag(self.yes))? == Said::No {
+            return Err(Failure::new(Code::Refused, "nothing was destroyed"));
+        }
+        let contents: Vec<(Kind, ContentId)> = found
+            .versions
+            .iter()
+            .map(|id| (Kind::Entry, *id))
+            .chain(found.blobs.iter().map(|id| (Kind::Blob, *id)))
+            .collect();
+        let redacted = timeline.store().redact(&contents, timeline.now())?;
+        let versions: Vec<ContentId> = found.versions.into_iter().collect();
+        if timeline.store().folder().join("search.db").exists() {
+            SearchIndex::open(timeline.store().folder())?.forget(&versions)?;
+        }
+        let answer = Answer { entry, versions, redacted, remaining: found.remaining };
+        context.report(&answer, |out, styles| {
+            let pieces = counted(answer.redacted.objects, "piece", "pieces");
+            writeln!(out, "Destroyed {pieces} of content. \"[redacted]\" stands in their place.")?;
+            let warning = styles.warning;
+            for draft in &answer.remaining {
+                let (title, version) = (sanitize(&draft.title, Lines::Fold), draft.version);
+                let text = format!("a draft of {title} held the same text (version {version})");
+                writeln!(out, "{warning}note:{warning:#} {text}; only `retake purge` destroys that")?;
+            }
+            write_copies(out, styles, answer.redacted.log, answer.redacted.backups)
+        })
+    }
+
+    fn meant(&self, context: &Context, looking: &Looking<'_>) -> Result<EntryId, Failure> {
+        let target = Target { thread: self.thread.clone(), take: self.take.clone(), expect: None };
+        if let Ok(whole) = self.entry.parse::<EntryId>() {
+            return Ok(whole);
+        }
+        let meant = context.meant(looking, &target)?;
+        Ok(looking.find_entry(&meant.take, &self.entry)?.1)
+    }
+}
+
+impl Found {
+    /// Every version of an entry, in every thread there is: a take that became a thread of its own took its
+    /// entries along.
+    fn over_all_history(context: &Context, looking: &Looking<'_>, entry: EntryId) -> Result<Self, Failure> {
+        let filter = ThreadFilter { deleted: Deleted::Shown, ..ThreadFilter::default() };
+        let rows = looking.threads(&filter)?;
+        let queries = looking.queries();
+        let mut found = Self::default();
+        let mut drafts = Vec::new();
+        let mut progress = Progress::begin("Looking through history", context.audience());
+        for (done, row) in rows.iter().enumerate() {
+            progress.reach(done as u64, rows.len() as u64);
+            let past = Past::of(looking, row, &BTreeSet::from([entry]), &mut |_, _| ())?;
+            found.threads += u64::from(!past.versions.is_empty());
+            for (_, version) in past.versions.keys() {
+                if queries.is_redacted(*version)? {
+                    continue;
+                }
+                let content: EntryVersion = load(&queries, *version).map_err(LookError::from)?;
+                found.preview = format!("{}: {}", content.role, content.preview());
+                found.texts.insert(content.text().trim().to_owned());
+                found.blobs.extend(content.blocks.iter().filter_map(|block| match block {
+                    Block::Image { blob, .. } => Some(*blob),
+                    _ => None,
+                }));
+                found.versions.insert(*version);
+            }
+            drafts.push((row, past.drafts));
+        }
+        for (row, drafts) in drafts {
+            let telling = |draft: &&String| {
+                found.texts.iter().any(|text| text.len() >= TELLING && draft.contains(text.as_str()))
+            };
+            if let Some(version) = drafts.iter().filter(|(draft, _)| telling(draft)).map(|(_, at)| *at).min()
+            {
+                found.remaining.push(Remaining {
+                    thread: row.summary.id.to_string(),
+                    title: row.summary.title.clone(),
+                    version,
+                });
+            }
+        }
+        Ok(found)
+    }
+}

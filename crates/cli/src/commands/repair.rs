@@ -1,0 +1,102 @@
+//! `retake repair`
+
+use std::process::ExitCode;
+
+use clap::Args;
+use retake_store::{Repaired, SearchIndex, Store};
+use retake_timeline::{Clock, SystemClock};
+use serde::Serialize;
+
+use super::verify::Report;
+use crate::context::Context;
+use crate::failure::{Code, Failure};
+use crate::ui::bytes::counted;
+use crate::ui::progress::Progress;
+use crate::ui::sanitize::{Lines, sanitize};
+
+/// Mend what can be mended, and say what is lost.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake verify            what is wrong
+  retake repair
+  retake repair --json
+
+Nothing is thrown away: what is damaged is put aside in the store, and a damaged file is kept in `backups`.
+Afterwards everything is checked again; the exit code is 6 if something is still wrong.")]
+pub(crate) struct Arguments {}
+
+#[derive(Serialize)]
+struct Answer {
+    #[serde(flatten)]
+    repaired: Repaired,
+    /// Whether the search index was made anew.
+    search_rebuilt: bool,
+    /// What a check found afterwards.
+    after: Report,
+}
+
+impl Arguments {
+    #[expect(clippy::unused_self, reason = "all commands are run alike")]
+    pub(crate) fn run(self, context: &Context) -> Result<ExitCode, Failure> {
+        let mut progress = Progress::begin("Repairing", context.audience());
+        let mut stage = None;
+        let folder = context.config.folder()?;
+        // Before anyone opens the store, which may not be possible.
+        let repaired = Store::salvage(
+            &folder,
+            &mut |at| {
+                if stage.replace(at.what) != Some(at.what) {
+                    progress.turn_to(&format!("Repairing {}", at.what));
+                }
+                progress.reach(at.done, at.total);
+            },
+            SystemClock.now(),
+        )?;
+        progress.turn_to("Indexing");
+        let search_rebuilt = mend_search(context, &repaired, &mut progress)?;
+        drop(progress);
+        let answer = Answer { repaired, search_rebuilt, after: Report::make(context)? };
+        context.answer(&answer, |out, styles| {
+            let (muted, added) = (styles.muted, styles.added);
+            if let Some(salvaged) = &answer.repaired.salvaged {
+                let kept = salvaged.kept_as.to_string_lossy();
+                let rows = counted(salvaged.rows, "row was", "rows were");
+                writeln!(out, "The file was damaged; {rows} read out of it into a new one.")?;
+                writeln!(out, "{muted}The old one is kept as {}{muted:#}", sanitize(&kept, Lines::Fold))?;
+            }
+            for change in &answer.repaired.changes {
+                writeln!(out, "{added}•{added:#} {}", sanitize(&change.to_string(), Lines::Fold))?;
+            }
+            if answer.search_rebuilt {
+                writeln!(out, "{added}•{added:#} the search index was made anew")?;
+            }
+            if answer.repaired.is_unchanged() && !answer.search_rebuilt {
+                writeln!(out, "Nothing had to be mended.")?;
+            }
+            let losses = answer.repaired.losses().count() as u64;
+            if losses > 0 {
+                let error = styles.error;
+                writeln!(out, "{error}{}{error:#}", counted(losses, "loss", "losses"))?;
+            }
+            answer.after.write(out, styles)
+        })?;
+        Ok(if answer.after.is_clean() { ExitCode::SUCCESS } else { Code::Damaged.into() })
+    }
+}
+
+/// Makes the search index anew if it is wrong, or follows a log that was changed.
+fn mend_search(context: &Context, repaired: &Repaired, progress: &mut Progress) -> Result<bool, Failure> {
+    let timeline = context.timeline()?;
+    let folder = timeline.store().folder();
+    if !folder.join("search.db").exists() {
+        return Ok(false);
+    }
+    let looking = timeline.look()?;
+    let index = SearchIndex::open(folder)?;
+    if repaired.is_unchanged() && index.check(&looking.queries())?.is_empty() {
+        return Ok(false);
+    }
+    index.rebuild(&looking.queries(), &mut |at| progress.reach(at.reached as u64, at.goal as u64))?;
+    Ok(true)
+}

@@ -1,0 +1,108 @@
+//! `retake verify`
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Args;
+use retake_store::{SearchIndex, Verified};
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::failure::{Code, Failure};
+use crate::ui::bytes::{count, counted, size};
+use crate::ui::progress::Progress;
+use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::style::Styles;
+
+/// Check everything that is stored. Nothing is changed.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake verify
+  retake verify --json | jq .problems
+
+Every object is hashed again, every reference resolved, every log followed, every index compared with what
+it is derived from. The exit code is 6 if anything is wrong; `retake repair` mends what can be mended.")]
+pub(crate) struct Arguments {}
+
+/// What was found.
+#[derive(Serialize)]
+pub(crate) struct Report {
+    clean: bool,
+    #[serde(flatten)]
+    store: Verified,
+    /// What is wrong with the search index, in words.
+    search_problems: Vec<String>,
+}
+
+impl Arguments {
+    #[expect(clippy::unused_self, reason = "all commands are run alike")]
+    pub(crate) fn run(self, context: &Context) -> Result<ExitCode, Failure> {
+        let report = Report::make(context)?;
+        context.answer(&report, |out, styles| report.write(out, styles))?;
+        Ok(if report.clean { ExitCode::SUCCESS } else { Code::Damaged.into() })
+    }
+}
+
+impl Report {
+    pub(crate) fn make(context: &Context) -> Result<Self, Failure> {
+        let timeline = context.timeline()?;
+        let mut progress = Progress::begin("Checking", context.audience());
+        let mut stage = None;
+        let store = timeline.store().verify(&mut |at| {
+            if stage.replace(at.what) != Some(at.what) {
+                progress.turn_to(&format!("Checking {}", at.what));
+            }
+            progress.reach(at.done, at.total);
+        })?;
+        progress.turn_to("Checking the search index");
+        let search_problems = search_problems(context)?;
+        Ok(Self { clean: store.is_clean() && search_problems.is_empty(), store, search_problems })
+    }
+
+    pub(crate) fn is_clean(&self) -> bool {
+        self.clean
+    }
+
+    pub(crate) fn write(&self, out: &mut dyn Write, styles: &Styles) -> io::Result<()> {
+        let (success, error, muted) = (styles.success, styles.error, styles.muted);
+        let problems = self.store.problems.iter().map(ToString::to_string);
+        for problem in problems.chain(self.search_problems.iter().cloned()) {
+            writeln!(out, "{error}✗{error:#} {}", sanitize(&problem, Lines::Fold))?;
+        }
+        let found = &self.store;
+        let counts = format!(
+            "{} of {}, {}, {}, {}",
+            counted(found.objects, "object", "objects"),
+            size(found.object_bytes),
+            counted(found.operations, "operation", "operations"),
+            counted(found.threads, "thread", "threads"),
+            counted(found.takes, "take", "takes"),
+        );
+        if self.clean {
+            writeln!(out, "{success}clean{success:#}: {counts}")?;
+        } else {
+            let problems = (found.problems.len() + self.search_problems.len()) as u64;
+            let problems = counted(problems, "problem", "problems");
+            writeln!(out, "\n{error}{problems}{error:#} in {counts}")?;
+            writeln!(out, "{muted}`retake repair` mends what can be mended.{muted:#}")?;
+        }
+        if found.known_losses > 0 {
+            let losses = count(found.known_losses);
+            writeln!(out, "{muted}{losses} pieces of content are known to be lost.{muted:#}")?;
+        }
+        Ok(())
+    }
+}
+
+/// What is wrong with the search index. One that was never made has nothing wrong with it.
+fn search_problems(context: &Context) -> Result<Vec<String>, Failure> {
+    let timeline = context.timeline()?;
+    let folder = timeline.store().folder();
+    if !folder.join("search.db").exists() {
+        return Ok(Vec::new());
+    }
+    let looking = timeline.look()?;
+    let problems = SearchIndex::open(folder)?.check(&looking.queries())?;
+    Ok(problems.iter().map(ToString::to_string).collect())
+}

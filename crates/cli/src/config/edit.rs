@@ -1,0 +1,165 @@
+//! Editing the configuration as text: comments, order and everything else that a person wrote stay.
+
+use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
+
+use super::keys::{Key, Takes};
+use super::{Config, Size};
+use crate::failure::{Code, Failure};
+
+/// What a text says for a key, if it says anything.
+pub(crate) fn get(text: &str, name: &str) -> Result<Option<Value>, Failure> {
+    let document = parse(text)?;
+    let (section, name) = parts(name);
+    let found = section_of(&document, section).and_then(|table| table.get(name)).and_then(Item::as_value);
+    Ok(found.map(|value| {
+        let mut value = value.clone();
+        value.decor_mut().clear();
+        value
+    }))
+}
+
+/// The text with a key set to what a person typed.
+pub(crate) fn set(text: &str, key: &Key, typed: &str) -> Result<String, Failure> {
+    let mut document = parse(text)?;
+    let value = value(key, typed)?;
+    let (section, name) = parts(key.name);
+    let table = document
+        .entry(section)
+        .or_insert_with(|| Item::Table(Table::new()))
+        .as_table_like_mut()
+        .ok_or_else(|| Failure::new(Code::Usage, format!("`{section}` is not a section in the file")))?;
+    match table.get_mut(name).and_then(Item::as_value_mut) {
+        Some(before) => {
+            // What stands around the value, such as a comment behind it, belongs to the person.
+            let decor = before.decor().clone();
+            *before = value;
+            *before.decor_mut() = decor;
+        }
+        None => {
+            table.insert(name, Item::Value(value));
+        }
+    }
+    Ok(document.to_string())
+}
+
+/// The text without a key; `None` if it did not have it.
+pub(crate) fn unset(text: &str, name: &str) -> Result<Option<String>, Failure> {
+    let mut document = parse(text)?;
+    let (section, name) = parts(name);
+    let table: Option<&mut dyn TableLike> = if section.is_empty() {
+        Some(document.as_table_mut())
+    } else {
+        document.get_mut(section).and_then(Item::as_table_like_mut)
+    };
+    let removed = table.and_then(|table| table.remove(name));
+    Ok(removed.map(|_| document.to_string()))
+}
+
+/// What a person typed, as the key takes it.
+fn value(key: &Key, typed: &str) -> Result<Value, Failure> {
+    let wrong = |why: String| Failure::new(Code::Usage, format!("{}: {why}", key.name));
+    match key.takes {
+        Takes::Flag => match typed {
+            "true" | "yes" | "on" => Ok(true.into()),
+            "false" | "no" | "off" => Ok(false.into()),
+            _ => Err(wrong(format!("{typed:?} is neither true nor false"))),
+        },
+        Takes::Number => match typed.parse::<i64>() {
+            Ok(number) if number >= 0 => Ok(number.into()),
+            _ => Err(wrong(format!("{typed:?} is not a whole number from 0 on"))),
+        },
+        Takes::Size => {
+            typed.parse::<Size>().map_err(wrong)?;
+            Ok(typed.parse::<i64>().map_or_else(|_| typed.into(), Value::from))
+        }
+        Takes::Path => {
+            let path = std::path::absolute(typed).map_err(|error| wrong(format!("{typed:?}: {error}")))?;
+            let text = path.to_str().ok_or_else(|| wrong(format!("{typed:?} is not UTF-8")))?;
+            Ok(text.into())
+        }
+    }
+}
+
+fn parse(text: &str) -> Result<DocumentMut, Failure> {
+    text.parse().map_err(|error: toml_edit::TomlError| {
+        Failure::new(Code::Usage, format!("the configuration file: {}", error.to_string().trim_end()))
+    })
+}
+
+/// The section and the name in it. A name without a section stands at the top.
+fn parts(name: &str) -> (&str, &str) {
+    name.split_once('.').unwrap_or(("", name))
+}
+
+fn section_of<'text>(document: &'text DocumentMut, section: &str) -> Option<&'text dyn TableLike> {
+    if section.is_empty() {
+        Some(document.as_table())
+    } else {
+        document.get(section).and_then(Item::as_table_like)
+    }
+}
+
+/// The text, if it is a configuration that this program can use.
+pub(crate) fn checked(text: String, path: &std::path::Path) -> Result<String, Failure> {
+    Config::parse(&text, path)?;
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::keys::key;
+    use super::*;
+
+    const WRITTEN: &str = "\
+# Mine.
+[output]
+pager = true # too long otherwise
+
+# Room.
+[storage]
+budget = \"5 GB\"
+";
+
+    fn set_key(text: &str, name: &str, typed: &str) -> Result<String, Failure> {
+        set(text, key(name).expect("a key"), typed)
+    }
+
+    #[test]
+    fn what_a_person_wrote_stays() {
+        let changed = set_key(WRITTEN, "output.pager", "no").expect("a flag");
+        assert_eq!(changed, WRITTEN.replace("pager = true", "pager = false"));
+        let changed = set_key(WRITTEN, "output.entries", "7").expect("a number");
+        assert_eq!(changed, WRITTEN.replace("otherwise\n", "otherwise\nentries = 7\n"));
+        let back = unset(&changed, "output.entries").expect("a document");
+        assert_eq!(back.as_deref(), Some(WRITTEN));
+        assert_eq!(unset(WRITTEN, "output.entries").expect("a document"), None);
+    }
+
+    #[test]
+    fn sections_are_made_and_all_ways_of_writing_them_are_known() {
+        assert_eq!(set_key("", "history.depth", "3").expect("a number"), "[history]\ndepth = 3\n");
+        for text in ["history.depth = 1\n", "history = { depth = 1 }\n", "[history]\ndepth = 1\n"] {
+            let changed = set_key(text, "history.depth", "3").expect("a number");
+            assert_eq!(changed, text.replace('1', "3"));
+            assert_eq!(
+                get(&changed, "history.depth").expect("a document").and_then(|v| v.as_integer()),
+                Some(3)
+            );
+        }
+    }
+
+    #[test]
+    fn values_that_make_no_sense_are_refused() {
+        for (name, typed) in [
+            ("output.pager", "maybe"),
+            ("output.entries", "-1"),
+            ("output.entries", "many"),
+            ("history.depth", "99999999999999999999"),
+            ("storage.budget", "5 parsecs"),
+        ] {
+            assert!(set_key("", name, typed).is_err(), "{name} {typed}");
+        }
+        assert!(set_key("history = 1\n", "history.depth", "3").is_err());
+        assert!(set_key("not toml", "history.depth", "3").is_err());
+    }
+}

@@ -1,0 +1,150 @@
+//! Every key of the configuration: what it takes, what it is without being set, and what it is for.
+
+use crate::failure::{Code, Failure};
+
+/// One key.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    /// The section and the name in it.
+    pub(crate) name: &'static str,
+    pub(crate) takes: Takes,
+    /// What it is unless it is set, as TOML; `None` if that is nothing fixed.
+    pub(crate) default: Option<&'static str>,
+    pub(crate) purpose: &'static str,
+}
+
+/// What a key takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Takes {
+    Path,
+    Size,
+    Number,
+    Flag,
+}
+
+impl Takes {
+    /// In words, for people and programs alike.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Path => "path",
+            Self::Size => "size",
+            Self::Number => "number",
+            Self::Flag => "true or false",
+        }
+    }
+}
+
+/// All keys, in the order in which they are listed.
+pub(crate) const KEYS: [Key; 7] = [
+    Key {
+        name: "storage.folder",
+        takes: Takes::Path,
+        default: None,
+        purpose: "where the store lives; RETAKE_HOME goes before it",
+    },
+    Key {
+        name: "storage.budget",
+        takes: Takes::Size,
+        default: None,
+        purpose: "warn before the store grows beyond this, such as \"5 GB\"; nothing is ever deleted for it",
+    },
+    Key {
+        name: "storage.gc_grace_days",
+        takes: Takes::Number,
+        default: Some("14"),
+        purpose: "how many days gc leaves garbage alone",
+    },
+    Key {
+        name: "history.depth",
+        takes: Takes::Number,
+        default: Some("0"),
+        purpose: "how many changes undo reaches back; 0 for all of them",
+    },
+    Key {
+        name: "history.typing_pause_ms",
+        takes: Takes::Number,
+        default: Some("2000"),
+        purpose: "typing that pauses for less than this is one undo step",
+    },
+    Key { name: "output.pager", takes: Takes::Flag, default: Some("true"), purpose: "page long output" },
+    Key {
+        name: "output.entries",
+        takes: Takes::Number,
+        default: Some("50"),
+        purpose: "how many entries `thread show` shows",
+    },
+];
+
+/// The key of that name; otherwise a failure that names those it may have been meant for.
+pub(crate) fn key(name: &str) -> Result<&'static Key, Failure> {
+    KEYS.iter().find(|key| key.name == name).ok_or_else(|| {
+        let near = near(name);
+        let hint = match near.as_slice() {
+            [] => "`retake config list` shows all keys".to_owned(),
+            near => format!("did you mean {}?", near.join(" or ")),
+        };
+        Failure::new(Code::Usage, format!("there is no key {name:?}; {hint}")).with("near", near)
+    })
+}
+
+/// Keys that a name may have been meant for, the nearest first.
+fn near(name: &str) -> Vec<&'static str> {
+    let name = name.to_lowercase();
+    let mut found: Vec<(usize, &'static str)> = KEYS
+        .iter()
+        .filter_map(|key| {
+            let (_, last) = key.name.rsplit_once('.').expect("every key has a section");
+            let typed = name.rsplit_once('.').map_or(name.as_str(), |(_, typed)| typed);
+            let distance = distance(typed, last).min(distance(&name, key.name));
+            (distance <= (last.len() / 3).max(1)).then_some((distance, key.name))
+        })
+        .collect();
+    found.sort_unstable();
+    found.into_iter().map(|(_, name)| name).take(3).collect()
+}
+
+/// How many letters must be added, dropped or replaced to make one word the other.
+fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (index, letter) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = index + 1;
+        for column in 0..to.len() {
+            let replaced = diagonal + usize::from(letter != to[column]);
+            diagonal = row[column + 1];
+            row[column + 1] = replaced.min(row[column] + 1).min(diagonal + 1);
+        }
+    }
+    row[to.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    #[test]
+    fn misspelt_keys_find_their_neighbours() {
+        let check = |name: &str, expected: &[&str]| assert_eq!(near(name), expected, "{name}");
+        check("storage.bugdet", &["storage.budget"]);
+        check("budget", &["storage.budget"]);
+        check("Output.Pager", &["output.pager"]);
+        check("output.page", &["output.pager"]);
+        check("storage.pager", &["output.pager"]);
+        check("nothing.like.it", &[]);
+        check("", &[]);
+    }
+
+    #[test]
+    fn the_listed_defaults_are_the_real_ones() {
+        let mut text = String::new();
+        for key in &KEYS {
+            if let Some(default) = key.default {
+                text = crate::config::set(&text, key, default).expect("defaults are well formed");
+            }
+        }
+        let listed = Config::parse(&text, std::path::Path::new("config.toml")).expect("defaults are valid");
+        assert_eq!(format!("{listed:?}"), format!("{:?}", Config::default()));
+    }
+}

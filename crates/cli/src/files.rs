@@ -1,0 +1,113 @@
+//! Files that are written whole or not at all.
+//!
+//! ```text
+//!   .retake-XXXXXX.partial   written, synced   ──rename──►   name   ──►   folder synced
+//! ```
+//!
+//! A program that is killed on the way leaves what was there before. Such files hold conversations or say
+//! where they are, so nobody but their owner can read them, whatever the umask.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use crate::failure::{Code, Failure};
+
+/// What becomes of a file that is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Existing {
+    /// It stays, and nothing is written.
+    Stays,
+    /// It is replaced.
+    Replaced,
+}
+
+/// Writes a file.
+pub(crate) fn write_whole<T>(
+    path: &Path,
+    existing: Existing,
+    write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let target = real(path, existing)?;
+    let fail = |error: io::Error| Failure::new(Code::Failed, format!("{}: {error}", path.display()));
+    let folder = match target.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let temporary =
+        tempfile::Builder::new().prefix(".retake-").suffix(".partial").tempfile_in(folder).map_err(fail)?;
+    let mut buffer = BufWriter::new(temporary.as_file());
+    let written = write(&mut buffer)?;
+    buffer.flush().map_err(fail)?;
+    drop(buffer);
+    temporary.as_file().sync_all().map_err(fail)?;
+    let placed = match existing {
+        Existing::Stays => temporary.persist_noclobber(&target),
+        Existing::Replaced => temporary.persist(&target),
+    };
+    placed.map_err(|error| match error.error.kind() {
+        io::ErrorKind::AlreadyExists => exists(path),
+        _ => fail(error.error),
+    })?;
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(fail)?;
+    Ok(written)
+}
+
+/// The file that is to be written: what a link leads to, so that the link stays one.
+fn real(path: &Path, existing: Existing) -> Result<PathBuf, Failure> {
+    match fs::symlink_metadata(path) {
+        Err(_) => return Ok(path.to_owned()),
+        Ok(_) if existing == Existing::Stays => return Err(exists(path)),
+        Ok(_) => {}
+    }
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if fs::metadata(&target).is_ok_and(|found| !found.is_file()) {
+        return Err(Failure::new(Code::Refused, format!("{} is not an ordinary file", path.display())));
+    }
+    Ok(target)
+}
+
+fn exists(path: &Path) -> Failure {
+    Failure::new(Code::Refused, format!("{} exists already; --force replaces it", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn write(path: &Path, existing: Existing, text: &str) -> Result<(), Failure> {
+        write_whole(path, existing, |out| Ok(out.write_all(text.as_bytes())?))
+    }
+
+    #[test]
+    fn a_file_is_there_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("some");
+        let failed = write_whole(&path, Existing::Replaced, |out| {
+            out.write_all(b"half")?;
+            Err::<(), _>(Failure::new(Code::Failed, "on purpose"))
+        });
+        assert!(failed.is_err());
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0);
+        write(&path, Existing::Stays, "one").expect("it is new");
+        assert_eq!(fs::metadata(&path).expect("it is there").permissions().mode() & 0o777, 0o600);
+        assert!(write(&path, Existing::Stays, "two").is_err());
+        assert_eq!(fs::read_to_string(&path).expect("text"), "one");
+        write(&path, Existing::Replaced, "two").expect("it may be replaced");
+        assert_eq!(fs::read_to_string(&path).expect("text"), "two");
+    }
+
+    #[test]
+    fn links_stay_and_what_is_no_file_is_left_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (real, link) = (folder.path().join("real"), folder.path().join("link"));
+        fs::write(&real, "one").expect("a file");
+        symlink(&real, &link).expect("a link");
+        write(&link, Existing::Replaced, "two").expect("it may be replaced");
+        assert!(fs::symlink_metadata(&link).expect("a link").is_symlink());
+        assert_eq!(fs::read_to_string(&real).expect("text"), "two");
+        assert!(write(folder.path(), Existing::Replaced, "three").is_err());
+        assert!(write(Path::new("/dev/null"), Existing::Replaced, "four").is_err());
+    }
+}

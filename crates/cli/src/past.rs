@@ -1,0 +1,116 @@
+//! What entries were, over the whole history of a thread.
+//!
+//! Each change is compared with the state just before it, take by take, so that the cost is that of what
+//! changed, however long the takes are. Undo, redo and jump lead to states that some change led to before.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use retake_model::content::ContentId;
+use retake_model::id::{EntryId, TakeId};
+use retake_model::list::List;
+use retake_model::object::load;
+use retake_model::operation::Version;
+use retake_model::state::ThreadState;
+use retake_model::take::Take;
+use retake_store::{StoreError, ThreadRow};
+use retake_timeline::{LookError, Looking};
+
+use crate::failure::Failure;
+
+/// Operations that are read at a time.
+const PAGE: usize = 1000;
+
+/// When and where a version of an entry first was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Arrival {
+    /// Just after that operation.
+    pub(crate) at: Version,
+    /// In that take.
+    pub(crate) take: TakeId,
+    /// At that place in it, counted from 1.
+    pub(crate) number: u64,
+}
+
+/// What the history of a thread holds of some entries.
+#[derive(Debug, Default)]
+pub(crate) struct Past {
+    /// Every version that any of them ever had.
+    pub(crate) versions: BTreeMap<(EntryId, ContentId), Arrival>,
+    /// Every draft that any take ever had, with the first operation that left it.
+    pub(crate) drafts: BTreeMap<String, Version>,
+}
+
+impl Past {
+    /// Goes through the log of a thread.
+    pub(crate) fn of(
+        looking: &Looking<'_>,
+        thread: &ThreadRow,
+        entries: &BTreeSet<EntryId>,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Self, Failure> {
+        let mut past = Self::default();
+        let last = thread.summary.version;
+        let mut before: Option<ThreadState> = None;
+        // Takes come back as they were; what is in one need only be looked up once.
+        let mut seen: HashSet<ContentId> = HashSet::new();
+        let mut next = 1;
+        while next <= last {
+            let until = (next + PAGE as u64 - 1).min(last);
+            let mut page =
+                looking.queries().operations_back(thread.number, until, (until - next + 1) as usize)?;
+            page.reverse();
+            for stored in &page {
+                let state: ThreadState =
+                    load(&looking.queries(), stored.operation.after).map_err(LookError::from)?;
+                if !stored.operation.kind.moves_only() {
+                    past.note(
+                        looking,
+                        before.as_ref(),
+                        &state,
+                        stored.operation.version,
+                        entries,
+                        &mut seen,
+                    )?;
+                }
+                before = Some(state);
+            }
+            if page.is_empty() {
+                return Err(StoreError::Damaged(format!("operation {next} is missing")).into());
+            }
+            next = until + 1;
+            progress(until, last);
+        }
+        Ok(past)
+    }
+
+    fn note(
+        &mut self,
+        looking: &Looking<'_>,
+        before: Option<&ThreadState>,
+        after: &ThreadState,
+        version: Version,
+        entries: &BTreeSet<EntryId>,
+        seen: &mut HashSet<ContentId>,
+    ) -> Result<(), Failure> {
+        let queries = looking.queries();
+        let known = before.map_or_else(List::empty, |state| state.takes);
+        let changed = List::diff(&queries, &known, &after.takes).map_err(LookError::from)?;
+        for cell in changed.iter().flat_map(|hunk| &hunk.added) {
+            if !seen.insert(cell.content) {
+                continue;
+            }
+            let take: Take = load(&queries, cell.content).map_err(LookError::from)?;
+            if !take.draft.is_empty() {
+                self.drafts.entry(take.draft.clone()).or_insert(version);
+            }
+            for &entry in entries {
+                let found = take.entries.find(&queries, entry.bytes()).map_err(LookError::from)?;
+                if let Some((position, cell)) = found {
+                    let arrival = Arrival { at: version, take: take.id, number: position + 1 };
+                    self.versions.entry((entry, cell.version)).or_insert(arrival);
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,187 @@
+//! `verify`, `repair`, `gc`, `purge`, `redact` and `usage`.
+
+use std::fs;
+
+use crate::support::User;
+
+const SECRET: &str = "the password is correct-horse-battery";
+
+/// How often a text stands in any file of the store.
+fn occurrences(user: &User, text: &str) -> usize {
+    let files = crate::support::everything_below(&user.path("store"));
+    let files = files.iter().filter(|path| path.is_file());
+    files
+        .map(|path| {
+            let bytes = fs::read(path).expect("a file");
+            bytes.windows(text.len()).filter(|window| *window == text.as_bytes()).count()
+        })
+        .sum()
+}
+
+/// Flips a byte of that text where it is stored.
+fn damage(user: &User, text: &str) {
+    let path = user.path("store/retake.db");
+    let mut bytes = fs::read(&path).expect("a database");
+    let place = bytes.windows(text.len()).position(|window| window == text.as_bytes());
+    bytes[place.expect("the text is stored as it is")] ^= 1;
+    fs::write(&path, bytes).expect("a database");
+}
+
+#[test]
+fn a_clean_store_is_clean() {
+    let user = User::new();
+    user.talk("Fix the login");
+    user.run(&["search", "cookie"]);
+    let report = user.json(&["verify"]);
+    assert_eq!(report["clean"], true);
+    assert_eq!(report["operations"], 4);
+    assert_eq!(report["threads"], 1);
+    assert_eq!(report["problems"].as_array().map(Vec::len), Some(0));
+    assert!(user.run(&["verify"]).contains("clean"));
+}
+
+#[test]
+fn damage_is_named_and_mended() {
+    let user = User::new();
+    user.talk("Fix the login");
+    damage(&user, "Why does the login fail?");
+    let said = user.try_run(&["verify", "--json"]);
+    assert_eq!(said.code, 6, "{said:?}");
+    let report: serde_json::Value = serde_json::from_str(&said.out).expect("an answer in JSON");
+    assert_eq!(report["clean"], false);
+    assert!(report["problems"].as_array().is_some_and(|problems| !problems.is_empty()), "{report}");
+    let said = user.try_run(&["verify"]);
+    assert_eq!(said.code, 6);
+    assert!(said.out.contains("✗") && said.out.contains("retake repair"), "{said:?}");
+    let repaired = user.json(&["repair"]);
+    assert!(repaired["changes"].as_array().is_some_and(|changes| !changes.is_empty()), "{repaired}");
+    assert_eq!(user.json(&["verify"])["clean"], true);
+    assert!(user.run(&["thread", "show"]).contains("The cookie has expired."));
+    assert!(user.run(&["repair"]).contains("Nothing had to be mended"));
+}
+
+#[test]
+fn what_destroys_asks_first() {
+    let user = User::new();
+    user.talk("Fix the login");
+    for command in [&["purge", "Fix the login"][..], &["redact", "1"]] {
+        let error = user.refused(5, command);
+        assert!(error.contains("--yes"), "{error}");
+    }
+    assert_eq!(user.json(&["thread", "show"])["entries"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn purge_destroys_what_it_says_and_nothing_else() {
+    let user = User::new();
+    user.talk("Keep");
+    user.run(&["thread", "new", "Secret"]);
+    user.run(&["entry", "add", SECRET]);
+    user.run(&["search", "password"]);
+    let would = user.json(&["purge", "Secret", "--dry-run"]);
+    assert_eq!(would["purged"]["threads"], 1);
+    assert_eq!(would["threads"][0]["title"], "Secret");
+    assert!(occurrences(&user, SECRET) > 0);
+    let done = user.json(&["purge", "Secret", "--yes"]);
+    assert_eq!(done["purged"]["operations"], would["purged"]["operations"]);
+    assert_eq!(occurrences(&user, SECRET), 0);
+    assert_eq!(occurrences(&user, "correct"), 0, "no word of it is left in the index");
+    user.refused(3, &["thread", "show", "Secret"]);
+    assert_eq!(
+        user.json(&["search", "password", "--history", "--all"])["hits"].as_array().map(Vec::len),
+        Some(0)
+    );
+    assert!(user.run(&["thread", "show", "Keep"]).contains("cookie"));
+    assert_eq!(user.json(&["verify"])["clean"], true);
+}
+
+#[test]
+fn purge_of_what_was_put_away_spares_the_young() {
+    let user = User::new();
+    user.talk("Keep");
+    user.talk("Gone");
+    user.run(&["thread", "delete", "Gone"]);
+    let none = user.json(&["purge", "--deleted", "--older-than", "1", "--yes"]);
+    assert_eq!(none["threads"].as_array().map(Vec::len), Some(0));
+    let one = user.json(&["purge", "--deleted", "--yes"]);
+    assert_eq!(one["threads"][0]["title"], "Gone");
+    user.run(&["thread", "show", "Keep"]);
+    user.refused(2, &["purge"]);
+    user.refused(2, &["purge", "Keep", "--deleted"]);
+}
+
+#[test]
+fn redact_destroys_every_version_everywhere() {
+    let user = User::new();
+    user.talk("Fix the login");
+    user.run(&["entry", "add", SECRET]);
+    user.run(&["take", "branch", "last", "--name", "other"]);
+    user.run(&["entry", "edit", "last", &format!("{SECRET}, or was")]);
+    user.run(&["take", "promote", "other"]);
+    user.run(&["search", "password"]);
+    assert!(occurrences(&user, SECRET) > 0 && occurrences(&user, "battery") > occurrences(&user, SECRET));
+    let done = user.json(&["redact", "3", "-t", "Fix the login", "--yes"]);
+    assert_eq!(done["versions"].as_array().map(Vec::len), Some(2), "{done}");
+    assert_eq!(done["remaining"].as_array().map(Vec::len), Some(0), "{done}");
+    assert_eq!(occurrences(&user, SECRET), 0);
+    assert_eq!(occurrences(&user, "battery"), 0, "no word of it is left in the index");
+    for thread in ["Fix the login", "other"] {
+        assert!(user.run(&["thread", "show", thread, "--all"]).contains("[redacted]"), "{thread}");
+    }
+    assert_eq!(
+        user.json(&["search", "password", "--history", "--all"])["hits"].as_array().map(Vec::len),
+        Some(0)
+    );
+    assert_eq!(user.json(&["verify"])["clean"], true);
+}
+
+#[test]
+fn redact_says_where_the_text_still_is() {
+    let user = User::new();
+    user.run(&["thread", "new", "Drafted"]);
+    user.run(&["entry", "add", SECRET]);
+    user.run(&["take", "fork", "1"]);
+    let done = user.json(&["redact", "1", "-k", "main", "--yes"]);
+    assert_eq!(done["remaining"][0]["title"], "Drafted", "{done}");
+}
+
+#[test]
+fn an_entry_that_was_deleted_can_be_redacted_by_its_id() {
+    let user = User::new();
+    user.run(&["thread", "new", "Deleted"]);
+    user.run(&["entry", "add", SECRET]);
+    let id = user.json(&["entry", "show", "1"])["id"].as_str().expect("an id").to_owned();
+    user.run(&["entry", "delete", "1"]);
+    user.run(&["redact", &id, "--yes"]);
+    assert_eq!(occurrences(&user, SECRET), 0);
+    user.run(&["undo"]);
+    assert!(user.run(&["thread", "show"]).contains("[redacted]"));
+}
+
+#[test]
+fn gc_has_nothing_to_do_where_all_is_history() {
+    let user = User::new();
+    user.talk("Fix the login");
+    user.run(&["undo", "2"]);
+    let dry = user.json(&["gc", "--dry-run", "--grace", "0"]);
+    assert_eq!((&dry["unreachable"], &dry["dry_run"]), (&0.into(), &true.into()));
+    assert!(user.run(&["gc"]).contains("Nothing to delete"));
+}
+
+#[test]
+fn usage_is_told_against_the_budget_and_a_change_warns() {
+    let user = User::new();
+    user.talk("Fix the login");
+    let usage = user.json(&["usage"]);
+    assert_eq!((&usage["threads"], &usage["operations"]), (&1.into(), &4.into()));
+    assert!(usage["total"].as_u64().is_some_and(|total| total > 0));
+    assert!(user.try_run(&["entry", "add", "no budget, no warning"]).err.is_empty());
+    user.run(&["config", "set", "storage.budget", "1 GB"]);
+    assert!(user.try_run(&["entry", "add", "far from it"]).err.is_empty());
+    user.run(&["config", "set", "storage.budget", "10 kB"]);
+    let said = user.try_run(&["entry", "add", "beyond it"]);
+    assert_eq!(said.code, 0, "a budget never stops anyone: {said:?}");
+    assert!(said.err.contains("storage.budget"), "{said:?}");
+    assert!(user.try_run(&["entry", "add", "quietly", "--quiet"]).err.is_empty());
+    assert_eq!(user.json(&["usage"])["against"]["state"], "over");
+}

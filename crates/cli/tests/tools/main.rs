@@ -1,0 +1,11 @@
+//! The commands around the timeline, as a user meets them: the real program, in folders of its own.
+
+mod config;
+mod demo;
+mod keeping;
+mod pages;
+mod private;
+mod projects;
+mod search;
+mod support;
+mod transfer;

@@ -1,0 +1,137 @@
+//! A user with a store, a configuration and a project folder, all temporary.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// A user.
+pub(crate) struct User {
+    pub(crate) folder: tempfile::TempDir,
+}
+
+/// What a command said.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl User {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for below in ["project", "elsewhere", "temporary"] {
+            fs::create_dir(folder.path().join(below)).expect("a new folder");
+        }
+        Self { folder }
+    }
+
+    pub(crate) fn path(&self, below: &str) -> PathBuf {
+        self.folder.path().join(below)
+    }
+
+    pub(crate) fn project(&self) -> PathBuf {
+        self.path("project")
+    }
+
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_retake"));
+        self.surround(&mut command);
+        command
+    }
+
+    /// Gives a command the surroundings of this user.
+    pub(crate) fn surround(&self, command: &mut Command) {
+        command
+            .current_dir(self.project())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.folder.path())
+            .env("TMPDIR", self.path("temporary"))
+            .env("RETAKE_HOME", self.path("store"))
+            .env("RETAKE_CONFIG", self.path("configuration/config.toml"))
+            .stdin(Stdio::null());
+    }
+
+    /// Runs the program, whatever comes of it.
+    pub(crate) fn try_run<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Said {
+        said(self.command().args(arguments).output().expect("the program starts"))
+    }
+
+    /// Runs the program, which must succeed; gives what it says.
+    pub(crate) fn run<A: AsRef<OsStr> + std::fmt::Debug>(&self, arguments: &[A]) -> String {
+        let said = self.try_run(arguments);
+        assert_eq!(said.code, 0, "{arguments:?}: {said:?}");
+        said.out
+    }
+
+    /// Runs the program with `--json`, which must succeed; gives its answer.
+    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
+        let mut all = vec!["--json"];
+        all.extend(arguments);
+        serde_json::from_str(&self.run(&all)).expect("an answer in JSON")
+    }
+
+    /// Runs the program, which must fail with that code; gives its error.
+    pub(crate) fn refused(&self, code: i32, arguments: &[&str]) -> String {
+        let said = self.try_run(arguments);
+        assert_eq!(said.code, code, "{arguments:?}: {said:?}");
+        assert!(!said.err.is_empty(), "{arguments:?} failed without a word");
+        said.err
+    }
+
+    /// A thread with a short conversation in it.
+    pub(crate) fn talk(&self, title: &str) {
+        self.run(&["thread", "new", title]);
+        self.run(&["entry", "add", "Why does the login fail?"]);
+        self.run(&["entry", "add", "--role", "AI", "The cookie expires too early."]);
+        self.run(&["entry", "edit", "2", "The cookie has expired."]);
+    }
+
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.path(name);
+        fs::write(&path, bytes).expect("a new file");
+        path
+    }
+}
+
+pub(crate) fn said(output: Output) -> Said {
+    Said {
+        code: output.status.code().expect("the program was not killed"),
+        out: String::from_utf8(output.stdout).expect("text"),
+        err: String::from_utf8(output.stderr).expect("text"),
+    }
+}
+
+/// All files and folders below one, itself included.
+pub(crate) fn everything_below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = vec![folder.to_owned()];
+    let mut next = 0;
+    while next < found.len() {
+        if found[next].is_dir() {
+            let entries = fs::read_dir(&found[next]).expect("a readable folder");
+            found.extend(entries.map(|entry| entry.expect("a readable entry").path()));
+        }
+        next += 1;
+    }
+    found
+}
+
+/// Numbers that look random and are the same in every run.
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % limit as u64) as usize
+    }
+}
