@@ -4,6 +4,7 @@ mod support;
 
 use std::fs;
 
+use retake_model::time::Timestamp;
 use retake_store::{OpenError, SCHEMA_VERSION, Store};
 use support::*;
 
@@ -79,7 +80,7 @@ fn a_newer_store_is_refused_unharmed() {
         Err(OpenError::Newer { found, wanted: known }) => assert_eq!((found, known), (wanted + 1, wanted)),
         other => panic!("{:?}", other.map(|_| ())),
     }
-    assert!(Store::salvage(&folder.path, &mut |_| {}, Default::default()).is_err());
+    assert!(Store::salvage(&folder.path, &mut |_| {}, Timestamp::default()).is_err());
     assert_eq!(fs::read(folder.database()).expect("readable"), before);
 }
 

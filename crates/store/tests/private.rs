@@ -4,7 +4,7 @@
 mod support;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 
 use retake_model::time::Timestamp;
@@ -31,7 +31,6 @@ fn files_are_private_under_any_umask() {
     let store = damaged.open();
     grow(&store);
     drop(store);
-    use std::os::unix::fs::FileExt;
     let file = fs::OpenOptions::new().write(true).open(damaged.database()).expect("opens");
     file.write_all_at(&[0; 4096], 0).expect("writes");
     drop(file);
