@@ -17,6 +17,7 @@
 //! The index for full-text search follows the log by itself, yet should be made anew after a repair that
 //! changed a log.
 
+mod cells;
 mod derived;
 mod heads;
 mod logs;
@@ -99,6 +100,15 @@ pub enum Change {
         take: TakeId,
         /// Which entry.
         entry: EntryId,
+    },
+    /// Entries of the present state were lost, and nothing tells which they were.
+    EntriesLost {
+        /// In which thread.
+        thread: WhichThread,
+        /// In which take.
+        take: TakeId,
+        /// How many.
+        count: u64,
     },
     /// The present state could not be read; the newest one that can is current now.
     ThreadWentBack {
@@ -220,6 +230,7 @@ impl Change {
             Self::OperationReturned { .. } => "operation_returned",
             Self::LogJoined { .. } => "log_joined",
             Self::EntryReplaced { .. } => "entry_replaced",
+            Self::EntriesLost { .. } => "entries_lost",
             Self::ThreadWentBack { .. } => "thread_went_back",
             Self::ThreadEmptied { .. } => "thread_emptied",
             Self::ThreadLost { .. } => "thread_lost",
@@ -253,6 +264,9 @@ impl fmt::Display for Change {
             ),
             Self::EntryReplaced { thread, entry, .. } => {
                 write!(formatter, "entry {} of {thread} was lost; a note stands in its place", entry.short())
+            }
+            Self::EntriesLost { thread, count, .. } => {
+                write!(formatter, "{count} entries of {thread} were lost without a trace in its list")
             }
             Self::ThreadWentBack { thread, from, to } => {
                 write!(formatter, "{thread} went back to version {to}: version {from} cannot be read in full")

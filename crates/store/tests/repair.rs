@@ -2,7 +2,9 @@
 
 mod support;
 
+use retake_model::command::{Command, Spot};
 use retake_model::content::Kind;
+use retake_model::entry::EntryVersion;
 use retake_model::object::load;
 use retake_model::operation::{Actor, OperationKind};
 use retake_model::state::ThreadState;
@@ -87,7 +89,7 @@ fn a_lost_entry_leaves_a_note_and_everything_else() {
     let first = takes.queries().takes_of(number_of(&store, thread)).expect("readable").remove(0);
     drop(takes);
     assert_ne!(main, first.summary.id);
-    publish(&store, thread, retake_model::command::Command::Switch { take: first.summary.id });
+    publish(&store, thread, Command::Switch { take: first.summary.id });
     let before = entries(&store, thread);
     flip(&folder.raw(), Kind::Entry, "ASC");
     drop(store);
@@ -115,6 +117,41 @@ fn a_lost_entry_leaves_a_note_and_everything_else() {
     let kept: i64 =
         folder.raw().query_row("SELECT count(*) FROM quarantine", [], |row| row.get(0)).expect("countable");
     assert_eq!(kept, 1);
+}
+
+#[test]
+fn a_lost_node_of_a_list_costs_only_the_entries_that_it_names() {
+    let folder = Folder::new();
+    let store = folder.open();
+    let thread = create(&store, grow(&store).project, "long");
+    let take = active(&store, thread);
+    let said: Vec<String> = (0..200).map(|turn| format!("turn {turn}")).collect();
+    let new = |text: &String| EntryVersion::from_text("User", text, Timestamp::from_millis(START)).into();
+    let entries_to_add = said.iter().map(new).collect();
+    publish(&store, thread, Command::AddEntries { take, at: Spot::End, entries: entries_to_add });
+    publish(&store, thread, Command::Pin { pinned: true });
+    let before = entries(&store, thread);
+    // Leaves come first: a list is stored from below.
+    let raw = folder.raw();
+    let number: i64 = raw
+        .query_row("SELECT max(number) FROM object WHERE kind = 1", [], |row| row.get(0))
+        .expect("there is one");
+    let lost = raw
+        .execute("DELETE FROM object WHERE number = (SELECT min(number) FROM object WHERE kind = 2 AND number > ?1)", [number])
+        .expect("plants");
+    assert_eq!(lost, 1);
+    drop((raw, store));
+    let store = folder.open();
+    let repaired = repair(&store);
+    assert!(change_codes(&repaired).contains(&"entries_lost"), "{repaired:?}");
+    assert_clean(&store);
+    let after = entries(&store, thread);
+    let gone = before.len() - after.len();
+    assert!((1..=64).contains(&gone), "{gone} are gone");
+    assert_eq!(after[..], before[gone..], "all others are there, in order");
+    let reading = store.read().expect("a reading");
+    let row = reading.queries().thread(thread).expect("readable").expect("there");
+    assert!(row.summary.pinned, "what else was changed is kept");
 }
 
 #[test]

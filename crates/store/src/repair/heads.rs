@@ -1,7 +1,7 @@
 //! Heads: every thread can be opened and worked on again.
 //!
-//! Where only entries are lost, a note takes the place of each, and all the rest stays as it is. Where more is
-//! lost, the newest state that can be read in full becomes current, as a jump would make it. Either is an
+//! Where only entries are lost, a note takes the place of each, and all the rest stays as it is; where a node of
+//! their list is lost, the entries that only it named are left out. Where more is lost, the newest state that can be read in full becomes current, as a jump would make it. Either is an
 //! ordinary operation by [`Actor::Recovery`]: it is in the history, and the versions that cannot be read stay
 //! there too.
 
@@ -10,15 +10,16 @@ use std::collections::HashSet;
 use retake_model::content::{ContentId, Kind, encode};
 use retake_model::entry::EntryVersion;
 use retake_model::history::{jump, place_of_change, place_of_move};
-use retake_model::id::{EntryId, Fresh, TakeId, TurnId};
-use retake_model::list::{EntryCell, TakeCell};
-use retake_model::object::{Additions, Unavailable, load};
+use retake_model::id::{Fresh, TurnId};
+use retake_model::list::{EntryCell, List, TakeCell};
+use retake_model::object::{Additions, load};
 use retake_model::operation::{Actor, Operation, OperationKind, Place, Version};
 use retake_model::state::ThreadState;
 use retake_model::take::Take;
 use retake_model::time::Timestamp;
 
 use super::Change;
+use super::cells::readable_cells;
 use crate::queries::Queries;
 use crate::verify::{Log, Logs, WhichThread};
 use crate::whole::Wholeness;
@@ -51,9 +52,9 @@ pub(super) fn mend(
             head: head.operation,
             fresh: Derived::from(head.id, now),
         };
-        let replaced = recovery.replace_entries(&mut wholeness)?;
-        if !replaced.is_empty() {
-            changes.extend(replaced);
+        let mended = recovery.mend_takes(&mut wholeness)?;
+        if !mended.is_empty() {
+            changes.extend(mended);
         } else if let Some(version) = newest_whole(log, &mut wholeness)? {
             changes.push(recovery.go_back(version)?);
         } else {
@@ -83,69 +84,71 @@ struct Recovery<'repair, 'transaction> {
     fresh: Derived,
 }
 
-/// An entry that is lost, in one take.
-struct LostEntry {
-    take: Take,
-    take_position: u64,
+/// A take of which something is lost, and what is left of it.
+struct DamagedTake {
     position: u64,
-    cell: EntryCell,
+    take: Take,
+    cells: Vec<EntryCell>,
+    /// Where in `cells` a note must take the place of an entry.
+    lost: Vec<usize>,
 }
 
 impl Recovery<'_, '_> {
-    /// Puts a note in the place of every lost entry; does nothing if more than entries is lost.
-    fn replace_entries(&mut self, wholeness: &mut Wholeness<'_, '_>) -> Result<Vec<Change>, StoreError> {
+    /// Goes on with what is left of every take; does nothing if more than entries is lost.
+    fn mend_takes(&mut self, wholeness: &mut Wholeness<'_, '_>) -> Result<Vec<Change>, StoreError> {
         let Ok(mut state) = load::<ThreadState>(&**self.writing, self.head.after) else {
             return Ok(Vec::new());
         };
-        let Ok(lost) = lost_entries(self.writing, &state, wholeness)? else {
+        if !wholeness.is_whole(Kind::Settings, state.settings)? {
+            return Ok(Vec::new());
+        }
+        let Some(damaged) = damaged_takes(self.writing, &state, wholeness)? else {
             return Ok(Vec::new());
         };
-        if lost.is_empty() || !wholeness.is_whole(Kind::Settings, state.settings)? {
-            return Ok(Vec::new());
-        }
         let turn = TurnId::fresh(&mut self.fresh);
-        let note = EntryVersion::from_text("System", NOTE, self.fresh.now);
-        let mut replaced = Vec::new();
-        let mut current: Option<Take> = None;
-        for LostEntry { take, take_position, position, cell } in lost {
-            // Several lost entries of one take build on one another.
-            let take = current.filter(|current| current.id == take.id).unwrap_or(take);
-            let mut additions = Additions::new(&**self.writing);
-            let version = additions.add(&note);
-            let entries = take.entries.splice(
-                &mut additions,
-                position..position + 1,
-                vec![EntryCell { version, ..cell }],
-            )?;
-            let take = Take { entries, ..take };
-            let content = additions.add(&take);
-            state.takes = state.takes.splice(
-                &mut additions,
-                take_position..take_position + 1,
-                vec![TakeCell { take: take.id, content }],
-            )?;
-            let after = additions.add(&state);
-            self.writing.put_objects(&additions.into_new(), self.fresh.now)?;
-            let place = self.place_of_change()?;
-            self.append(
-                OperationKind::EntryEdited {
-                    take: take.id,
-                    entry: cell.entry,
-                    from: cell.version,
-                    to: version,
-                },
-                after,
-                turn,
-                place,
-            )?;
-            replaced.push(self.replaced(take.id, cell.entry));
-            current = Some(take);
+        let mut changes = Vec::new();
+        for damaged in damaged {
+            changes.extend(self.mend_take(&mut state, damaged, turn)?);
         }
-        Ok(replaced)
+        Ok(changes)
     }
 
-    fn replaced(&self, take: TakeId, entry: EntryId) -> Change {
-        Change::EntryReplaced { thread: self.thread, take, entry }
+    /// One operation that puts notes where entries were, and leaves out what no node tells of any more.
+    fn mend_take(
+        &mut self,
+        state: &mut ThreadState,
+        damaged: DamagedTake,
+        turn: TurnId,
+    ) -> Result<Vec<Change>, StoreError> {
+        let DamagedTake { position, take, mut cells, lost } = damaged;
+        let (thread, id, from) = (self.thread, take.id, take.entries.len());
+        let mut additions = Additions::new(&**self.writing);
+        let note = additions.add(&EntryVersion::from_text("System", NOTE, self.fresh.now));
+        let mut changes = Vec::new();
+        let mut edited = None;
+        for index in lost {
+            let EntryCell { entry, version, .. } = cells[index];
+            cells[index].version = note;
+            edited = Some(OperationKind::EntryEdited { take: id, entry, from: version, to: note });
+            changes.push(Change::EntryReplaced { thread, take: id, entry });
+        }
+        let entries = List::from_cells(&mut additions, cells);
+        let to = entries.len();
+        if to < from {
+            changes.push(Change::EntriesLost { thread, take: id, count: from - to });
+        }
+        let kind = match edited {
+            Some(edited) if changes.len() == 1 => edited,
+            _ => OperationKind::EntriesReplaced { take: id, from, to },
+        };
+        let content = additions.add(&Take { entries, ..take });
+        let cell = TakeCell { take: id, content };
+        state.takes = state.takes.splice(&mut additions, position..position + 1, vec![cell])?;
+        let after = additions.add(state);
+        self.writing.put_objects(&additions.into_new(), self.fresh.now)?;
+        let place = self.place_of_change()?;
+        self.append(kind, after, turn, place)?;
+        Ok(changes)
     }
 
     /// Makes the state of an older version current.
@@ -210,29 +213,33 @@ impl Recovery<'_, '_> {
     }
 }
 
-/// The entries of a state that are lost; an error if what holds them is lost too.
-fn lost_entries(
+/// The takes of a state of which something is lost; `None` if what is left is not enough to go on with.
+fn damaged_takes(
     queries: &Queries<'_>,
     state: &ThreadState,
     wholeness: &mut Wholeness<'_, '_>,
-) -> Result<Result<Vec<LostEntry>, Unavailable>, StoreError> {
-    let takes = match state.all_takes(queries) {
-        Ok(takes) => takes,
-        Err(unavailable) => return Ok(Err(unavailable)),
+) -> Result<Option<Vec<DamagedTake>>, StoreError> {
+    let Ok(takes) = state.all_takes(queries) else {
+        return Ok(None);
     };
-    let mut lost = Vec::new();
-    for (take_position, take) in (0..).zip(takes) {
-        for (position, cell) in (0..).zip(take.entries.iter(queries, 0)) {
-            let cell = match cell {
-                Ok(cell) => cell,
-                Err(unavailable) => return Ok(Err(unavailable)),
-            };
+    let mut damaged = Vec::new();
+    for (position, take) in (0..).zip(takes) {
+        let cells = readable_cells(queries, &take.entries)?;
+        let mut lost = Vec::new();
+        for (index, cell) in cells.iter().enumerate() {
             if !wholeness.is_whole(Kind::Entry, cell.version)? {
-                lost.push(LostEntry { take: take.clone(), take_position, position, cell });
+                lost.push(index);
             }
         }
+        if lost.is_empty() && cells.len() as u64 == take.entries.len() {
+            continue;
+        }
+        if cells.is_empty() {
+            return Ok(None);
+        }
+        damaged.push(DamagedTake { position, take, cells, lost });
     }
-    Ok(Ok(lost))
+    Ok(Some(damaged))
 }
 
 /// Identities worked out from the operation that they follow: a repair that is done twice is the same repair.
