@@ -125,7 +125,10 @@ pub(crate) fn in_place(
         copy_pages(&alone.connection, &mut connect(&kept_as)?)?;
         sync(&kept_as)?;
         let workshop = Workshop::new(store.folder())?;
-        let made = rebuild(&kept_as, &workshop, progress, now)?;
+        let work = workshop.folder.join("damaged.db");
+        copy(&File::open(&kept_as).map_err(failed(&kept_as))?, &kept_as, &work)?;
+        renew_first_page(&work, &workshop)?;
+        let made = rebuild(&work, &workshop, progress, now)?;
         copy_pages(&connect(&workshop.new_database())?, &mut alone.connection)?;
         alone.empty_log()?;
         store.cache.clear();
@@ -324,8 +327,11 @@ fn renew_first_page(work: &Path, workshop: &Workshop) -> Result<(), StoreError> 
     let mut fresh = File::open(database(&sample)).map_err(&fail)?;
     fresh.read_exact(&mut first).map_err(&fail)?;
     let mut file = fs::OpenOptions::new().read(true).write(true).open(work).map_err(&fail)?;
-    let pages = file.metadata().map_err(&fail)?.len().div_ceil(PAGE);
-    let pages = u32::try_from(pages).unwrap_or(u32::MAX);
+    // A file that was cut may lack even the pages that every table begins with.
+    let begun = fresh.metadata().map_err(&fail)?.len();
+    let length = file.metadata().map_err(&fail)?.len().max(begun).next_multiple_of(PAGE);
+    file.set_len(length).map_err(&fail)?;
+    let pages = u32::try_from(length / PAGE).unwrap_or(u32::MAX);
     // The size counts only if both counters agree. No free pages: they are not needed for reading.
     let counter: [u8; 4] = [0, 0, 0, 1];
     first[24..28].copy_from_slice(&counter);

@@ -4,6 +4,7 @@
 //! one transaction; a newer one is refused untouched. Objects carry their own evolution (fields are only ever
 //! added at the end), so a migration never rewrites history.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -51,6 +52,23 @@ pub(crate) fn migrate(
 
 pub(crate) fn version(connection: &Connection) -> Result<i64, StoreError> {
     Ok(connection.query_row("PRAGMA user_version", [], |row| row.get(0))?)
+}
+
+/// The description of every table and index that there should be, by its name.
+pub(crate) fn described() -> Result<BTreeMap<String, String>, StoreError> {
+    let connection = Connection::open_in_memory()?;
+    for step in MIGRATIONS {
+        connection.execute_batch(step)?;
+    }
+    Ok(descriptions(&connection)?)
+}
+
+/// The descriptions that a database has.
+pub(crate) fn descriptions(connection: &Connection) -> rusqlite::Result<BTreeMap<String, String>> {
+    let mut statement =
+        connection.prepare("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name")?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    rows.collect()
 }
 
 /// A durable copy of the whole database under `backups/`.

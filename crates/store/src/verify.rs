@@ -25,6 +25,7 @@ use serde::Serialize;
 
 use crate::queries::Queries;
 use crate::scan::is_damage;
+use crate::schema;
 use crate::whole::Wholeness;
 use crate::{Store, StoreError};
 
@@ -146,8 +147,20 @@ fn verify(
     Ok(verified)
 }
 
-/// What SQLite finds wrong with its own structures.
+/// What is wrong with the file as such: with SQLite's own structures, or with what it says of our tables.
 pub(crate) fn check_file(connection: &Connection) -> Result<Vec<Problem>, StoreError> {
+    let mut problems = check_structures(connection)?;
+    let expected = schema::described()?;
+    let found = tolerate(&mut problems, "sqlite_schema", || schema::descriptions(connection))?;
+    for (name, description) in expected {
+        if found.get(&name) != Some(&description) {
+            problems.push(Problem::SchemaAltered { name });
+        }
+    }
+    Ok(problems)
+}
+
+fn check_structures(connection: &Connection) -> Result<Vec<Problem>, StoreError> {
     let run = || -> rusqlite::Result<Vec<String>> {
         let mut statement = connection.prepare("PRAGMA integrity_check(100)")?;
         let lines = statement.query_map([], |row| row.get(0))?;

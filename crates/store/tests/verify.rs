@@ -44,10 +44,10 @@ type Plant = fn(&Connection);
 const DAMAGE: &[(&str, &[&str], Plant)] = &[
     ("none (the control)", &[], |_| {}),
     ("a byte of an entry flipped", &["object_damaged", "reference_missing", "thread_incomplete"], |raw| {
-        flip(raw, 1)
+        flip(raw, 1);
     }),
     ("a byte of a state flipped", &["object_damaged", "reference_missing", "thread_incomplete"], |raw| {
-        flip(raw, 6)
+        flip(raw, 6);
     }),
     ("an object gone with its index row", &["reference_missing", "thread_incomplete"], |raw| {
         run(raw, "DELETE FROM object_index WHERE number = (SELECT min(number) FROM object WHERE kind = 1)");
@@ -134,6 +134,14 @@ const DAMAGE: &[(&str, &[&str], Plant)] = &[
     ("rows of a thread that has no log", &["stray_rows"], |raw| {
         run(raw, "INSERT INTO facet (kind, value, thread) VALUES (1, 'auth', 77)");
         run(raw, "INSERT INTO presentation (thread, entry, shown) VALUES (78, x'00', 1)");
+    }),
+    ("a description of a table altered", &["schema_altered"], |raw| {
+        raw.execute_batch(
+            "PRAGMA writable_schema = ON;
+             UPDATE sqlite_schema SET sql = replace(sql, 'remote    TEXT', 'remote    BLOB') WHERE name = 'project';
+             PRAGMA writable_schema = RESET",
+        )
+        .expect("plants");
     }),
     ("a project's path altered", &["project_damaged"], |raw| {
         run(raw, "UPDATE project SET path = '/elsewhere'");

@@ -18,6 +18,12 @@ pub enum Problem {
         /// What SQLite says.
         message: String,
     },
+    /// The description of a table or an index is not what was written.
+    #[error("the description of {name} in the database is damaged")]
+    SchemaAltered {
+        /// The table or index.
+        name: String,
+    },
     /// Some rows of a table cannot be read.
     #[error("rows {first} to {last} of table {table} cannot be read")]
     RowsUnreadable {
@@ -235,6 +241,7 @@ impl Problem {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Database { .. } => "database",
+            Self::SchemaAltered { .. } => "schema_altered",
             Self::RowsUnreadable { .. } => "rows_unreadable",
             Self::TableUnreadable { .. } => "table_unreadable",
             Self::ObjectDamaged { .. } => "object_damaged",

@@ -380,6 +380,21 @@ pub fn dump(store: &Store) -> Result<BTreeMap<String, String>, StoreError> {
     Ok(found)
 }
 
+/// Everything that can be read of the present states, around what cannot.
+pub fn dump_what_is_left(store: &Store) -> BTreeMap<String, String> {
+    let reading = store.read().expect("a reading");
+    let queries = reading.queries();
+    let filter = ThreadFilter { deleted: Deleted::Shown, ..ThreadFilter::default() };
+    let mut found = BTreeMap::new();
+    for row in queries.threads(&filter).expect("readable") {
+        for stored in queries.operations_back(row.number, u64::MAX, usize::MAX).expect("readable") {
+            // Versions that a repair could not save stay in the log.
+            let _ = dump_state(&queries, stored.operation.after, &mut HashSet::new(), &mut found);
+        }
+    }
+    found
+}
+
 fn dump_state(
     queries: &Queries<'_>,
     id: ContentId,
