@@ -25,6 +25,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("cli", ALL),
     // Test campaigns over everything; never shipped.
     ("proof", ALL),
+    // What everything costs; never shipped.
+    ("bench", &["timeline"]),
 ];
 
 const ALL: &[&str] =
