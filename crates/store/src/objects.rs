@@ -46,6 +46,9 @@ impl Writing<'_> {
             self.connection
                 .prepare_cached("INSERT INTO object_index (prefix, number) VALUES (?1, ?2)")?
                 .execute([object.id.prefix(), number])?;
+            // What was just written is what is read next. If the transaction is rolled back, nothing refers
+            // to it.
+            self.cache.put(object.id, &object.bytes);
             added += object.bytes.len() as u64;
         }
         Ok(added)
