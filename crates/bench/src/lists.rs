@@ -79,8 +79,7 @@ fn takes(look: &Looking<'_>, project: ProjectId) -> Outcome<usize> {
 
 fn make_threads(timeline: &Timeline, count: u64) -> Outcome<()> {
     in_parallel(count, |number| {
-        let title = Some(format!("thread number {number}"));
-        let new = NewThread { project: MANY_THREADS, title, private: false };
+        let new = NewThread::in_project(MANY_THREADS).titled(format!("thread number {number}"));
         timeline.create_thread(new, Caller::human())?;
         Ok(())
     })

@@ -104,8 +104,7 @@ impl Subject {
 }
 
 pub(crate) fn new_thread(timeline: &Timeline, title: &str) -> Outcome<Done> {
-    let new = NewThread { project: PROJECT, title: Some(title.to_owned()), private: false };
-    Ok(timeline.create_thread(new, Caller::human())?)
+    Ok(timeline.create_thread(NewThread::in_project(PROJECT).titled(title), Caller::human())?)
 }
 
 /// Gives a new thread that many entries, the last of them one by one.
