@@ -130,9 +130,8 @@ impl StoreError {
     pub(crate) fn is_damage(&self) -> bool {
         use retake_model::object::Unavailable;
         match self {
-            Self::Damaged(_) | Self::Unavailable(Unavailable::Missing { .. } | Unavailable::Damaged { .. }) => {
-                true
-            }
+            Self::Damaged(_)
+            | Self::Unavailable(Unavailable::Missing { .. } | Unavailable::Damaged { .. }) => true,
             Self::Unavailable(Unavailable::Unreadable(error)) => {
                 error.downcast_ref::<Self>().is_some_and(Self::is_damage)
             }
