@@ -25,7 +25,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("cli", ALL),
     // Test campaigns and measurements over everything; never shipped.
     ("proof", ALL),
-    ("bench", ALL),
+    // What everything costs; never shipped.
+    ("bench", &["timeline"]),
 ];
 
 const ALL: &[&str] =

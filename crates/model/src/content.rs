@@ -117,14 +117,34 @@ impl ContentId {
 
 /// The canonical bytes of some content.
 pub fn encode<C: Content>(content: &C) -> Vec<u8> {
-    minicbor::to_vec(content).expect("encoding into memory cannot fail")
+    // Most content fits; growing from nothing would copy it several times.
+    let mut bytes = Vec::with_capacity(512);
+    minicbor::encode(content, &mut bytes).expect("encoding into memory cannot fail");
+    bytes
 }
 
 /// The content that these canonical bytes stand for.
 pub fn decode<C: Content>(bytes: &[u8]) -> Result<C, Malformed> {
     let content: C = minicbor::decode(bytes).map_err(|_| Malformed { kind: C::KIND })?;
     // Unknown fields, longer lengths or trailing bytes would give one content two names.
-    if encode(&content) == bytes { Ok(content) } else { Err(Malformed { kind: C::KIND }) }
+    let mut expected = Expected(bytes);
+    let same = minicbor::encode(&content, &mut expected).is_ok() && expected.0.is_empty();
+    if same { Ok(content) } else { Err(Malformed { kind: C::KIND }) }
+}
+
+/// Takes the bytes that are expected, and no others.
+struct Expected<'bytes>(&'bytes [u8]);
+
+/// Other bytes came than were expected.
+struct Unexpected;
+
+impl minicbor::encode::Write for Expected<'_> {
+    type Error = Unexpected;
+
+    fn write_all(&mut self, bytes: &[u8]) -> Result<(), Unexpected> {
+        self.0 = self.0.strip_prefix(bytes).ok_or(Unexpected)?;
+        Ok(())
+    }
 }
 
 impl fmt::Display for ContentId {

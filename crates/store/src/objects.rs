@@ -14,10 +14,10 @@ use zstd::bulk::{Compressor, Decompressor};
 use crate::queries::Queries;
 use crate::{StoreError, Writing};
 
-/// Smaller content is hashes and identities for the most part, which do not compress.
+/// Smaller content gains too little from being packed.
 const WORTH_PACKING: usize = 512;
 /// Fast, and already most of what can be gained on text.
-const LEVEL: i32 = 3;
+const LEVEL: i32 = 1;
 /// The most that packed content may unpack to: damage must not fill the memory.
 pub(crate) const LARGEST: usize = 256 * 1024 * 1024;
 
@@ -38,7 +38,7 @@ impl Writing<'_> {
             if self.stored_object(object.kind, object.id)?.is_some() {
                 continue;
             }
-            let (packing, body) = pack(&object.bytes)?;
+            let (packing, body) = pack(object.kind, &object.bytes)?;
             self.connection
                 .prepare_cached("INSERT INTO object (kind, packing, born, body) VALUES (?1, ?2, ?3, ?4)")?
                 .execute(params![object.kind as i64, packing, now.millis() / 1000, &*body])?;
@@ -46,6 +46,9 @@ impl Writing<'_> {
             self.connection
                 .prepare_cached("INSERT INTO object_index (prefix, number) VALUES (?1, ?2)")?
                 .execute([object.id.prefix(), number])?;
+            // What was just written is what is read next. If the transaction is rolled back, nothing refers
+            // to it.
+            self.cache.put(object.id, &object.bytes);
             added += object.bytes.len() as u64;
         }
         Ok(added)
@@ -146,8 +149,10 @@ fn keep<T>(kept: &mut Option<T>, make: impl FnOnce() -> io::Result<T>) -> io::Re
     }
 }
 
-fn pack(bytes: &[u8]) -> Result<(i64, std::borrow::Cow<'_, [u8]>), StoreError> {
-    if bytes.len() >= WORTH_PACKING {
+fn pack(kind: Kind, bytes: &[u8]) -> Result<(i64, std::borrow::Cow<'_, [u8]>), StoreError> {
+    // Nodes of lists are hashes and identities for the most part, which do not compress.
+    let text = !matches!(kind, Kind::Entries | Kind::Takes);
+    if text && bytes.len() >= WORTH_PACKING {
         let packed = PACKER
             .with_borrow_mut(|packer| keep(packer, || Compressor::new(LEVEL))?.compress(bytes))
             .map_err(|error| StoreError::Damaged(format!("compression failed: {error}")))?;

@@ -98,7 +98,7 @@ impl Writing<'_> {
         // Where a thread is listed is decided when it comes to this machine, and stays.
         let home = row.as_ref().map(|row| row.home).or(home).unwrap_or(summary.project);
         let thread = self.put_thread(row.as_ref().map(|row| row.number), &summary, home)?;
-        self.put_takes(thread, before_state.as_ref(), &after)?;
+        self.put_takes(thread, before_state.as_ref(), &after, &summary.active)?;
         self.put_facets(thread, before, &summary)?;
         let (id, sequence) = self.put_operation(thread, &operation)?;
         Ok(Published { thread, id, sequence, new_bytes, summary })

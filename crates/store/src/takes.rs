@@ -1,5 +1,7 @@
 //! The index of takes: what the tree shows, and which names are taken.
 
+use std::collections::HashSet;
+
 use retake_model::id::{ProjectId, TakeId, keys_with_prefix};
 use retake_model::list::{List, TakeCell};
 use retake_model::object::load;
@@ -76,24 +78,50 @@ impl Queries<'_> {
 }
 
 impl Writing<'_> {
-    /// Brings the index of takes from one state of a thread to another. Only takes that differ are opened.
+    /// Brings the index of takes from one state of a thread to another. Only takes that differ are opened; the
+    /// summary of the active one is known already.
     pub(crate) fn put_takes(
         &self,
         thread: i64,
         before: Option<&ThreadState>,
         after: &ThreadState,
+        active: &TakeSummary,
     ) -> Result<(), StoreError> {
         let old = before.map_or_else(List::<TakeCell>::empty, |state| state.takes);
         let hunks = List::diff(&**self, &old, &after.takes)?;
-        // All that goes goes first: a name may pass from one take to another.
-        for cell in hunks.iter().flat_map(|hunk| &hunk.removed) {
-            self.remove_take(thread, cell.take)?;
-        }
+        let mut gone: HashSet<TakeId> =
+            hunks.iter().flat_map(|hunk| &hunk.removed).map(|cell| cell.take).collect();
+        let mut come = Vec::new();
         for cell in hunks.iter().flat_map(|hunk| &hunk.added) {
-            let take: Take = load(&**self, cell.content)?;
-            self.put_take(thread, &summarize(&take, &**self)?)?;
+            let summary = if cell.take == active.id {
+                active.clone()
+            } else {
+                summarize(&load::<Take>(&**self, cell.content)?, &**self)?
+            };
+            if gone.contains(&cell.take) && self.update_take(thread, &summary)? {
+                gone.remove(&cell.take);
+            } else {
+                come.push(summary);
+            }
         }
-        Ok(())
+        // All that goes goes first: a name may pass from one take to another.
+        for take in gone {
+            self.remove_take(thread, take)?;
+        }
+        come.iter().try_for_each(|summary| self.put_take(thread, summary))
+    }
+
+    /// Changes what is shown of a take that keeps its name, which most changes do; says whether it does.
+    fn update_take(&self, thread: i64, summary: &TakeSummary) -> Result<bool, StoreError> {
+        let record = minicbor::to_vec(summary).expect("encoding into memory cannot fail");
+        let digest = digest(&record);
+        let changed = self
+            .connection
+            .prepare_cached(
+                "UPDATE take SET record = ?4, digest = ?5 WHERE key = ?1 AND thread = ?2 AND name = ?3",
+            )?
+            .execute(params![summary.id.key(), thread, summary.name, record, digest])?;
+        Ok(changed > 0)
     }
 
     pub(crate) fn put_take(&self, thread: i64, summary: &TakeSummary) -> Result<(), StoreError> {

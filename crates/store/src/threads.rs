@@ -140,7 +140,19 @@ impl Writing<'_> {
             Some(number) => number,
             None => self.next_thread_number()?,
         };
-        let values = std::iter::once(Value::from(number)).chain(columns(summary, home));
+        let mut values = columns(summary, home);
+        values.insert(0, number.into());
+        // Most changes leave project and title as they are, and with them the indexes on both.
+        let updated = self
+            .connection
+            .prepare_cached(
+                "UPDATE thread SET updated = ?5, pinned = ?6, deleted = ?7, record = ?8, digest = ?9
+                 WHERE number = ?1 AND key = ?2 AND project = ?3 AND title = ?4",
+            )?
+            .execute(rusqlite::params_from_iter(&values))?;
+        if updated > 0 {
+            return Ok(number);
+        }
         self.connection
             .prepare_cached(
                 "INSERT INTO thread (number, key, project, title, updated, pinned, deleted, record, digest)

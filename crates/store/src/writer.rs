@@ -1,12 +1,13 @@
 //! The one writer of this process: jobs that wait are gathered into one transaction with one sync.
 //!
 //! ```text
-//!   caller A ──┐                 ┌─ savepoint: job A ─┐
+//!   caller A ──┐                 ┌────────────  job A ─┐
 //!   caller B ──┼──► queue ──► BEGIN ─ savepoint: job B ─ COMMIT (one sync) ──► answers to A, B, C
 //!   caller C ──┘                 └─ savepoint: job C ─┘
 //! ```
 //!
-//! A job that fails is rolled back to its savepoint and takes nothing of the others with it. If the commit
+//! A job that fails is rolled back to its savepoint, or with the whole transaction if it is the first, and takes
+//! nothing of the others with it. If the commit
 //! fails, none of them happened, and each caller is told so. After a failed sync what is on disk is not
 //! known, and a second try could succeed falsely: the writer then refuses until the store is opened again.
 
@@ -225,20 +226,18 @@ impl Worker {
         }
         let _guard = Locked::new(&self.lock, &self.folder)?;
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let mut kept = false;
-        let mut next = 0;
-        while next < jobs.len() {
-            transaction.execute_batch("SAVEPOINT job")?;
-            let keep = jobs[next].run(&Writing::new(Queries::new(&transaction, &self.cache)));
-            transaction.execute_batch(if keep { "RELEASE job" } else { "ROLLBACK TO job; RELEASE job" })?;
-            kept |= keep;
-            next += 1;
-            if jobs.len() < LARGEST_BATCH {
-                jobs.extend(queue.try_recv());
-            }
-        }
-        if !kept {
+        // Alone so far: if the first says no, the transaction goes, which is cheaper than a savepoint.
+        if !jobs[0].run(&Writing::new(Queries::new(&transaction, &self.cache))) {
             return Ok(transaction.rollback()?);
+        }
+        while jobs.len() < LARGEST_BATCH
+            && let Ok(next) = queue.try_recv()
+        {
+            jobs.push(next);
+            let job = jobs.last_mut().expect("just pushed");
+            transaction.execute_batch("SAVEPOINT job")?;
+            let keep = job.run(&Writing::new(Queries::new(&transaction, &self.cache)));
+            transaction.execute_batch(if keep { "RELEASE job" } else { "ROLLBACK TO job; RELEASE job" })?;
         }
         transaction.commit().map_err(|error| commit_failed(&self.poisoned, error))
     }

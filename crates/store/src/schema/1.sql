@@ -67,7 +67,7 @@ CREATE TABLE thread (
     record  BLOB NOT NULL,
     digest  INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX thread_project ON thread (project, updated);
+CREATE INDEX thread_project ON thread (project);
 CREATE INDEX thread_title ON thread (title);
 
 CREATE TABLE take (

@@ -1,0 +1,105 @@
+//! What a thousand forks of a long thread add to the disk.
+//!
+//! Measured twice, each in a store of its own: forks at a thousand different user messages (each fork has the
+//! text of its message as its draft: 2 KB that a person could change), and branches at as many entries.
+
+use std::path::Path;
+
+use retake_timeline::{Caller, Command, Rules, Timeline};
+use rusqlite::Connection;
+
+use crate::Outcome;
+use crate::messages::Messages;
+use crate::operations::kilobytes;
+use crate::options::Extent;
+use crate::report::{Figure, Report, Table};
+use crate::subject::{empty_log, fill, new_thread};
+
+/// The most that the database may grow by.
+const MOST_BYTES: u64 = 2 * 1024 * 1024;
+
+/// Tables and what of them is counted: the bytes of their columns, without the overhead of pages.
+const SHARES: [(&str, &str); 6] = [
+    ("takes", "SELECT coalesce(sum(length(body)), 0) FROM object WHERE kind = 3"),
+    ("lists of takes", "SELECT coalesce(sum(length(body)), 0) FROM object WHERE kind = 4"),
+    ("lists of entries", "SELECT coalesce(sum(length(body)), 0) FROM object WHERE kind = 2"),
+    ("states", "SELECT coalesce(sum(length(body)), 0) FROM object WHERE kind = 6"),
+    ("operations", "SELECT sum(length(body) + length(id)) FROM operation"),
+    ("index of takes", "SELECT sum(length(key) + length(name) * 2 + length(record) + 24) FROM take"),
+];
+
+#[derive(Clone, Copy)]
+enum How {
+    Fork,
+    Branch,
+}
+
+pub(crate) fn measure(folder: &Path, extent: &Extent, report: &mut Report) -> Outcome<()> {
+    let forks = extent.forks;
+    let title = format!("Growth: {forks} forks of a thread of {} entries", extent.forked);
+    let header = ["what", "database grew by", "per fork", "new content per fork", "goal", ""];
+    let mut table = Table::new(&title, header);
+    for (how, name) in [(How::Fork, "forks at user messages"), (How::Branch, "branches at entries")] {
+        eprintln!("growth: {name}");
+        let folder = folder.join(format!("growth-{}", name.replace(' ', "-")));
+        let seen = grow(&folder, how, extent)?;
+        report.figure(Figure::bytes(name, "growth", forks, seen.grown));
+        let verdict = report.judge(name, "under 2 MB", &kilobytes(seen.grown), seen.grown < MOST_BYTES);
+        table.row([
+            name.to_owned(),
+            kilobytes(seen.grown),
+            format!("{} B", seen.grown / forks),
+            format!("{} B", seen.content / forks),
+            "under 2 MB".to_owned(),
+            verdict.to_owned(),
+        ]);
+        let shares = seen.shares.iter().map(|(table, bytes)| format!("{table} {} B", bytes / forks));
+        table.note(format!("Of which, per fork, {name}: {}.", shares.collect::<Vec<_>>().join(", ")));
+    }
+    report.table(table);
+    Ok(())
+}
+
+struct Seen {
+    grown: u64,
+    content: u64,
+    shares: Vec<(&'static str, u64)>,
+}
+
+fn grow(folder: &Path, how: How, extent: &Extent) -> Outcome<Seen> {
+    let timeline = Timeline::open(folder, Rules::default())?;
+    let thread = new_thread(&timeline, "forked")?;
+    fill(&timeline, &thread, extent.forked, 0, &mut Messages::new(5))?;
+    let from = thread.summary.active.id;
+    let looking = timeline.look()?;
+    let entries = looking.state(thread.thread)?.active_take(&looking.queries())?.entries;
+    let cells = entries.page(&looking.queries(), 0..entries.len())?;
+    drop(looking);
+    let before = (size(folder)?, shares(folder)?);
+    let mut content = 0;
+    for number in 0..extent.forks {
+        // User messages are at even places; the forks are spread over the whole thread.
+        let place = (number * 7919 * 2 % extent.forked) as usize;
+        let at = cells[place].entry;
+        let command = match how {
+            How::Fork => Command::Fork { from, at, name: None },
+            How::Branch => Command::Branch { from, at: Some(at), name: None },
+        };
+        content += timeline.change(thread.thread, command, Caller::human())?.new_bytes;
+    }
+    let after = (size(folder)?, shares(folder)?);
+    let shares = after.1.into_iter().zip(before.1).map(|(after, before)| (after.0, after.1 - before.1));
+    Ok(Seen { grown: after.0 - before.0, content, shares: shares.collect() })
+}
+
+/// The size of the database once its log is empty.
+fn size(folder: &Path) -> Outcome<u64> {
+    empty_log(folder)?;
+    Ok(std::fs::metadata(folder.join("retake.db"))?.len())
+}
+
+fn shares(folder: &Path) -> Outcome<Vec<(&'static str, u64)>> {
+    let connection = Connection::open(folder.join("retake.db"))?;
+    let sum = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+    SHARES.iter().map(|(name, sql)| Ok((*name, u64::try_from(sum(sql)?)?))).collect()
+}

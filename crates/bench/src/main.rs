@@ -1,0 +1,80 @@
+//! What Retake costs, measured beside what others do and beside a raw SQLite insert.
+//!
+//! ```text
+//!   cargo run --release -p retake-bench            the whole table, for 100 to 100,000 entries
+//!   cargo run --release -p retake-bench -- --quick a few seconds, to see that it still runs
+//! ```
+//!
+//! Every number stands beside the floor that was measured in the same breath: one durable insert of one 2 KB
+//! row into SQLite with the same settings. A goal is a ratio to that floor, so that it means the same on a
+//! fast disk and a slow one. All sizes take turns within each repetition, and so do we and the others: what
+//! else the machine does falls on all alike.
+
+mod edits;
+mod floor;
+mod growth;
+mod lists;
+mod measure;
+mod messages;
+mod moves;
+mod operations;
+mod options;
+mod pages;
+mod peers;
+mod place;
+mod report;
+mod subject;
+mod writers;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::options::{Options, Part};
+use crate::report::Report;
+use crate::subject::Subject;
+
+/// Anything that can go wrong: a benchmark stops at the first of it.
+type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    let outcome = match &options.part {
+        None => measure_all(&options),
+        Some(Part::LastPage { folder, thread }) => pages::child(folder, *thread),
+        Some(Part::Writer { folder, thread, millis }) => writers::child(folder, *thread, *millis),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("retake-bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure_all(options: &Options) -> Outcome<()> {
+    let extent = options.extent();
+    let place = place::Place::choose(options.folder.as_deref())?;
+    let mut report = Report::new(place.conditions()?);
+
+    let mut floor = floor::Floor::open(place.path())?;
+    let mut subjects = Vec::new();
+    for &size in extent.sizes {
+        subjects.push(Subject::build(place.path(), size)?);
+    }
+    operations::measure(&mut subjects, &mut floor, extent, &mut report)?;
+    peers::measure(&mut subjects, &mut floor, place.path(), extent, &mut report)?;
+    // What a new process finds is a store that nobody else has open.
+    let closed = subjects.into_iter().map(Subject::close).collect::<Vec<_>>();
+    pages::measure(&closed, extent, &mut report)?;
+    lists::measure(place.path(), extent, &mut report)?;
+    growth::measure(place.path(), extent, &mut report)?;
+    writers::measure(place.path(), extent, &mut report)?;
+
+    print!("{}", report.text());
+    if let Some(file) = &options.json {
+        std::fs::write(file, serde_json::to_vec_pretty(&report)?)?;
+    }
+    Ok(())
+}

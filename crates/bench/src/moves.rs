@@ -1,0 +1,71 @@
+//! Moves: fork, switch, undo, redo and jump. None of them may cost more in a longer thread.
+
+use retake_timeline::model::operation::Version;
+use retake_timeline::{Caller, Command, Unit};
+
+use crate::Outcome;
+use crate::operations::{Operation, Ready, Rule};
+use crate::subject::Subject;
+
+pub(crate) const OPERATIONS: &[Operation] = &[
+    move_row("undo", |subject| Ok(undo(subject))),
+    move_row("redo", |subject| Ok(redo(subject))),
+    move_row("jump, far back", jump_back),
+    move_row("jump, to the newest", |subject| Ok(jump(subject, subject.newest))),
+    move_row("fork, middle", |subject| fork(subject, 2)),
+    move_row("fork, end", |subject| fork(subject, 1)),
+    move_row("switch", |subject| Ok(switch(subject))),
+];
+
+const fn move_row(name: &'static str, prepare: fn(&mut Subject) -> Outcome<Ready<'_>>) -> Operation {
+    Operation { name, most: 1.5, rule: Rule::Flat, prepare }
+}
+
+fn undo(subject: &Subject) -> Ready<'_> {
+    let (timeline, thread) = (&subject.timeline, subject.thread);
+    Box::new(move || Ok(timeline.undo(thread, Unit::Turn, 1, Caller::human())?.done.new_bytes))
+}
+
+fn redo(subject: &Subject) -> Ready<'_> {
+    let (timeline, thread) = (&subject.timeline, subject.thread);
+    Box::new(move || Ok(timeline.redo(thread, Unit::Turn, 1, Caller::human())?.done.new_bytes))
+}
+
+/// Jumps to one of the first moments that had entries, another one each time.
+fn jump_back(subject: &mut Subject) -> Outcome<Ready<'_>> {
+    let standing = subject.eyes.look()?.standing(subject.thread)?;
+    subject.newest = standing.position;
+    subject.turn += 1;
+    Ok(jump(subject, 3 + subject.turn % 50))
+}
+
+fn jump(subject: &Subject, to: Version) -> Ready<'_> {
+    Box::new(move || Ok(subject.timeline.jump(subject.thread, to, Caller::human())?.done.new_bytes))
+}
+
+/// Forks at a user message: at the last one, or where that part of the thread ends.
+fn fork(subject: &mut Subject, part: u64) -> Outcome<Ready<'_>> {
+    subject.turn += 1;
+    let wander = if part == 1 { 0 } else { subject.turn * 31 % (subject.size / 4).max(1) };
+    let at = subject.user_message_at(subject.size / part + wander)?;
+    let command = Command::Fork { from: subject.take, at, name: None };
+    Ok(Box::new(move || Ok(subject.change(command)?.new_bytes)))
+}
+
+/// Switches to the second take; `tidy` switches back.
+fn switch(subject: &Subject) -> Ready<'_> {
+    let take = subject.other;
+    Box::new(move || Ok(subject.change(Command::Switch { take })?.new_bytes))
+}
+
+/// Takes the forks away again, so that the thread stays what it was; not measured.
+pub(crate) fn tidy(subject: &mut Subject) -> Outcome<()> {
+    let looking = subject.eyes.look()?;
+    let takes = looking.state(subject.thread)?.all_takes(&looking.queries())?;
+    drop(looking);
+    for take in takes.iter().filter(|take| take.id != subject.take && take.id != subject.other) {
+        subject.change(Command::DeleteTake { take: take.id })?;
+    }
+    subject.change(Command::Switch { take: subject.take })?;
+    Ok(())
+}

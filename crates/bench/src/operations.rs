@@ -1,0 +1,228 @@
+//! Operations on one thread: each at every size, each beside the floor.
+//!
+//! ```text
+//!   for each repetition
+//!     for each operation          append, edits, forks, moves: one after the other, as a user would
+//!       for each size             100, 1,000, 10,000, 100,000
+//!         floor │ operation       in turns, now one first, now the other
+//! ```
+//!
+//! What has to be looked up first (which entry is in the middle?) is not measured, and is looked up through a
+//! second timeline, so that it warms no cache of the first.
+
+use std::time::Duration;
+
+use crate::floor::Floor;
+use crate::measure::{Samples, ratio, shown, timed};
+use crate::options::Extent;
+use crate::report::{Figure, Report, Table};
+use crate::subject::{Subject, empty_log};
+use crate::{Outcome, edits, moves};
+
+/// How far the largest thread may be above the smallest where the cost must not depend on the size.
+const FLAT: f64 = 1.3;
+/// The most new bytes that a change of the largest thread may write.
+const MOST_BYTES: u64 = 16 * 1024;
+/// How often the bytes of an operation are counted.
+const COUNTED: usize = 15;
+
+/// An operation that is ready to be measured; it gives the bytes of content that were new.
+pub(crate) type Ready<'subject> = Box<dyn FnOnce() -> Outcome<u64> + 'subject>;
+
+/// One kind of operation.
+pub(crate) struct Operation {
+    pub(crate) name: &'static str,
+    /// How many times the floor it may cost.
+    pub(crate) most: f64,
+    /// What besides it must hold.
+    pub(crate) rule: Rule,
+    /// Looks up what the operation needs.
+    pub(crate) prepare: fn(&mut Subject) -> Outcome<Ready<'_>>,
+}
+
+/// What must hold of an operation besides its ratio to the floor.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// It costs the same at every size.
+    Flat,
+    /// It writes few bytes at the largest size.
+    FewBytes,
+}
+
+/// What was seen of one operation at one size.
+#[derive(Clone, Default)]
+struct Seen {
+    ours: Samples,
+    floor: Samples,
+    new_bytes: Vec<u64>,
+    log_bytes: Vec<u64>,
+}
+
+impl Seen {
+    fn ratio(&self) -> f64 {
+        ratio(self.ours.median(), self.floor.median())
+    }
+}
+
+pub(crate) fn measure(
+    subjects: &mut [Subject],
+    floor: &mut Floor,
+    extent: &Extent,
+    report: &mut Report,
+) -> Outcome<()> {
+    let operations: Vec<&Operation> = edits::OPERATIONS.iter().chain(moves::OPERATIONS).collect();
+    let mut seen = vec![vec![Seen::default(); subjects.len()]; operations.len()];
+    for repetition in 0..extent.repetitions {
+        progress("operations", repetition, extent.repetitions);
+        for (operation, seen) in operations.iter().zip(&mut seen) {
+            for (subject, seen) in subjects.iter_mut().zip(seen) {
+                take_turns(operation, subject, floor, repetition, seen)?;
+            }
+        }
+        for subject in &mut *subjects {
+            moves::tidy(subject)?;
+        }
+    }
+    for repetition in 0..COUNTED.min(extent.repetitions) {
+        progress("bytes", repetition, COUNTED);
+        for (operation, seen) in operations.iter().zip(&mut seen) {
+            for (subject, seen) in subjects.iter_mut().zip(seen) {
+                count_bytes(operation, subject, seen)?;
+            }
+        }
+        for subject in &mut *subjects {
+            moves::tidy(subject)?;
+        }
+    }
+    report_times(&operations, &seen, extent, report);
+    report_bytes(&operations, &seen, extent, report);
+    Ok(())
+}
+
+fn take_turns(
+    operation: &Operation,
+    subject: &mut Subject,
+    floor: &mut Floor,
+    repetition: usize,
+    seen: &mut Seen,
+) -> Outcome<()> {
+    let ready = (operation.prepare)(subject)?;
+    let (took, below): (Duration, Duration);
+    if repetition.is_multiple_of(2) {
+        below = floor.insert()?;
+        took = timed(ready)?.1;
+    } else {
+        took = timed(ready)?.1;
+        below = floor.insert()?;
+    }
+    seen.ours.push(took);
+    seen.floor.push(below);
+    Ok(())
+}
+
+/// What one operation appends to an empty log is what it writes.
+fn count_bytes(operation: &Operation, subject: &mut Subject, seen: &mut Seen) -> Outcome<()> {
+    let folder = subject.folder.clone();
+    let ready = (operation.prepare)(subject)?;
+    empty_log(&folder)?;
+    seen.new_bytes.push(ready()?);
+    seen.log_bytes.push(std::fs::metadata(folder.join("retake.db-wal"))?.len());
+    Ok(())
+}
+
+fn report_times(operations: &[&Operation], seen: &[Vec<Seen>], extent: &Extent, report: &mut Report) {
+    let header = ["operation".to_owned()]
+        .into_iter()
+        .chain(extent.sizes.iter().map(|size| format!("{size} entries")))
+        .chain(["largest : smallest".to_owned(), "goal".to_owned(), String::new()]);
+    let mut table = Table::new("Operations: median, and how many times the raw insert", header);
+    for (operation, seen) in operations.iter().zip(seen) {
+        for (size, seen) in extent.sizes.iter().zip(seen) {
+            report.figure(Figure::time(operation.name, *size, &seen.ours, Some(&seen.floor)));
+        }
+        let cells = seen.iter().map(|seen| format!("{} ({:.2}×)", shown(seen.ours.median()), seen.ratio()));
+        let worst = seen.iter().map(Seen::ratio).fold(0.0, f64::max);
+        let spread = spread(seen);
+        let flat = operation.rule != Rule::Flat || spread <= FLAT;
+        let goal = match operation.rule {
+            Rule::Flat => format!("≤ {}×, flat within {FLAT}×", operation.most),
+            Rule::FewBytes => format!("≤ {}×", operation.most),
+        };
+        let verdict = report.judge(
+            operation.name,
+            &goal,
+            &format!("{worst:.2}×, largest {spread:.2}× the smallest"),
+            worst <= operation.most && flat,
+        );
+        table.row([operation.name.to_owned()].into_iter().chain(cells).chain([
+            format!("{spread:.2}×"),
+            goal,
+            verdict.to_owned(),
+        ]));
+    }
+    let mut all = Samples::default();
+    seen.iter().flatten().for_each(|seen| all.push(seen.floor.median()));
+    table.note(format!("The raw insert beside them took {} (median of the medians).", shown(all.median())));
+    report.table(table);
+}
+
+/// How many times the smallest the largest costs.
+fn spread(seen: &[Seen]) -> f64 {
+    match (seen.first(), seen.last()) {
+        (Some(small), Some(large)) => ratio(large.ours.median(), small.ours.median()),
+        _ => 1.0,
+    }
+}
+
+fn report_bytes(operations: &[&Operation], seen: &[Vec<Seen>], extent: &Extent, report: &mut Report) {
+    let header = ["operation".to_owned()]
+        .into_iter()
+        .chain(extent.sizes.iter().map(|size| format!("{size} entries")))
+        .chain(["most".to_owned(), "goal".to_owned(), String::new()]);
+    let mut table = Table::new("Bytes: new content, and what was appended to the log (medians)", header);
+    for (operation, seen) in operations.iter().zip(seen) {
+        let cells = seen.iter().map(|seen| {
+            format!("{} / {}", kilobytes(middle(&seen.new_bytes)), kilobytes(middle(&seen.log_bytes)))
+        });
+        for (size, seen) in extent.sizes.iter().zip(seen) {
+            report.figure(Figure::bytes(operation.name, "new content", *size, middle(&seen.new_bytes)));
+            report.figure(Figure::bytes(operation.name, "log", *size, middle(&seen.log_bytes)));
+        }
+        let most = seen.last().and_then(|seen| seen.new_bytes.iter().max().copied()).unwrap_or(0);
+        let (goal, verdict) = if operation.rule == Rule::FewBytes {
+            let goal = "≤ 16 KB of content".to_owned();
+            let name = format!("{}: bytes", operation.name);
+            let verdict = report.judge(&name, &goal, &kilobytes(most), most <= MOST_BYTES);
+            (goal, verdict)
+        } else {
+            (String::new(), "")
+        };
+        table.row([operation.name.to_owned()].into_iter().chain(cells).chain([
+            kilobytes(most),
+            goal,
+            verdict.to_owned(),
+        ]));
+    }
+    table.note(
+        "The goal is judged by new content at the largest size, and by the largest of all repetitions. The log \
+         holds whole pages of 4 KB, one for each page of a table or index that was touched."
+            .to_owned(),
+    );
+    report.table(table);
+}
+
+fn middle(values: &[u64]) -> u64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable();
+    sorted.get(sorted.len() / 2).copied().unwrap_or(0)
+}
+
+pub(crate) fn kilobytes(bytes: u64) -> String {
+    format!("{:.1} KB", bytes as f64 / 1024.0)
+}
+
+pub(crate) fn progress(what: &str, done: usize, all: usize) {
+    if done.is_multiple_of((all / 10).max(1)) {
+        eprintln!("{what}: {done} of {all}");
+    }
+}

@@ -1,0 +1,140 @@
+//! Opening the last page of a thread in a new process, as every command does.
+//!
+//! This program starts itself again. The whole life of the child is measured (start, open, read, close), and
+//! the child says what the part between opening and reading took and how many objects it had to read.
+
+use std::cell::Cell;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use retake_timeline::model::content::{ContentId, Kind};
+use retake_timeline::model::entry::EntryVersion;
+use retake_timeline::model::id::ThreadId;
+use retake_timeline::model::object::{Objects, Unavailable, load};
+use retake_timeline::store::Queries;
+use retake_timeline::{Looking, Rules, Timeline};
+
+use crate::Outcome;
+use crate::measure::{Samples, ratio, shown, timed};
+use crate::operations::progress;
+use crate::options::Extent;
+use crate::report::{Figure, Report, Table};
+use crate::subject::Closed;
+
+/// Entries of a page.
+const PAGE: u64 = 50;
+/// How far the largest thread may be above the smallest.
+const FLAT: f64 = 1.5;
+
+#[derive(Clone, Default)]
+struct Seen {
+    process: Samples,
+    inside: Samples,
+    objects: u64,
+}
+
+pub(crate) fn measure(threads: &[Closed], extent: &Extent, report: &mut Report) -> Outcome<()> {
+    let mut seen = vec![Seen::default(); threads.len()];
+    let repetitions = extent.repetitions.min(60);
+    for repetition in 0..repetitions {
+        progress("last pages", repetition, repetitions);
+        for (thread, seen) in threads.iter().zip(&mut seen) {
+            let (child, took) = timed(|| ask_child(thread))?;
+            seen.process.push(took);
+            seen.inside.push(child.inside);
+            seen.objects = child.objects;
+        }
+    }
+    let mut table = Table::new(
+        "The last page (50 entries) in a new process",
+        ["entries", "whole process", "open and read", "objects read"],
+    );
+    for (thread, seen) in threads.iter().zip(&seen) {
+        report.figure(Figure::time("last page: process", thread.size, &seen.process, None));
+        report.figure(Figure::time("last page: open and read", thread.size, &seen.inside, None));
+        table.row([
+            thread.size.to_string(),
+            shown(seen.process.median()),
+            shown(seen.inside.median()),
+            seen.objects.to_string(),
+        ]);
+    }
+    if let (Some(small), Some(large)) = (seen.first(), seen.last()) {
+        let process = ratio(large.process.median(), small.process.median());
+        let inside = ratio(large.inside.median(), small.inside.median());
+        let told = format!("process {process:.2}×, open and read {inside:.2}×");
+        let verdict = report.judge(
+            "last page in a new process",
+            "flat within 1.5×",
+            &told,
+            process.max(inside) <= FLAT,
+        );
+        table.note(format!("Largest to smallest: {told}; goal: both flat within 1.5×: {verdict}."));
+    }
+    report.table(table);
+    Ok(())
+}
+
+struct Told {
+    inside: Duration,
+    objects: u64,
+}
+
+fn ask_child(thread: &Closed) -> Outcome<Told> {
+    let output = Command::new(std::env::current_exe()?)
+        .arg("last-page")
+        .arg(&thread.folder)
+        .arg(thread.thread.to_string())
+        .stderr(Stdio::inherit())
+        .output()?;
+    let text = String::from_utf8(output.stdout)?;
+    let mut numbers = text.split_whitespace().map(str::parse::<u64>);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(nanos)), Some(Ok(objects))) if output.status.success() => {
+            Ok(Told { inside: Duration::from_nanos(nanos), objects })
+        }
+        _ => Err(format!("the child process said {text:?}").into()),
+    }
+}
+
+/// What the child does.
+pub(crate) fn child(folder: &Path, thread: ThreadId) -> Outcome<()> {
+    let start = Instant::now();
+    let timeline = Timeline::open(folder, Rules::default())?;
+    let looking = timeline.look()?;
+    let state = looking.state(thread)?;
+    let take = state.active_take(&looking.queries())?;
+    let end = take.entries.len();
+    let page = looking.page(thread, &take, end.saturating_sub(PAGE)..end)?;
+    if page.len() as u64 != PAGE.min(end) {
+        return Err("the page is not whole".into());
+    }
+    let took = start.elapsed();
+    println!("{} {}", took.as_nanos(), objects_read(&looking, thread)?);
+    Ok(())
+}
+
+/// How many objects that takes: the same again, counted.
+fn objects_read(looking: &Looking<'_>, thread: ThreadId) -> Outcome<u64> {
+    let counted = Counted { queries: looking.queries(), reads: Cell::new(1) };
+    let take = looking.state(thread)?.active_take(&counted)?;
+    let end = take.entries.len();
+    for cell in take.entries.page(&counted, end.saturating_sub(PAGE)..end)? {
+        load::<EntryVersion>(&counted, cell.version)?;
+    }
+    Ok(counted.reads.get())
+}
+
+struct Counted<'looking> {
+    queries: Queries<'looking>,
+    reads: Cell<u64>,
+}
+
+impl Objects for Counted<'_> {
+    fn bytes(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, Unavailable> {
+        self.reads.set(self.reads.get() + 1);
+        self.queries.bytes(kind, id)
+    }
+}

@@ -1,0 +1,145 @@
+//! A thread that is measured: made quickly, but with a history like that of a thread in use.
+//!
+//! Most entries come in batches, as an import brings them. The last two thousand are appended one by one, so
+//! that the log, the index of objects and the shape of the tables are those of a conversation that grew.
+
+use std::path::{Path, PathBuf};
+
+use retake_timeline::model::id::{EntryId, ProjectId, TakeId, ThreadId};
+use retake_timeline::model::operation::Version;
+use retake_timeline::model::take::Take;
+use retake_timeline::{Caller, Command, Done, NewEntry, NewThread, Rules, Spot, Timeline};
+use rusqlite::Connection;
+
+use crate::Outcome;
+use crate::messages::Messages;
+
+/// Entries that are appended one by one.
+const SINGLY: u64 = 2_000;
+/// Entries of one batch.
+const BATCH: u64 = 1_000;
+/// Entries of a second thread in the same store: enough for the log to come round once.
+const BESIDE: u64 = 3_000;
+
+/// The project that all threads belong to.
+pub(crate) const PROJECT: ProjectId = ProjectId::from_bytes([1; 16]);
+
+/// A thread of a known size, open for changes.
+pub(crate) struct Subject {
+    pub(crate) size: u64,
+    pub(crate) folder: PathBuf,
+    pub(crate) timeline: Timeline,
+    /// Looks things up without warming the caches of the timeline that is measured.
+    pub(crate) eyes: Timeline,
+    pub(crate) thread: ThreadId,
+    /// The take that is worked on.
+    pub(crate) take: TakeId,
+    /// A second take to switch to.
+    pub(crate) other: TakeId,
+    pub(crate) messages: Messages,
+    /// How often the thread was measured, which moves the place in the middle along.
+    pub(crate) turn: u64,
+    /// Where the last jump came from.
+    pub(crate) newest: Version,
+}
+
+/// A thread whose store is closed.
+pub(crate) struct Closed {
+    pub(crate) size: u64,
+    pub(crate) folder: PathBuf,
+    pub(crate) thread: ThreadId,
+}
+
+impl Subject {
+    /// Makes a store with such a thread.
+    pub(crate) fn build(folder: &Path, size: u64) -> Outcome<Self> {
+        eprintln!("making a thread of {size} entries");
+        let folder = folder.join(format!("thread-{size}"));
+        let timeline = Timeline::open(&folder, Rules::default())?;
+        let mut messages = Messages::new(size);
+        let beside = new_thread(&timeline, "beside")?;
+        fill(&timeline, &beside, BESIDE.min(size * 10), 0, &mut messages)?;
+        let done = new_thread(&timeline, "measured")?;
+        fill(&timeline, &done, size, SINGLY, &mut messages)?;
+        let take = done.summary.active.id;
+        let thread = done.thread;
+        let branch = Command::Branch { from: take, at: None, name: Some("other".to_owned()) };
+        let other = timeline.change(thread, branch, Caller::human())?.summary.active.id;
+        timeline.change(thread, Command::Switch { take }, Caller::human())?;
+        let eyes = Timeline::open(&folder, Rules::default())?;
+        Ok(Self { size, folder, timeline, eyes, thread, take, other, messages, turn: 0, newest: 0 })
+    }
+
+    pub(crate) fn close(self) -> Closed {
+        Closed { size: self.size, folder: self.folder, thread: self.thread }
+    }
+
+    /// The take as it is now.
+    pub(crate) fn look(&self) -> Outcome<Take> {
+        let looking = self.eyes.look()?;
+        let take = looking.state(self.thread)?.take(&looking.queries(), self.take)?;
+        Ok(take.ok_or("the measured take is gone")?)
+    }
+
+    /// The entry at that position.
+    pub(crate) fn entry_at(&self, position: u64) -> Outcome<EntryId> {
+        let cell = self.look()?.entries.get(&self.eyes.look()?.queries(), position)?;
+        Ok(cell.ok_or("there is no entry at that position")?.entry)
+    }
+
+    /// A user message at or after that position.
+    pub(crate) fn user_message_at(&self, position: u64) -> Outcome<EntryId> {
+        let take = self.look()?;
+        let looking = self.eyes.look()?;
+        let end = take.entries.len();
+        let start = position.min(end.saturating_sub(8));
+        let page = looking.page(self.thread, &take, start..end.min(start + 8))?;
+        let found = page.iter().find(|view| view.entry.role == "User");
+        Ok(found.ok_or("there is no user message near that position")?.id)
+    }
+
+    pub(crate) fn change(&self, command: Command) -> Outcome<Done> {
+        Ok(self.timeline.change(self.thread, command, Caller::human())?)
+    }
+}
+
+pub(crate) fn new_thread(timeline: &Timeline, title: &str) -> Outcome<Done> {
+    Ok(timeline.create_thread(NewThread::in_project(PROJECT).titled(title), Caller::human())?)
+}
+
+/// Gives a new thread that many entries, the last of them one by one.
+pub(crate) fn fill(
+    timeline: &Timeline,
+    thread: &Done,
+    size: u64,
+    singly: u64,
+    messages: &mut Messages,
+) -> Outcome<()> {
+    let mut left = size;
+    while left > 0 {
+        let batch = if left > singly { BATCH.min(left - singly) } else { 1 };
+        append(timeline, thread.thread, thread.summary.active.id, batch, messages)?;
+        left -= batch;
+    }
+    Ok(())
+}
+
+/// Appends that many entries in one change.
+pub(crate) fn append(
+    timeline: &Timeline,
+    thread: ThreadId,
+    take: TakeId,
+    count: u64,
+    messages: &mut Messages,
+) -> Outcome<Done> {
+    let entries = (0..count).map(|_| NewEntry::from(messages.entry())).collect();
+    let command = Command::AddEntries { take, at: Spot::End, entries };
+    Ok(timeline.change(thread, command, Caller::human())?)
+}
+
+/// Moves a store's log into its database, and makes the log empty.
+pub(crate) fn empty_log(folder: &Path) -> Outcome<()> {
+    let connection = Connection::open(folder.join("retake.db"))?;
+    let busy: i64 = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+    if busy == 0 { Ok(()) } else { Err("the log could not be emptied: the store is busy".into()) }
+}
