@@ -23,27 +23,16 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("studio", &["model", "timeline", "agent"]),
     ("hub", &["model", "sync"]),
     ("cli", ALL),
-    // Test campaigns over everything; never shipped.
+    // Test campaigns and measurements over everything; never shipped.
     ("proof", ALL),
+    ("bench", ALL),
 ];
 
 const ALL: &[&str] =
     &["model", "store", "workspace", "timeline", "agent", "sync", "api", "studio", "hub", "cli", "proof"];
 
 /// Dependencies whose first user is still being written. One that is in use must leave this list.
-const PLANNED: &[&str] = &[
-    "clap_complete",
-    "clap_mangen",
-    "etcetera",
-    "getrandom",
-    "insta",
-    "portable-pty",
-    "rusqlite",
-    "rustix",
-    "toml_edit",
-    "vt100",
-    "zstd",
-];
+const PLANNED: &[&str] = &[];
 
 const LONGEST_FILE: usize = 600;
 

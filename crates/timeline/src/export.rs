@@ -58,7 +58,7 @@ impl Looking<'_> {
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Exported, ExportError> {
         let row = self.thread(thread)?;
-        let mut lines = Lines { to, hasher: blake3::Hasher::new(), lines: 0, bytes: 0 };
+        let mut lines = Lines { to, hasher: blake3::Hasher::new(), count: 0, bytes: 0 };
         lines.line(&json!({
             "retake": "thread",
             "format": FORMAT,
@@ -79,7 +79,7 @@ impl Looking<'_> {
             progress(version, row.summary.version);
         }
         let digest = lines.hasher.finalize().to_hex().to_string();
-        let count = lines.lines;
+        let count = lines.count;
         lines.line(&json!({"end": true, "lines": count, "digest": digest}))?;
         lines.to.flush()?;
         Ok(Exported { operations: row.summary.version, objects: walk.objects, bytes: lines.bytes })
@@ -130,7 +130,7 @@ enum Step {
 struct Lines<'out> {
     to: &'out mut dyn Write,
     hasher: blake3::Hasher,
-    lines: u64,
+    count: u64,
     bytes: u64,
 }
 
@@ -139,7 +139,7 @@ impl Lines<'_> {
         let mut text = value.to_string();
         text.push('\n');
         self.hasher.update(text.as_bytes());
-        self.lines += 1;
+        self.count += 1;
         self.bytes += text.len() as u64;
         self.to.write_all(text.as_bytes())
     }

@@ -69,7 +69,7 @@ impl Looking<'_> {
             let take = Some(self.find_take(&thread, take)?);
             return Ok(Found { thread, take });
         }
-        let takes = self.by_prefix(text, |prefix| self.queries().takes_with_prefix(prefix, NAMED + 1))?;
+        let takes = by_prefix(text, |prefix| self.queries().takes_with_prefix(prefix, NAMED + 1))?;
         match takes.as_slice() {
             [] => Err(FindError::NoThread(text.to_owned())),
             [take] => {
@@ -89,8 +89,7 @@ impl Looking<'_> {
         if let Some(take) = self.queries().take_named(thread.number, text)? {
             return Ok(take);
         }
-        let takes =
-            self.by_prefix(text, |prefix| self.queries().takes_with_prefix(prefix, usize::MAX >> 1))?;
+        let takes = by_prefix(text, |prefix| self.queries().takes_with_prefix(prefix, usize::MAX >> 1))?;
         let own: Vec<&TakeRow> = takes.iter().filter(|take| take.thread == thread.number).collect();
         match own.as_slice() {
             [] => Err(FindError::NoTake { thread: thread.summary.title.clone(), text: text.to_owned() }),
@@ -107,10 +106,13 @@ impl Looking<'_> {
         let missing = || FindError::NoEntry(text.to_owned());
         let count = take.entries.len();
         let queries = self.queries();
-        if let Some(position) = position(text, count) {
-            let cell = take.entries.get(&queries, position.ok_or_else(missing)?).map_err(LookError::from)?;
-            let cell = cell.ok_or_else(missing)?;
-            return Ok((position.unwrap_or_default(), cell.entry));
+        match position(text, count) {
+            Numbered::At(position) => {
+                let cell = take.entries.get(&queries, position).map_err(LookError::from)?;
+                return cell.map(|cell| (position, cell.entry)).ok_or_else(missing);
+            }
+            Numbered::Beyond => return Err(missing()),
+            Numbered::Not => {}
         }
         if let Ok(entry) = text.parse::<EntryId>() {
             let found = take.entries.find(&queries, entry.bytes()).map_err(LookError::from)?;
@@ -152,21 +154,21 @@ impl Looking<'_> {
                 several => Err(several_threads(text, several)),
             };
         }
-        let found = self.by_prefix(text, |prefix| self.queries().threads_with_prefix(prefix, NAMED + 1))?;
+        let found = by_prefix(text, |prefix| self.queries().threads_with_prefix(prefix, NAMED + 1))?;
         match found.as_slice() {
             [] => Ok(None),
             [one] => Ok(Some(one.clone())),
             several => Err(several_threads(text, &several.iter().collect::<Vec<_>>())),
         }
     }
+}
 
-    fn by_prefix<T>(
-        &self,
-        text: &str,
-        find: impl FnOnce(&str) -> Result<Vec<T>, StoreError>,
-    ) -> Result<Vec<T>, FindError> {
-        if text.len() < SHORTEST_PREFIX { Ok(Vec::new()) } else { Ok(find(&text.to_lowercase())?) }
-    }
+/// What an id that begins with that text names; a text too short to tell ids apart names nothing.
+fn by_prefix<T>(
+    text: &str,
+    find: impl FnOnce(&str) -> Result<Vec<T>, StoreError>,
+) -> Result<Vec<T>, FindError> {
+    if text.len() < SHORTEST_PREFIX { Ok(Vec::new()) } else { Ok(find(&text.to_lowercase())?) }
 }
 
 fn several_threads(text: &str, rows: &[&ThreadRow]) -> FindError {
@@ -180,17 +182,27 @@ fn several_threads(text: &str, rows: &[&ThreadRow]) -> FindError {
     }
 }
 
-/// The position that a number means: `Some(None)` if it is a number but no entry stands there.
-fn position(text: &str, count: u64) -> Option<Option<u64>> {
-    if text == "last" {
-        return Some(count.checked_sub(1));
-    }
+/// What a text says about a position.
+enum Numbered {
+    /// The entry there.
+    At(u64),
+    /// It is a number, but no entry stands there.
+    Beyond,
+    /// It is no number.
+    Not,
+}
+
+fn position(text: &str, count: u64) -> Numbered {
     // An id can consist of digits alone; a number that long is one.
-    if text.trim_start_matches('-').len() > 10 {
-        return None;
-    }
-    let number: i64 = text.parse().ok()?;
-    let position =
-        if number < 0 { count.checked_sub(number.unsigned_abs()) } else { (number as u64).checked_sub(1) };
-    Some(position.filter(|position| *position < count))
+    let number = match text {
+        "last" => Some(-1),
+        text if text.trim_start_matches('-').len() > 10 => None,
+        text => text.parse::<i64>().ok(),
+    };
+    let position = match number {
+        None => return Numbered::Not,
+        Some(number) if number < 0 => count.checked_sub(number.unsigned_abs()),
+        Some(number) => number.unsigned_abs().checked_sub(1),
+    };
+    position.filter(|position| *position < count).map_or(Numbered::Beyond, Numbered::At)
 }

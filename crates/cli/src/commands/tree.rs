@@ -69,11 +69,8 @@ impl Arguments {
             None => None,
         };
         let deleted = self.deleted || one.as_ref().is_some_and(|thread| thread.deleted.is_some());
-        let within = match &one {
-            // A thread that was named may belong to another project.
-            Some(thread) => Some(thread.project),
-            None => (!self.all).then_some(project.id),
-        };
+        // A thread that was named may belong to another project.
+        let within = (!self.all && one.is_none()).then_some(project.id);
         let deleted = if deleted { Deleted::Shown } else { Deleted::Hidden };
         let mut tree = looking.tree(within, deleted)?;
         if let Some(one) = &one {

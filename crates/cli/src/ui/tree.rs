@@ -50,8 +50,17 @@ struct Node {
     tail: Label,
     /// The user is here, or below.
     active: bool,
+    /// It does not go on where its parent ends, but leaves it to the side.
+    aside: bool,
     parent: Option<usize>,
     children: Vec<usize>,
+}
+
+impl Node {
+    fn new(label: Label, tail: Label, here: Here) -> Self {
+        let active = here == Here::Yes;
+        Self { label, tail, active, aside: false, parent: None, children: Vec::new() }
+    }
 }
 
 /// Names a node of the forest that gave it.
@@ -84,13 +93,22 @@ impl Forest {
         tail: Label,
         here: Here,
     ) -> NodeKey {
+        self.grow(parent, Node::new(label, tail, here))
+    }
+
+    /// Adds a node that leaves its parent to the side: it is indented even if it is the only one that does.
+    pub(crate) fn add_aside(&mut self, parent: NodeKey, label: Label, tail: Label, here: Here) -> NodeKey {
+        self.grow(Some(parent), Node { aside: true, ..Node::new(label, tail, here) })
+    }
+
+    fn grow(&mut self, parent: Option<NodeKey>, node: Node) -> NodeKey {
         let index = self.nodes.len();
         let parent = parent.map(|NodeKey(parent)| parent);
         match parent {
             Some(parent) => self.nodes[parent].children.push(index),
             None => self.roots.push(index),
         }
-        self.nodes.push(Node { label, tail, active: here == Here::Yes, parent, children: Vec::new() });
+        self.nodes.push(Node { parent, ..node });
         NodeKey(index)
     }
 
@@ -228,7 +246,7 @@ fn for_each_node(forest: &Forest, mut visit: impl FnMut(&Node, &[Level])) {
     if bare {
         waiting.extend(forest.roots.iter().rev().map(|&node| Waiting { node, depth: 0, own: None }));
     } else {
-        push_siblings(&mut waiting, &forest.roots, 0);
+        push_siblings(forest, &mut waiting, &forest.roots, 0);
     }
     while let Some(Waiting { node, depth, own }) = waiting.pop() {
         match own {
@@ -243,14 +261,14 @@ fn for_each_node(forest: &Forest, mut visit: impl FnMut(&Node, &[Level])) {
         if let Some(last) = levels.last_mut() {
             *last = last.below();
         }
-        push_siblings(&mut waiting, &node.children, depth);
+        push_siblings(forest, &mut waiting, &node.children, depth);
     }
 }
 
-fn push_siblings(waiting: &mut Vec<Waiting>, siblings: &[usize], depth: usize) {
+fn push_siblings(forest: &Forest, waiting: &mut Vec<Waiting>, siblings: &[usize], depth: usize) {
     match *siblings {
         [] => {}
-        [only] => waiting.push(Waiting { node: only, depth, own: None }),
+        [only] if !forest.nodes[only].aside => waiting.push(Waiting { node: only, depth, own: None }),
         [.., last] => waiting.extend(siblings.iter().rev().map(|&node| {
             let own = if node == last { Level::Corner } else { Level::Fork };
             Waiting { node, depth: depth + 1, own: Some(own) }

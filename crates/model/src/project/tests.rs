@@ -1,3 +1,5 @@
+//! The decision, case by case.
+
 use super::*;
 
 const BORN: Option<i64> = Some(1_700_000_000_000_000_001);

@@ -8,7 +8,7 @@
 //! then would not see it either if the program forgot to sync.
 
 use crate::dice::Dice;
-use crate::shim::Death;
+use crate::shim::{Death, Faults};
 use crate::violation::{Failed, Violation};
 
 use super::check::{Expectation, Logs, Told};
@@ -72,7 +72,7 @@ pub fn kill(plan: KillPlan) -> Result<Kills, Failed> {
             }
         }
         laboratory.restore().map_err(Failed::Trouble)?;
-        let run = laboratory.run(step.arguments, |faults| faults.cut_at_exit()).map_err(Failed::Trouble)?;
+        let run = laboratory.run(step.arguments, Faults::cut_at_exit).map_err(Failed::Trouble)?;
         judge(&laboratory, &expectation, step, &run, plan.seed, number, "power cut after the answer")?;
         advance(&laboratory, step)?;
     }
@@ -99,9 +99,9 @@ pub fn control() -> Result<Kills, Failed> {
 /// Runs a command once without a fault, to learn what it does; the store is kept as it was before.
 pub(super) fn rehearse(laboratory: &Laboratory, step: &Step) -> Result<Expectation, Failed> {
     laboratory.keep().map_err(Failed::Trouble)?;
-    let before = Logs::read(&laboratory.store()).map_err(|error| Failed::trouble(error))?;
+    let before = Logs::read(&laboratory.store()).map_err(Failed::trouble)?;
     advance(laboratory, step)?;
-    let after = Logs::read(&laboratory.store()).map_err(|error| Failed::trouble(error))?;
+    let after = Logs::read(&laboratory.store()).map_err(Failed::trouble)?;
     // Looking may tidy the store's log; what strikes next must find it as the command before left it.
     laboratory.restore().map_err(Failed::Trouble)?;
     Ok(Expectation::between(before, &after))

@@ -28,15 +28,29 @@ pub(super) fn threads(context: &Context, tree: &Tree, project: &Project) -> Fore
     });
     let facts = Facts::new(context, tree.threads.iter().flat_map(|thread| &thread.all_takes));
     let mut forest = Forest::new();
-    let mut nodes: HashMap<ThreadId, NodeKey> = HashMap::new();
+    let mut drawn: HashMap<ThreadId, Takes> = HashMap::new();
     for thread in ordered {
         let id = thread.summary.id;
-        let parent = thread.below.and_then(|parent| nodes.get(&parent).copied());
-        let node = forest.add(parent, thread_label(context, thread, project), Here::No);
-        nodes.insert(id, node);
-        takes(context, &mut forest, node, thread, Some(id) == project.current, &facts);
+        let label = thread_label(context, thread, project);
+        let node = match thread.below.and_then(|parent| drawn.get(&parent)) {
+            // A promoted thread leaves where it left as a take.
+            Some(parent) => {
+                let origin = thread.summary.parent.and_then(|parent| parent.take);
+                let origin = origin.and_then(|take| parent.nodes.get(&take).copied()).unwrap_or(parent.first);
+                forest.add_aside(origin, label, Label::new(), Here::No)
+            }
+            None => forest.add(None, label, Here::No),
+        };
+        let takes = takes(context, &mut forest, node, thread, Some(id) == project.current, &facts);
+        drawn.insert(id, takes);
     }
     forest
+}
+
+/// The takes of a thread that were drawn.
+struct Takes {
+    first: NodeKey,
+    nodes: HashMap<TakeId, NodeKey>,
 }
 
 /// The messages of one thread, each take at the end of its own.
@@ -81,16 +95,24 @@ fn takes(
     thread: &TreeThread,
     current: bool,
     facts: &Facts,
-) {
-    let mut nodes: HashMap<TakeId, NodeKey> = HashMap::new();
+) -> Takes {
+    let mut takes = Takes { first: root, nodes: HashMap::new() };
     // Takes come oldest first, and a parent is older than its children.
     for take in &thread.all_takes {
-        let parent = take.parent.and_then(|parent| nodes.get(&parent).copied()).unwrap_or(root);
         let active = take.id == thread.summary.active.id;
         let here = if active { Here::Yes } else { Here::No };
         let label = take_label(context, take, active, current);
-        nodes.insert(take.id, forest.add_with_tail(Some(parent), label, facts.of_take(context, take), here));
+        let tail = facts.of_take(context, take);
+        let node = match take.parent.and_then(|parent| takes.nodes.get(&parent)) {
+            Some(&parent) => forest.add_aside(parent, label, tail, here),
+            None => forest.add_with_tail(Some(root), label, tail, here),
+        };
+        if takes.nodes.is_empty() {
+            takes.first = node;
+        }
+        takes.nodes.insert(take.id, node);
     }
+    takes
 }
 
 fn thread_label(context: &Context, thread: &TreeThread, project: &Project) -> Label {

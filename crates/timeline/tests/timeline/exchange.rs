@@ -1,12 +1,10 @@
 //! Export and import: lossless, and nothing in a file is believed.
 
-mod support;
-
 use std::io::Cursor;
 
+use crate::support::World;
 use retake_model::id::ProjectId;
 use retake_timeline::{Caller, Command, ImportError, Importing, Rules, Timeline};
-use support::World;
 
 fn export(timeline: &Timeline, thread: retake_model::id::ThreadId) -> Vec<u8> {
     let mut bytes = Vec::new();

@@ -1,11 +1,9 @@
 //! Undo, redo, jump, reset and save, as a user meets them.
 
-mod support;
-
+use crate::support::{PROJECT, World};
 use retake_model::settings::Settings;
 use retake_model::take::{FileItem, FileList};
 use retake_timeline::{Caller, ChangeError, Command, NewThread, Rules, Timeline, Unit};
-use support::{PROJECT, World};
 
 #[test]
 fn undo_then_redo_is_the_identity_for_every_kind_of_change() {

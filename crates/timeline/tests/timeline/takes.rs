@@ -1,11 +1,9 @@
 //! Takes: branch, fork, switch, rename, delete, promote.
 
-mod support;
-
+use crate::support::{PROJECT, World};
 use retake_model::command::Refusal;
 use retake_store::Deleted;
 use retake_timeline::{Caller, ChangeError, Command};
-use support::{PROJECT, World};
 
 #[test]
 fn a_branch_holds_everything_up_to_and_including_the_entry() {

@@ -1,12 +1,10 @@
 //! Entries: edited, inserted, deleted, re-roled, with everything else about them kept.
 
-mod support;
-
+use crate::support::World;
 use retake_model::command::Refusal;
 use retake_model::entry::{EntryVersion, from_json};
 use retake_model::id::EntryId;
 use retake_timeline::{ChangeError, Command, NewEntry, Spot};
-use support::World;
 
 #[test]
 fn an_edit_keeps_role_time_usage_thinking_and_unknown_fields() {

@@ -1,0 +1,8 @@
+//! The timeline as its users meet it.
+
+mod entries;
+mod exchange;
+mod history;
+mod projects;
+mod support;
+mod takes;
