@@ -12,7 +12,7 @@ use data_encoding::BASE64;
 use retake_model::content::{ContentId, Kind, decode};
 use retake_model::history::{self, Move};
 use retake_model::id::{ProjectId, ThreadId};
-use retake_model::object::NewObject;
+use retake_model::object::{NewObject, Objects, Unavailable};
 use retake_model::operation::{Operation, OperationKind, Version};
 use retake_model::reference::references;
 use retake_store::{Publication, PublishError, StoreError, WriteError, Writing};
@@ -233,7 +233,10 @@ impl<R: BufRead> Import<'_, '_, R> {
         }
         let id = ContentId::of(kind, &bytes);
         self.present.insert(id);
-        self.waiting.push(NewObject { id, kind, bytes: bytes.into() });
+        // What was destroyed here on purpose does not come back by the way.
+        if !self.writing.is_redacted(id)? {
+            self.waiting.push(NewObject { id, kind, bytes: bytes.into() });
+        }
         Ok(())
     }
 
@@ -242,7 +245,10 @@ impl<R: BufRead> Import<'_, '_, R> {
         if !matches!(kind, Kind::Entry | Kind::Blob) {
             return Err(self.damaged("only entries and blobs can be redacted"));
         }
-        self.writing.put_redaction(kind, id, self.now)?;
+        // What was destroyed elsewhere and is whole here stays: a file must not take away what it does not bring.
+        if let Err(Unavailable::Missing { .. }) = self.writing.bytes(kind, id) {
+            self.writing.put_redaction(kind, id, self.now)?;
+        }
         self.present.insert(id);
         Ok(())
     }

@@ -94,3 +94,19 @@ fn the_first_setting_makes_the_file_and_its_folder() {
     let left: Vec<_> = fs::read_dir(user.path("configuration")).expect("a folder").collect();
     assert_eq!(left.len(), 1, "nothing but the file: {left:?}");
 }
+
+#[test]
+fn every_key_is_documented() {
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md"))
+        .expect("a page about the configuration");
+    let answer = User::new().json(&["config"]);
+    for key in answer["keys"].as_array().expect("keys") {
+        let name = key["key"].as_str().expect("a name");
+        let row = page.lines().find(|line| line.starts_with(&format!("| `{name}` | ")));
+        let row = row.unwrap_or_else(|| panic!("{name} is not documented"));
+        assert!(row.contains(key["takes"].as_str().expect("words")), "{row}");
+        if let Some(default) = key["default"].as_i64() {
+            assert!(row.contains(&format!("| {default} |")), "{row}");
+        }
+    }
+}

@@ -319,3 +319,42 @@ fn texts_to_read_hold_the_take() {
     assert_eq!(json["entries"], shown["entries"]);
     assert_eq!(json["take"], shown["take"]);
 }
+
+#[test]
+fn what_was_redacted_does_not_come_back_by_an_older_file() {
+    let user = User::new();
+    user.talk("Fix the login");
+    let older = export(&user, "Fix the login");
+    user.run(&["redact", "1", "--yes"]);
+    let said = import(&user, older.as_bytes(), &["--copy", "--switch"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let shown = user.run(&["thread", "show"]);
+    assert!(shown.contains("[redacted]") && !shown.contains("Why does the login fail?"), "{shown}");
+    assert_eq!(user.json(&["verify"])["clean"], true);
+}
+
+#[test]
+fn a_file_cannot_redact_what_is_here() {
+    let here = User::new();
+    here.talk("Fix the login");
+    let whole = export(&here, "Fix the login");
+    let there = User::new();
+    import(&there, whole.as_bytes(), &[]);
+    here.run(&["redact", "1", "--yes"]);
+    let redacted = export(&here, "Fix the login");
+    assert!(redacted.contains("\"redacted\""), "{redacted}");
+    for options in [&[][..], &["--copy"]] {
+        let said = import(&there, redacted.as_bytes(), options);
+        assert_eq!(said.code, 0, "{said:?}");
+    }
+    assert_eq!(there.json(&["thread", "list"])["threads"].as_array().map(Vec::len), Some(2));
+    let mine =
+        serde_json::from_str::<serde_json::Value>(whole.lines().next().expect("a header")).expect("JSON");
+    assert_eq!(export(&there, mine["thread"].as_str().expect("an id")), whole);
+    // Where the content never was, the redaction comes along.
+    let elsewhere = User::new();
+    import(&elsewhere, redacted.as_bytes(), &["--switch"]);
+    assert!(elsewhere.run(&["thread", "show"]).contains("[redacted]"));
+    assert_eq!(export(&elsewhere, "Fix the login"), redacted);
+    assert_eq!(elsewhere.json(&["verify"])["clean"], true);
+}
