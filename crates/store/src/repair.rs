@@ -32,6 +32,7 @@ use retake_model::operation::Version;
 use retake_model::time::Timestamp;
 use serde::Serialize;
 
+use crate::mark::LostEnd;
 use crate::salvage::Salvaged;
 use crate::verify::{MaintenanceProgress, WhichThread, check_file, gather, kind_name};
 use crate::{Store, StoreError, Writing};
@@ -92,6 +93,8 @@ pub enum Change {
         /// How many are lost.
         lost: u64,
     },
+    /// The end of the log is gone, with operations that had been acknowledged.
+    LogEndLost(LostEnd),
     /// An entry of the present state was lost; a note stands in its place.
     EntryReplaced {
         /// In which thread.
@@ -180,6 +183,21 @@ impl Store {
         progress: &mut dyn FnMut(MaintenanceProgress),
         now: Timestamp,
     ) -> Result<Repaired, StoreError> {
+        let lost_end = self.lost_end()?;
+        let mut repaired = self.repair_content(progress, now)?;
+        if let Some(lost) = lost_end {
+            // What is gone cannot be had again; from here on the log that is left is the whole log.
+            repaired.changes.push(Change::LogEndLost(lost));
+            self.writer.leave_mark(self.read()?.queries().last_sequence()?);
+        }
+        Ok(repaired)
+    }
+
+    fn repair_content(
+        &self,
+        progress: &mut dyn FnMut(MaintenanceProgress),
+        now: Timestamp,
+    ) -> Result<Repaired, StoreError> {
         let damaged_file = {
             let reading = self.read()?;
             !check_file(reading.queries().connection)?.is_empty()
@@ -229,6 +247,7 @@ impl Change {
             Self::ContentFound { .. } => "content_found",
             Self::OperationReturned { .. } => "operation_returned",
             Self::LogJoined { .. } => "log_joined",
+            Self::LogEndLost(_) => "log_end_lost",
             Self::EntryReplaced { .. } => "entry_replaced",
             Self::EntriesLost { .. } => "entries_lost",
             Self::ThreadWentBack { .. } => "thread_went_back",
@@ -251,6 +270,7 @@ impl fmt::Display for Change {
             Self::ObjectSetAside { number } => {
                 write!(formatter, "object {number} is damaged and was put aside")
             }
+            Self::LogEndLost(lost) => write!(formatter, "{lost}"),
             Self::ContentLost { kind, id } => write!(formatter, "{kind:?} {} is lost", id.short()),
             Self::ContentFound { id } => {
                 write!(formatter, "{} had been lost and is here again", id.short())

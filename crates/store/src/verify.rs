@@ -101,8 +101,11 @@ impl Verified {
 impl Store {
     /// Checks everything that is stored. Only a failure of the check itself is an error.
     pub fn verify(&self, progress: &mut dyn FnMut(MaintenanceProgress)) -> Result<Verified, StoreError> {
+        let lost_end = self.lost_end()?;
         let reading = self.read()?;
-        verify(&reading.queries(), progress)
+        let mut verified = verify(&reading.queries(), progress)?;
+        verified.problems.extend(lost_end.map(Problem::LogEndLost));
+        Ok(verified)
     }
 }
 

@@ -23,6 +23,7 @@ use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
 use crate::cache::Cache;
 use crate::location::database;
+use crate::mark;
 use crate::open::{Locked, connect};
 use crate::queries::Queries;
 use crate::{Store, StoreError};
@@ -185,6 +186,18 @@ impl Writer {
     }
 }
 
+impl Writer {
+    /// How far the log has been, as far as is known.
+    pub(crate) fn mark(&self) -> Option<i64> {
+        mark::read(&self.lock)
+    }
+
+    /// Says how far the log has been.
+    pub(crate) fn leave_mark(&self, sequence: i64) {
+        mark::leave(&self.lock, sequence);
+    }
+}
+
 impl Drop for Writer {
     fn drop(&mut self) {
         let running = self.running.get_mut().unwrap_or_else(PoisonError::into_inner).take();
@@ -239,7 +252,10 @@ impl Worker {
             let keep = job.run(&Writing::new(Queries::new(&transaction, &self.cache)));
             transaction.execute_batch(if keep { "RELEASE job" } else { "ROLLBACK TO job; RELEASE job" })?;
         }
-        transaction.commit().map_err(|error| commit_failed(&self.poisoned, error))
+        let sequence = Queries::new(&transaction, &self.cache).last_sequence()?;
+        transaction.commit().map_err(|error| commit_failed(&self.poisoned, error))?;
+        mark::leave(&self.lock, sequence);
+        Ok(())
     }
 }
 

@@ -7,6 +7,8 @@ use retake_model::id::ThreadId;
 use retake_model::operation::Version;
 use serde::{Serialize, Serializer};
 
+use crate::mark::LostEnd;
+
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(tag = "code", rename_all = "snake_case")]
@@ -42,6 +44,9 @@ pub enum Problem {
         /// What SQLite says.
         message: String,
     },
+    /// Operations that were acknowledged are missing from the end of the log.
+    #[error("{0}")]
+    LogEndLost(LostEnd),
     /// The bytes of an object are not the ones that were stored.
     #[error("object {number} is damaged: its bytes are not what its name says")]
     ObjectDamaged {
@@ -244,6 +249,7 @@ impl Problem {
             Self::SchemaAltered { .. } => "schema_altered",
             Self::RowsUnreadable { .. } => "rows_unreadable",
             Self::TableUnreadable { .. } => "table_unreadable",
+            Self::LogEndLost(_) => "log_end_lost",
             Self::ObjectDamaged { .. } => "object_damaged",
             Self::ObjectMalformed { .. } => "object_malformed",
             Self::ObjectNotIndexed { .. } => "object_not_indexed",
