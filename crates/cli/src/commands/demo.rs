@@ -60,7 +60,7 @@ impl Arguments {
         };
         let mut answer = Answer { commands: Vec::new(), folder: None };
         if !context.general.json {
-            say(context, &format!("{}\n", tour::WELCOME))?;
+            say(context, tour::WELCOME)?;
         }
         for scene in TOUR {
             if !context.general.json {
@@ -77,7 +77,7 @@ impl Arguments {
             let (heading, muted) = (styles.heading, styles.muted);
             writeln!(out, "\n{heading}What to try next{heading:#}\n")?;
             for (command, why) in NEXT {
-                writeln!(out, "  {:<34} {muted}{why}{muted:#}", format!("retake {command}"))?;
+                writeln!(out, "  {:<36} {muted}{why}{muted:#}", format!("retake {command}"))?;
             }
             if let Some(folder) = &answer.folder {
                 let folder = sanitize(folder, Lines::Fold);

@@ -1,14 +1,16 @@
 //! `retake config list`
 
+use std::io::{self, Write};
+
 use clap::Args;
 use serde::Serialize;
 
-use super::{File, Setting};
+use super::{File, Origin, Setting, show};
 use crate::config::KEYS;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::ui::label::Label;
-use crate::ui::table::{Column, Table};
+use crate::ui::width::wrap;
 
 /// List every key, its value, where that comes from and what it is for.
 #[derive(Args)]
@@ -33,30 +35,34 @@ impl Arguments {
         let path = file.path.to_string_lossy().into_owned();
         let answer = Answer { path, exists: file.text.is_some(), keys };
         context.answer(&answer, |out, styles| {
-            let mut table = Table::new([
-                Column::left("KEY"),
-                Column::left("VALUE").flexible(),
-                Column::left("FROM"),
-                Column::left("DEFAULT").flexible(),
-                Column::left("FOR").flexible(),
-            ]);
             for setting in &answer.keys {
-                let changed = setting.origin != super::Origin::Default;
-                let value = if changed { styles.active } else { anstyle::Style::new() };
-                let default = setting.default.as_ref().map_or_else(|| "-".to_owned(), super::show);
-                table.row([
-                    Label::new().with(styles.command, setting.key),
-                    Label::new().with(value, &setting.shown()),
-                    Label::new().with(styles.muted, setting.origin.words()),
-                    Label::new().with(styles.muted, &default),
-                    Label::new().plain(setting.purpose),
-                ]);
+                write_setting(out, context, setting)?;
             }
-            write!(out, "{}", table.render(context.screen.columns(), styles.heading))?;
             let muted = styles.muted;
             let missing = if answer.exists { "" } else { " (not made yet)" };
             let path = Label::new().plain(&answer.path);
-            writeln!(out, "\n{muted}The file is{muted:#} {path}{muted}{missing}.{muted:#}")
+            writeln!(out, "{muted}The file is{muted:#} {path}{muted}{missing}.{muted:#}")
         })
     }
+}
+
+/// A key on two lines: what it is, and what it is for. Paths are long, and so are reasons.
+fn write_setting(out: &mut dyn Write, context: &Context, setting: &Setting) -> io::Result<()> {
+    let styles = &context.styles;
+    let value = if setting.origin == Origin::Default { anstyle::Style::new() } else { styles.active };
+    let from = match (setting.origin, &setting.default) {
+        (Origin::Default, _) => "default".to_owned(),
+        (origin, Some(default)) => format!("{}, default {}", origin.words(), show(default)),
+        (origin, None) => origin.words().to_owned(),
+    };
+    let line = Label::new()
+        .with(styles.command, setting.key)
+        .plain(" = ")
+        .with(value, &setting.shown())
+        .with(styles.muted, &format!("  ({from})"));
+    writeln!(out, "{line}")?;
+    for line in wrap(setting.purpose, context.screen.text_columns().saturating_sub(4).max(20)) {
+        writeln!(out, "    {line}")?;
+    }
+    writeln!(out)
 }
