@@ -11,7 +11,9 @@
 //! | [`flips`] | damaged bytes are noticed or harmless, never shown as if they were whole | a forged row that no check can notice |
 
 pub mod dice;
+pub mod flips;
 pub mod ground;
 pub mod model;
+pub mod processes;
 pub mod shim;
 pub mod violation;
