@@ -14,6 +14,9 @@ const OPERATIONS: u64 = 2_000;
 const KILLS: u64 = 200;
 const POINTS: u64 = 5_000;
 
+/// What a row of the table does; it says what it did.
+type Row<'run> = &'run dyn Fn() -> Result<String, Trouble>;
+
 /// All campaigns with their controls, at the documented sizes.
 #[derive(Args, Debug)]
 pub(crate) struct All {
@@ -34,7 +37,7 @@ impl All {
             kills: KILLS,
             early: false,
         };
-        let rows: [(&str, &dyn Fn() -> Result<String, Trouble>); 6] = [
+        let rows: [(&str, Row<'_>); 6] = [
             ("model, control", &|| model::controls(seed)),
             ("model", &|| model::campaign(seed, STEPS)),
             ("processes, control", &|| processes::control(&party)),

@@ -13,8 +13,8 @@ pub(crate) struct Processes {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// How many processes write.
-    #[arg(long, default_value_t = 8)]
-    processes: usize,
+    #[arg(long = "processes", default_value_t = 8)]
+    workers: usize,
     /// How many operations each of them makes.
     #[arg(long, default_value_t = 2_000)]
     operations: u64,
@@ -32,7 +32,7 @@ impl Processes {
         let options = Options {
             program: std::env::current_exe()?,
             seed: self.seed,
-            processes: self.processes,
+            processes: self.workers,
             operations: self.operations,
             kills: self.kills,
             early: self.control,

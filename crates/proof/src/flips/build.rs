@@ -111,7 +111,7 @@ fn act(timeline: &Timeline, thread: ThreadId, step: u64, dice: &mut Dice) -> Res
             Command::SetFiles { take, list: FileList::Files, items }
         }
         (10, _) => Command::Set { values: vec![("temperature".to_owned(), format!("0.{}", step % 10))] },
-        (11, _) => Command::Pin { pinned: step % 2 == 0 },
+        (11, _) => Command::Pin { pinned: step.is_multiple_of(2) },
         (12, _) => Command::Save { name: format!("moment {step}") },
         (13, _) => {
             // There may be nothing to take back yet.
@@ -146,7 +146,8 @@ fn text(step: u64, dice: &mut Dice) -> String {
     let mut text = format!("step {step}: ");
     let words = if dice.once_in(8) { 1500 } else { dice.below(30) };
     for _ in 0..words {
-        text.push_str(&format!("{:x} ", dice.roll()));
+        text.push_str(&dice.roll().to_string());
+        text.push(' ');
     }
     text
 }

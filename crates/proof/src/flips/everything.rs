@@ -98,11 +98,11 @@ impl Reader<'_> {
 }
 
 /// Every entry of every take, as pages show them.
-fn pages(looking: &Looking<'_>, thread: ThreadId) -> Result<String, Trouble> {
-    let mut shown = String::new();
+fn pages(looking: &Looking<'_>, thread: ThreadId) -> Result<Vec<String>, Trouble> {
+    let mut shown = Vec::new();
     for take in looking.state(thread)?.all_takes(&looking.queries())? {
         let page = looking.page(thread, &take, 0..take.entries.len())?;
-        shown.push_str(&format!("{} {page:?}\n", take.name));
+        shown.push(format!("{} {page:?}", take.name));
     }
     Ok(shown)
 }

@@ -49,7 +49,8 @@ impl Plan {
     pub(super) fn save(&self, ground: &Path) -> Result<(), Trouble> {
         let mut text = format!("{} {}\n", self.seed, self.operations);
         for thread in self.shared.iter().chain(&self.own) {
-            text.push_str(&format!("{thread}\n"));
+            text.push_str(&thread.to_string());
+            text.push('\n');
         }
         Ok(fs::write(ground.join("plan"), text)?)
     }

@@ -20,7 +20,7 @@ const READERS: usize = 2;
 /// Every second worker writes with this many lanes at once, to fill its batches.
 const LANES: usize = 3;
 /// Longer than any run at a documented size takes: a run that waits for ever is a violation too.
-const PATIENCE: Duration = Duration::from_secs(1800);
+const PATIENCE: Duration = Duration::from_mins(30);
 
 /// What is to be run.
 #[derive(Clone, Debug)]

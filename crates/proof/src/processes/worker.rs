@@ -39,7 +39,7 @@ pub fn work(work: &Work) -> Result<(), Trouble> {
                 scope.spawn(move || Lane::resume(work, plan, timeline, number)?.run())
             })
             .collect();
-        lanes.into_iter().map(|lane| lane.join().unwrap_or_else(|_| Err("a lane panicked".into()))).collect()
+        lanes.into_iter().try_for_each(|lane| lane.join().unwrap_or_else(|_| Err("a lane panicked".into())))
     })
 }
 
