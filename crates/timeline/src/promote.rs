@@ -86,13 +86,24 @@ pub(crate) fn follow_undo(
 ) -> Result<Vec<ThreadId>, ChangeError> {
     let made = promotions(writing, at.row.number, at.last.operation.place.position, to)?;
     follow(writing, made, caller, clock, |promoted| {
-        let untouched = promoted.last.operation.version == 1
-            || matches!(promoted.last.operation.kind, OperationKind::Restored);
-        (untouched && promoted.state.deleted.is_none()).then(|| {
-            let deleted = Some(clock.now());
-            (ThreadState { deleted, ..promoted.state.clone() }, OperationKind::Deleted)
-        })
+        if promoted.state.deleted.is_some() || !untouched(writing, promoted)? {
+            return Ok(None);
+        }
+        let deleted = Some(clock.now());
+        Ok(Some((ThreadState { deleted, ..promoted.state.clone() }, OperationKind::Deleted)))
     })
+}
+
+/// Whether nobody has done anything with a promoted thread but put it away and take it back.
+fn untouched(writing: &Writing<'_>, promoted: &Head) -> Result<bool, ChangeError> {
+    for version in (2..=promoted.last.operation.version).rev() {
+        let found = writing.operation(promoted.row.number, version)?;
+        let kind = found.map(|found| found.operation.kind);
+        if !matches!(kind, Some(OperationKind::Deleted | OperationKind::Restored)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Brings back threads that promotions made which a redo makes again.
@@ -105,8 +116,9 @@ pub(crate) fn follow_redo(
 ) -> Result<Vec<ThreadId>, ChangeError> {
     let made = promotions(writing, at.row.number, to, at.last.operation.place.position)?;
     follow(writing, made, caller, clock, |promoted| {
-        matches!(promoted.last.operation.kind, OperationKind::Deleted)
-            .then(|| (ThreadState { deleted: None, ..promoted.state.clone() }, OperationKind::Restored))
+        let put_away = matches!(promoted.last.operation.kind, OperationKind::Deleted);
+        Ok(put_away
+            .then(|| (ThreadState { deleted: None, ..promoted.state.clone() }, OperationKind::Restored)))
     })
 }
 
@@ -115,7 +127,7 @@ fn follow(
     made: Vec<ThreadId>,
     caller: &Caller,
     clock: &dyn Clock,
-    change: impl Fn(&Head) -> Option<(ThreadState, OperationKind)>,
+    change: impl Fn(&Head) -> Result<Option<(ThreadState, OperationKind)>, ChangeError>,
 ) -> Result<Vec<ThreadId>, ChangeError> {
     let caller = Caller { expected: None, ..caller.clone() };
     let mut followed = Vec::new();
@@ -124,7 +136,7 @@ fn follow(
             continue;
         }
         let promoted = Head::of(writing, thread, &caller)?;
-        if let Some((state, kind)) = change(&promoted) {
+        if let Some((state, kind)) = change(&promoted)? {
             let additions = Additions::new(&**writing);
             publish(writing, &promoted, additions, &state, kind, &caller, clock, Rules::default())?;
             followed.push(thread);
