@@ -1,6 +1,6 @@
 //! Bytes flipped or cut in the database and its log: noticed or harmless, never shown as if they were whole.
 //!
-//! A store with some history is built, with part of it still in the write-ahead log. Then, again and again, a
+//! A store with some history is built, once with part of it still in the write-ahead log and once settled. Then, again and again, a
 //! copy is damaged at a random place, opened, and everything in it is read: every list, every row, every
 //! version of every thread, every page, every log. Each thing read must be an error or exactly what it was.
 //!
@@ -16,6 +16,7 @@
 //! difference must be reported.
 
 mod build;
+mod compare;
 mod control;
 mod damage;
 mod everything;

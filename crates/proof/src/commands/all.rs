@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use clap::Args;
+use retake_proof::flips::Options as FlipOptions;
 use retake_proof::processes::Options;
 use retake_proof::violation::Trouble;
 
@@ -43,7 +44,7 @@ impl All {
             ("processes, control", &|| processes::control(&party)),
             ("processes", &|| processes::campaign(&party)),
             ("flips, control", &|| flips::control(seed)),
-            ("flips", &|| flips::campaign(seed, POINTS)),
+            ("flips", &|| flips::campaign(FlipOptions { seed, points: POINTS, misplaced: false })),
         ];
         let mut failed = 0;
         println!("{:<20} {:>8}  {:<6} what", "campaign", "seconds", "result");

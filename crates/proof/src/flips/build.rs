@@ -30,6 +30,8 @@ pub(super) const PROJECT: ProjectId = ProjectId::from_bytes([7; 16]);
 pub(super) struct Built {
     /// The store after each of its last steps, the last one last.
     pub(super) moments: Vec<PathBuf>,
+    /// The store after its last step, with everything in the database and nothing in the log.
+    pub(super) settled: PathBuf,
     /// Its threads.
     pub(super) threads: Vec<ThreadId>,
 }
@@ -64,15 +66,22 @@ pub(super) fn build(ground: &Path, seed: u64) -> Result<Built, Trouble> {
         act(&timeline, threads[dice.index(THREADS)], SETTLED + step, &mut dice)?;
         moments.push(copy(&store, &ground.join(format!("moment-{}", step + 1)))?);
     }
-    Ok(Built { moments, threads })
+    drop(timeline);
+    let settled = copy(&store, &ground.join("settled"))?;
+    if settled.join("retake.db-wal").exists() {
+        return Err("closing the store left its log behind".into());
+    }
+    Ok(Built { moments, settled, threads })
 }
 
-/// Copies the files that hold data; the rest is made anew by whoever opens the store.
+/// Copies the files of a store, but for the one that programs share while it is open.
 pub(super) fn copy(from: &Path, to: &Path) -> Result<PathBuf, Trouble> {
     fs::create_dir_all(to)?;
-    for name in ["retake.db", "retake.db-wal"] {
-        if from.join(name).exists() {
-            fs::copy(from.join(name), to.join(name))?;
+    for file in fs::read_dir(from)? {
+        let file = file?;
+        let name = file.file_name();
+        if file.file_type()?.is_file() && !name.to_string_lossy().ends_with("-shm") {
+            fs::copy(file.path(), to.join(name))?;
         }
     }
     Ok(to.to_owned())

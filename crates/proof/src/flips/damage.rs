@@ -25,12 +25,12 @@ impl fmt::Display for Damage {
 }
 
 /// Damages one of the files of a store; `None` if the bytes are the same as before.
-pub(super) fn damage(store: &Path, dice: &mut Dice) -> Result<Option<Damage>, Trouble> {
-    let log = dice.once_in(3);
+pub(super) fn damage(store: &Path, misplaced: bool, dice: &mut Dice) -> Result<Option<Damage>, Trouble> {
+    let log = store.join("retake.db-wal").exists() && !dice.once_in(3);
     let path = store.join(if log { "retake.db-wal" } else { "retake.db" });
     let before = fs::read(&path)?;
     let mut bytes = before.clone();
-    let what = harm(&mut bytes, dice);
+    let what = if misplaced && dice.once_in(6) { misplace(&mut bytes, dice) } else { harm(&mut bytes, dice) };
     if bytes == before {
         return Ok(None);
     }
@@ -71,15 +71,7 @@ fn harm(bytes: &mut Vec<u8>, dice: &mut Dice) -> String {
             bytes[start..end].fill(0);
             format!("page at {start} zeroed")
         }
-        9 => {
-            // A write that went to the wrong place.
-            let (from, to) = (place - place % PAGE, dice.index(bytes.len()));
-            let to = to - to % PAGE;
-            let length = PAGE.min(bytes.len() - from).min(bytes.len() - to);
-            bytes.copy_within(from..from + length, to);
-            format!("page at {from} written over page at {to}")
-        }
-        10 => {
+        9 | 10 => {
             bytes.truncate(place);
             format!("cut at {place}")
         }
@@ -89,4 +81,13 @@ fn harm(bytes: &mut Vec<u8>, dice: &mut Dice) -> String {
             format!("cut at page boundary {length}")
         }
     }
+}
+
+/// A write that went to the wrong place.
+fn misplace(bytes: &mut [u8], dice: &mut Dice) -> String {
+    let (from, to) = (dice.index(bytes.len()), dice.index(bytes.len()));
+    let (from, to) = (from - from % PAGE, to - to % PAGE);
+    let length = PAGE.min(bytes.len() - from).min(bytes.len() - to);
+    bytes.copy_within(from..from + length, to);
+    format!("page at {from} written over page at {to}")
 }

@@ -9,6 +9,7 @@ use retake_model::id::ThreadId;
 use retake_timeline::{Rules, Timeline};
 
 use super::build::{Built, build, copy};
+use super::compare::{Differences, compare};
 use super::damage::{Damage, damage};
 use super::everything::{Everything, everything};
 use crate::dice::Dice;
@@ -24,6 +25,8 @@ pub struct Options {
     pub seed: u64,
     /// How many times a copy is damaged.
     pub points: u64,
+    /// Whether a page may also be written over another one, which leaves every page whole.
+    pub misplaced: bool,
 }
 
 /// What became of the damaged copies.
@@ -40,7 +43,9 @@ pub struct Summary {
     /// The log was damaged, and everything is as it was at an earlier moment.
     pub older: u64,
     /// Something was shown that never was: what, and how often.
-    pub silent: BTreeMap<String, u64>,
+    pub wrong: BTreeMap<String, u64>,
+    /// Something was left out, as if it had never been: what, and how often.
+    pub absent: BTreeMap<String, u64>,
 }
 
 /// The undamaged store, and everything in it at each of its last moments.
@@ -58,32 +63,36 @@ pub(super) enum Outcome {
     Noticed,
     Refused,
     Older,
-    /// These things are not what they were.
-    Silent(Vec<String>),
+    /// Something is not what it was, and nothing says so.
+    Silent(Differences),
+    Panicked,
 }
 
 /// Damages that many copies; the first one that is shown as if it were whole is a violation.
 pub fn run(options: Options) -> Result<Summary, Failed> {
-    let (summary, first) = survey(options)?;
-    match first {
+    let (summary, violations) = survey(options)?;
+    match violations.into_iter().next() {
         Some(violation) => Err(violation.into()),
         None => Ok(summary),
     }
 }
 
-/// Damages that many copies, whatever comes; gives the first violation beside the counts.
-pub fn survey(options: Options) -> Result<(Summary, Option<Violation>), Failed> {
+/// Damages that many copies, whatever comes; gives every violation beside the counts.
+pub fn survey(options: Options) -> Result<(Summary, Vec<Violation>), Failed> {
     let ground = Ground::new().map_err(Failed::trouble)?;
     let baseline = Baseline::new(ground.path(), options.seed)?;
     let mut summary = Summary::default();
-    let mut first = None;
+    let mut violations = Vec::new();
     let mut dice = Dice::new(options.seed);
     for point in 0..options.points {
         let place = ground.path().join("damaged");
         // The first one finds nothing to remove.
         let _ = fs::remove_dir_all(&place);
-        copy(baseline.pristine()?, &place)?;
-        let Some(damage) = damage(&place, &mut dice.split())? else { continue };
+        let mut dice = dice.split();
+        // With a log on top, most damage to the database is covered by it.
+        let settled = !dice.once_in(3);
+        copy(if settled { &baseline.built.settled } else { baseline.pristine()? }, &place)?;
+        let Some(damage) = damage(&place, options.misplaced, &mut dice)? else { continue };
         summary.points += 1;
         match baseline.judge(&place, Some(&damage)) {
             Outcome::Whole => summary.whole += 1,
@@ -93,16 +102,23 @@ pub fn survey(options: Options) -> Result<(Summary, Option<Violation>), Failed> 
                 summary.refused += 1;
             }
             Outcome::Older => summary.older += 1,
-            Outcome::Silent(things) => {
-                for thing in &things {
-                    *summary.silent.entry(kind_of(thing)).or_default() += 1;
+            Outcome::Panicked => {
+                let what = format!("{damage}: a panic");
+                violations.push(Violation { campaign: CAMPAIGN, seed: options.seed, step: point, what });
+            }
+            Outcome::Silent(Differences { wrong, absent, .. }) => {
+                let what = format!("{damage}: wrong {wrong:?}, left out {absent:?}");
+                for thing in wrong {
+                    *summary.wrong.entry(thing).or_default() += 1;
                 }
-                let what = format!("{damage}: {} shown as if whole", things.join(", "));
-                first.get_or_insert(Violation { campaign: CAMPAIGN, seed: options.seed, step: point, what });
+                for thing in absent {
+                    *summary.absent.entry(thing).or_default() += 1;
+                }
+                violations.push(Violation { campaign: CAMPAIGN, seed: options.seed, step: point, what });
             }
         }
     }
-    Ok((summary, first))
+    Ok((summary, violations))
 }
 
 impl Baseline {
@@ -134,34 +150,19 @@ impl Baseline {
     pub(super) fn judge(&self, place: &Path, damage: Option<&Damage>) -> Outcome {
         let read = || everything(place, &self.built.threads, &|thread| self.versions[&thread]);
         let Ok(found) = catch_unwind(AssertUnwindSafe(read)) else {
-            return Outcome::Silent(vec!["a panic".to_owned()]);
+            return Outcome::Panicked;
         };
         let Ok(found) = found else {
             return Outcome::Refused;
         };
-        let whole = self.moments.last().map(|whole| differences(&found, whole)).unwrap_or_default();
-        if whole.is_empty() {
-            let errors = found.values().filter(|thing| thing.is_err()).count();
-            return if errors == 0 { Outcome::Whole } else { Outcome::Noticed };
+        let whole = self.moments.last().map(|whole| compare(&found, whole)).unwrap_or_default();
+        if whole.none() {
+            return if whole.refused == 0 { Outcome::Whole } else { Outcome::Noticed };
         }
         let log = damage.is_some_and(|damage| damage.log);
-        if log && self.moments.iter().any(|moment| differences(&found, moment).is_empty()) {
+        if log && self.moments.iter().any(|moment| compare(&found, moment).none()) {
             return Outcome::Older;
         }
         Outcome::Silent(whole)
     }
-}
-
-/// Things that were read without an error and are not what they should be.
-fn differences(found: &Everything, expected: &Everything) -> Vec<String> {
-    let differs = |(name, thing): &(&String, &Result<blake3::Hash, String>)| {
-        thing.is_ok() && expected.get(*name).and_then(|thing| thing.as_ref().ok()) != thing.as_ref().ok()
-    };
-    found.iter().filter(differs).map(|(name, _)| name.clone()).collect()
-}
-
-/// What kind of thing it is, without the thread and the version.
-fn kind_of(thing: &str) -> String {
-    let words = thing.split(' ').filter(|word| !word.chars().any(|letter| letter.is_ascii_digit()));
-    words.collect::<Vec<_>>().join(" ")
 }
