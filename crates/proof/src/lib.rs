@@ -13,7 +13,9 @@
 
 pub mod dice;
 pub mod faults;
+pub mod flips;
 pub mod ground;
 pub mod model;
+pub mod processes;
 pub mod shim;
 pub mod violation;

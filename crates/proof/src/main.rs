@@ -1,11 +1,20 @@
 //! `proof`: the campaigns that try to break Retake's promises, by command and at any size.
+//!
+//! Each prints its seed and one line of what it did. A violation goes to the error output with the seed and
+//! the step that show it again, and the exit code is 1.
 
-fn main() {
-    let options = retake_proof::model::Options {
-        seed: std::env::args().nth(1).and_then(|t| t.parse().ok()).unwrap_or(1),
-        steps: std::env::args().nth(2).and_then(|t| t.parse().ok()).unwrap_or(2000),
-        mutant: None,
-    };
-    let start = std::time::Instant::now();
-    println!("{:?} {:?}", retake_proof::model::run(options), start.elapsed());
+mod commands;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    match commands::Proof::parse().run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("proof: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }

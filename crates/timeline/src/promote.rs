@@ -80,9 +80,9 @@ fn first_of_promoted(
     publish_first(writing, into, state, kind, Additions::new(&**writing), caller, clock)
 }
 
-/// Brings the threads that were promoted out of one along when that one moves to another position: those whose
-/// promotion lies behind the position are in use, the others are put away. A thread that someone has worked on
-/// since is left as it is.
+/// Brings the threads that were promoted out of one along when that one moves to another position: where the
+/// move takes a promotion back, the thread is put away, and where it makes it again, brought back. A thread that
+/// someone has worked on since is left as it is.
 pub(crate) fn follow(
     writing: &Writing<'_>,
     at: &Head,
@@ -100,8 +100,12 @@ pub(crate) fn follow(
     for row in writing.threads(&from_here)? {
         let Some(first) = writing.operation(row.number, 1)? else { continue };
         let OperationKind::ThreadPromoted { by, .. } = first.operation.kind else { continue };
+        let log = writing.log(at.row.number);
+        let stays = history::contains(&log, to, by)?;
+        if stays == history::contains(&log, at.last.operation.place.position, by)? {
+            continue;
+        }
         let promoted = Head::of(writing, row.summary.id, &caller)?;
-        let stays = history::contains(&writing.log(at.row.number), to, by)?;
         // What differs from the first state by nothing but having been put away has nobody's work in it.
         let untouched = ThreadState { deleted: None, ..promoted.state.clone() };
         if ContentId::of(Kind::State, &encode(&untouched)) != first.operation.after {

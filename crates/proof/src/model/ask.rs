@@ -22,6 +22,10 @@ pub struct Answered {
     pub also: Vec<ThreadId>,
 }
 
+/// Identities that were made up so far.
+#[derive(Debug, Default)]
+pub struct Known(HashSet<[u8; 16]>);
+
 /// The caller as the timeline wants to know it.
 pub fn caller(asking: &Asking) -> Caller {
     Caller {
@@ -36,7 +40,7 @@ pub fn caller(asking: &Asking) -> Caller {
 pub fn change(
     timeline: &Timeline,
     world: &mut World,
-    known: &mut HashSet<[u8; 16]>,
+    known: &mut Known,
     index: usize,
     command: &Command,
     asking: &Asking,
@@ -197,7 +201,7 @@ struct Lesson<'call> {
     timeline: &'call Timeline,
     thread: ThreadId,
     done: Option<&'call Done>,
-    known: &'call mut HashSet<[u8; 16]>,
+    known: &'call mut Known,
     entries: HashMap<TakeId, Vec<EntryId>>,
     trouble: Option<Trouble>,
 }
@@ -207,7 +211,7 @@ impl<'call> Lesson<'call> {
         timeline: &'call Timeline,
         thread: ThreadId,
         done: Option<&'call Done>,
-        known: &'call mut HashSet<[u8; 16]>,
+        known: &'call mut Known,
     ) -> Self {
         Self { timeline, thread, done, known, entries: HashMap::new(), trouble: None }
     }
@@ -217,7 +221,7 @@ impl<'call> Lesson<'call> {
     }
 
     fn meet(&mut self, id: [u8; 16]) {
-        if !self.known.insert(id) {
+        if !self.known.0.insert(id) {
             self.trouble = Some("an identity was made up twice".into());
         }
     }

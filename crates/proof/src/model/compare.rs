@@ -6,6 +6,7 @@ use std::fmt::Debug;
 use retake_model::content::ContentId;
 use retake_model::object::load;
 use retake_model::state::ThreadState;
+use retake_model::time::Timestamp;
 use retake_timeline::{Looking, Timeline, Unit};
 
 use super::log::{Event, NaiveThread};
@@ -116,7 +117,7 @@ fn index(looking: &Looking<'_>, naive: &NaiveThread) -> Result<(), Trouble> {
     same("listed version", &shown.version, &(naive.version() as u64))?;
     same("listed number of takes", &shown.takes, &(expected.takes.len() as u64))?;
     same("listed active take", &shown.active.id, &expected.active)?;
-    same("listed deletion", &shown.deleted.map(|time| time.millis()), &expected.deleted)?;
+    same("listed deletion", &shown.deleted.map(Timestamp::millis), &expected.deleted)?;
     same("listed time", &shown.updated.millis(), &naive.head().time)?;
     let mut listed: Vec<_> = looking
         .queries()

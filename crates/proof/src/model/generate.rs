@@ -56,9 +56,24 @@ pub fn question(thread: &NaiveThread, now: i64, dice: &mut Dice) -> Question {
         10..=17 => Question::Redo(unit(dice), steps(dice)),
         18..=21 => Question::There,
         22..=26 => Question::Jump(dice.index(thread.version() + 2)),
-        27 | 28 if !thread.long => {
+        27..=32 if !thread.long && (picture.takes.len() > 1 || dice.once_in(6)) => {
             Question::Promote(any_take(picture, dice), dice.once_in(2).then(|| words::name(dice)))
         }
+        _ => Question::Change(command(thread, now, dice)),
+    }
+}
+
+/// Something to ask of a thread that a take has just left.
+pub fn question_to_source(dice: &mut Dice) -> Question {
+    if dice.once_in(2) { Question::Undo(Unit::Turn, 1) } else { Question::Redo(Unit::Turn, 1) }
+}
+
+/// Something to ask of the thread that the take became.
+pub fn question_to_promoted(thread: &NaiveThread, now: i64, dice: &mut Dice) -> Question {
+    match dice.below(7) {
+        0 | 1 => Question::Change(Command::Delete),
+        2 | 3 => Question::Change(Command::Restore),
+        4 => Question::Undo(Unit::Turn, 1),
         _ => Question::Change(command(thread, now, dice)),
     }
 }
@@ -81,12 +96,11 @@ fn command(thread: &NaiveThread, now: i64, dice: &mut Dice) -> Command {
         }
         34..=37 => Command::ChangeRole { take, entry: any_entry(entries, dice), role: role(dice) },
         38..=43 => delete(entries, take, dice),
-        44..=49 => take_command(thread, take, entries, dice),
+        44..=49 | 69..=74 => take_command(thread, take, entries, dice),
         50..=54 => Command::Switch { take },
         55..=59 => Command::SetDraft { take, text: draft(dice) },
         60..=66 => speech::replace(entries, take, now, dice),
         67 | 68 => shorten(entries, take, dice),
-        69..=74 => take_command(thread, take, entries, dice),
         75..=77 => {
             let items = (0..dice.below(4)).map(|_| FileItem::new(words::sentence(dice))).collect();
             Command::SetFiles { take, list: file_list(dice), items }

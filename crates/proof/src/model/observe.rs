@@ -14,6 +14,7 @@ use retake_model::object::{Objects, Unavailable, load};
 use retake_model::settings::{NAMES, Settings};
 use retake_model::state::{ThreadState, Visibility};
 use retake_model::take::{FileItem, Take};
+use retake_model::time::Timestamp;
 
 use super::picture::{Digest, EntryPicture, Part, Said, TakePicture, ThreadPicture, append};
 
@@ -95,13 +96,12 @@ impl Observer {
         cell: &EntryCell,
         entries: &mut Vec<u8>,
     ) -> Result<(), Unavailable> {
-        let digest = match self.entries.get(&cell.version) {
-            Some(digest) => *digest,
-            None => {
-                let digest = said(&load(objects, cell.version)?).digest();
-                self.entries.insert(cell.version, digest);
-                digest
-            }
+        let digest = if let Some(digest) = self.entries.get(&cell.version) {
+            *digest
+        } else {
+            let digest = said(&load(objects, cell.version)?).digest();
+            self.entries.insert(cell.version, digest);
+            digest
         };
         append(entries, cell.entry, digest);
         Ok(())
@@ -137,7 +137,7 @@ pub fn said(version: &EntryVersion) -> Said {
         role: version.role.clone(),
         parts: version.blocks.iter().map(part).collect(),
         created: version.created.millis(),
-        edited: version.edited.map(|edited| edited.millis()),
+        edited: version.edited.map(Timestamp::millis),
         beside,
     }
 }
@@ -173,7 +173,7 @@ fn bare_picture<O: Objects>(objects: &O, state: &ThreadState) -> Result<ThreadPi
             .collect(),
         takes: Vec::new(),
         active: state.active,
-        deleted: state.deleted.map(|moment| moment.millis()),
+        deleted: state.deleted.map(Timestamp::millis),
         parent: state.parent.map(|parent| (parent.thread, parent.take, parent.fork_point)),
     })
 }

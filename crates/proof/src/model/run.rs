@@ -1,16 +1,16 @@
 //! The campaign: step after step, and a look at everything at the end.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use retake_model::id::{ProjectId, ThreadId};
 use retake_model::operation::Actor;
 use retake_timeline::{NewThread, Rules, Timeline, Unit};
 
-use super::ask::{self, Answered, agree};
+use super::ask::{self, Answered, Known, agree};
 use super::clock::StandingClock;
 use super::compare::{Checker, closely, same};
-use super::generate::{Question, question};
+use super::generate::{Question, question, question_to_promoted, question_to_source};
 use super::mutant::Mutant;
 use super::naive::Refused;
 use super::world::{Asking, TYPING_PAUSE, World};
@@ -88,10 +88,13 @@ struct Run {
     dice: Dice,
     /// Threads that are worked on.
     live: Vec<usize>,
+    /// What promotions do to two threads at once has the most rules, so after some of them only these two are
+    /// asked, that many times.
+    episode: Option<(usize, usize, u64)>,
     /// Turns that are going on, and how many questions they still have.
     turns: HashMap<ThreadId, (u64, u64)>,
     /// Identities that were made up so far.
-    known: HashSet<[u8; 16]>,
+    known: Known,
     summary: Summary,
 }
 
@@ -111,8 +114,9 @@ impl Run {
             checker: Checker::default(),
             dice,
             live: Vec::new(),
+            episode: None,
             turns: HashMap::new(),
-            known: HashSet::new(),
+            known: Known::default(),
             summary: Summary::default(),
         })
     }
@@ -123,9 +127,7 @@ impl Run {
         if self.live.len() < LIVE || self.dice.once_in(400) {
             return self.create();
         }
-        let index = self.choose();
-        let thread = &self.world.threads[index];
-        let question = question(thread, self.world.now, &mut self.dice);
+        let (index, question) = self.question();
         let asking = self.asking(index);
         let answered = match &question {
             Question::There => self.there_and_back(index)?,
@@ -138,6 +140,9 @@ impl Run {
         for other in answered.also {
             let other = self.world.find(other).ok_or("a thread came from nowhere")?;
             self.checker.thread(&self.timeline, &self.world.threads[other])?;
+            if matches!(question, Question::Promote(..)) {
+                self.episode = Some((index, other, self.dice.below(12)));
+            }
             if !self.live.contains(&other) && self.live.len() < LIVE + 2 {
                 self.live.push(other);
             }
@@ -185,6 +190,22 @@ impl Run {
             self.checker.thread(&self.timeline, &self.world.threads[index])?;
         }
         Ok(())
+    }
+
+    /// What is asked next, and of which thread.
+    fn question(&mut self) -> (usize, Question) {
+        let now = self.world.now;
+        if let Some((source, promoted, left @ 1..)) = self.episode {
+            self.episode = Some((source, promoted, left - 1));
+            return if self.dice.once_in(3) {
+                (source, question_to_source(&mut self.dice))
+            } else {
+                let question = question_to_promoted(&self.world.threads[promoted], now, &mut self.dice);
+                (promoted, question)
+            };
+        }
+        let index = self.choose();
+        (index, question(&self.world.threads[index], now, &mut self.dice))
     }
 
     /// A thread to ask something of; long ones are asked less, for each answer takes longer to compare.
@@ -281,6 +302,7 @@ impl Run {
         if thread.version() < if thread.long { LONG_LIFE } else { LIFE } {
             return Ok(());
         }
+        self.episode = None;
         if self.world.mutant == Some(Mutant::AnOldVersionIsMisremembered) {
             thread.log[10].digest[0] ^= 1;
         }

@@ -53,8 +53,11 @@ impl World {
     /// The title that a new thread gets.
     pub fn title_for_new(&self, asked: Option<&str>) -> Result<String, Refused> {
         let Some(asked) = asked else {
-            let free = (1..).map(|number| format!("Thread {number}")).find(|title| !self.taken(title, None));
-            return Ok(free.expect("an endless row has a free one"));
+            let mut number = 1;
+            while self.taken(&format!("Thread {number}"), None) {
+                number += 1;
+            }
+            return Ok(format!("Thread {number}"));
         };
         let title = words::meaning(asked).ok_or(Refused::Name)?;
         if self.taken(&title, None) { Err(Refused::TitleTaken) } else { Ok(title) }
@@ -188,7 +191,7 @@ impl World {
             let (from, tip) = (thread.head().position, thread.head().tip);
             let to = thread.undo(unit, self.mutant).unwrap_or(from);
             if self.mutant != Some(Mutant::UndoLeavesThePromoted) {
-                also.extend(self.follow(index, from, to, Event::PutAway, asking));
+                also.extend(self.follow(index, from, to, &Event::PutAway, asking));
             }
             let turn = self.turn(asking.turn);
             self.threads[index].go(to, tip, turn, self.now);
@@ -215,7 +218,7 @@ impl World {
                 break;
             };
             let (from, tip) = (thread.head().position, thread.head().tip);
-            also.extend(self.follow(index, to, from, Event::TakenBack, asking));
+            also.extend(self.follow(index, to, from, &Event::TakenBack, asking));
             let turn = self.turn(asking.turn);
             self.threads[index].go(to, tip, turn, self.now);
         }
@@ -270,7 +273,7 @@ impl World {
         index: usize,
         from: usize,
         until: usize,
-        event: Event,
+        event: &Event,
         asking: &Asking,
     ) -> Vec<ThreadId> {
         let thread = &self.threads[index];

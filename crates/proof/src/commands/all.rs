@@ -1,0 +1,63 @@
+//! `proof all`: every campaign and every control, at the documented sizes, as a table.
+
+use std::time::Instant;
+
+use clap::Args;
+use retake_proof::flips::Options as FlipOptions;
+use retake_proof::processes::Options;
+use retake_proof::violation::Trouble;
+
+use super::{flips, model, processes};
+
+const STEPS: u64 = 1_000_000;
+const PROCESSES: usize = 8;
+const OPERATIONS: u64 = 2_000;
+const KILLS: u64 = 200;
+const POINTS: u64 = 5_000;
+
+/// What a row of the table does; it says what it did.
+type Row<'run> = &'run dyn Fn() -> Result<String, Trouble>;
+
+/// All campaigns with their controls, at the documented sizes.
+#[derive(Args, Debug)]
+pub(crate) struct All {
+    /// What the dice start from.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+impl All {
+    pub(super) fn run(self) -> Result<(), Trouble> {
+        let seed = self.seed;
+        println!("all: seed {seed}");
+        let party = Options {
+            program: std::env::current_exe()?,
+            seed,
+            processes: PROCESSES,
+            operations: OPERATIONS,
+            kills: KILLS,
+            early: false,
+        };
+        let rows: [(&str, Row<'_>); 6] = [
+            ("model, control", &|| model::controls(seed)),
+            ("model", &|| model::campaign(seed, STEPS)),
+            ("processes, control", &|| processes::control(&party)),
+            ("processes", &|| processes::campaign(&party)),
+            ("flips, control", &|| flips::control(seed)),
+            ("flips", &|| flips::campaign(FlipOptions { seed, points: POINTS, misplaced: false })),
+        ];
+        let mut failed = 0;
+        println!("{:<20} {:>8}  {:<6} what", "campaign", "seconds", "result");
+        for (name, campaign) in rows {
+            let started = Instant::now();
+            let outcome = campaign();
+            let (result, what) = match &outcome {
+                Ok(what) => ("good", what.clone()),
+                Err(error) => ("FAILED", error.to_string()),
+            };
+            failed += u32::from(outcome.is_err());
+            println!("{name:<20} {:>8.1}  {result:<6} {what}", started.elapsed().as_secs_f64());
+        }
+        if failed == 0 { Ok(()) } else { Err(format!("{failed} of {} failed", rows.len()).into()) }
+    }
+}

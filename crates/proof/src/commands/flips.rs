@@ -1,0 +1,51 @@
+//! `proof flips`.
+
+use clap::Args;
+use retake_proof::flips::{Options, Summary, forged, survey};
+use retake_proof::violation::{Trouble, caught};
+
+/// Bytes flipped and cut in the database and its log.
+#[derive(Args, Debug)]
+pub(crate) struct Flips {
+    /// What the dice start from.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How many times a copy is damaged.
+    #[arg(long, default_value_t = 5_000)]
+    points: u64,
+    /// Also write pages over other pages, which leaves every page whole in itself.
+    #[arg(long)]
+    misplaced: bool,
+    /// Compare with a forged store instead; this must be caught.
+    #[arg(long)]
+    control: bool,
+}
+
+impl Flips {
+    pub(super) fn run(self) -> Result<(), Trouble> {
+        println!("flips: seed {}", self.seed);
+        let options = Options { seed: self.seed, points: self.points, misplaced: self.misplaced };
+        println!("flips: {}", if self.control { control(self.seed)? } else { campaign(options)? });
+        Ok(())
+    }
+}
+
+pub(super) fn campaign(options: Options) -> Result<String, Trouble> {
+    let (summary, violations) = survey(options)?;
+    let Summary { points, whole, noticed, refused, older, wrong, absent } = summary;
+    let line = format!(
+        "{points} damages: {noticed} noticed ({refused} on opening), {whole} harmless, {older} cut the log back to an earlier moment"
+    );
+    for violation in &violations {
+        eprintln!("{violation}");
+    }
+    if violations.is_empty() {
+        return Ok(line);
+    }
+    Err(format!("{line}; {} SILENT: wrong {wrong:?}, left out {absent:?}", violations.len()).into())
+}
+
+pub(super) fn control(seed: u64) -> Result<String, Trouble> {
+    let violation = caught("forged title", forged(seed))?;
+    Ok(format!("the control was caught: {}", violation.what))
+}

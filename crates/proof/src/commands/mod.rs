@@ -1,0 +1,48 @@
+//! The commands, one file for each campaign.
+
+mod all;
+mod flips;
+mod model;
+mod processes;
+
+use clap::{Parser, Subcommand};
+use retake_proof::violation::Trouble;
+
+/// Campaigns that try to break Retake's promises.
+#[derive(Debug, Parser)]
+#[command(name = "proof", version, about)]
+pub(crate) struct Proof {
+    #[command(subcommand)]
+    campaign: Campaign,
+}
+
+#[derive(Debug, Subcommand)]
+enum Campaign {
+    /// Random questions to the timeline and to a naive model, which must agree.
+    Model(model::Model),
+    /// Eight processes on one store, some killed at random.
+    Processes(processes::Processes),
+    /// Bytes flipped and cut in the database and its log.
+    Flips(flips::Flips),
+    /// All campaigns with their controls, at the documented sizes.
+    All(all::All),
+    /// One worker of `processes`.
+    #[command(hide = true)]
+    Worker(processes::Worker),
+    /// One reader of `processes`.
+    #[command(hide = true)]
+    Reader(processes::Reader),
+}
+
+impl Proof {
+    pub(crate) fn run(self) -> Result<(), Trouble> {
+        match self.campaign {
+            Campaign::Model(model) => model.run(),
+            Campaign::Processes(processes) => processes.run(),
+            Campaign::Flips(flips) => flips.run(),
+            Campaign::All(all) => all.run(),
+            Campaign::Worker(worker) => worker.run(),
+            Campaign::Reader(reader) => reader.run(),
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! `proof model`.
+
+use std::fmt::Write;
+
+use clap::Args;
+use retake_proof::model::mutant::Mutant;
+use retake_proof::model::{Options, run};
+use retake_proof::violation::{Trouble, caught};
+
+/// Steps within which every control is caught.
+const CONTROL_STEPS: u64 = 20_000;
+
+/// Random questions to the timeline and to a naive model, which must agree.
+#[derive(Args, Debug)]
+pub(crate) struct Model {
+    /// What the dice start from.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How many questions are asked.
+    #[arg(long, default_value_t = 100_000)]
+    steps: u64,
+    /// Run with one small mistake at a time instead; each must be caught.
+    #[arg(long)]
+    control: bool,
+}
+
+impl Model {
+    pub(super) fn run(self) -> Result<(), Trouble> {
+        let seed = self.seed;
+        println!("model: seed {seed}");
+        println!("model: {}", if self.control { controls(seed)? } else { campaign(seed, self.steps)? });
+        Ok(())
+    }
+}
+
+pub(super) fn campaign(seed: u64, steps: u64) -> Result<String, Trouble> {
+    let summary = run(Options { seed, steps, mutant: None })?;
+    Ok(format!(
+        "{} steps on {} threads agree ({} refusals, {} stale callers, {} times there and back); {} versions loaded again",
+        summary.steps,
+        summary.threads,
+        summary.refused,
+        summary.conflicts,
+        summary.identities,
+        summary.versions,
+    ))
+}
+
+pub(super) fn controls(seed: u64) -> Result<String, Trouble> {
+    let mut line = String::from("every mistake was caught:");
+    for mutant in Mutant::ALL {
+        let outcome = run(Options { seed, steps: CONTROL_STEPS, mutant: Some(mutant) });
+        let violation = caught(&format!("{mutant:?}"), outcome)?;
+        write!(line, " {mutant:?} at {}", violation.step)?;
+    }
+    Ok(line)
+}

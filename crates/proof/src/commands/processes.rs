@@ -1,0 +1,96 @@
+//! `proof processes`, and the workers and readers that it starts.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use retake_proof::processes::{Options, Work, read, run, work};
+use retake_proof::violation::{Trouble, caught};
+
+/// Eight processes on one store, some killed at random.
+#[derive(Args, Debug)]
+pub(crate) struct Processes {
+    /// What the dice start from.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How many processes write.
+    #[arg(long = "processes", default_value_t = 8)]
+    workers: usize,
+    /// How many operations each of them makes.
+    #[arg(long, default_value_t = 2_000)]
+    operations: u64,
+    /// How many times one of them is killed.
+    #[arg(long, default_value_t = 200)]
+    kills: u64,
+    /// Let workers acknowledge before they write instead; this must be caught.
+    #[arg(long)]
+    control: bool,
+}
+
+impl Processes {
+    pub(super) fn run(self) -> Result<(), Trouble> {
+        println!("processes: seed {}", self.seed);
+        let options = Options {
+            program: std::env::current_exe()?,
+            seed: self.seed,
+            processes: self.workers,
+            operations: self.operations,
+            kills: self.kills,
+            early: self.control,
+        };
+        println!("processes: {}", if self.control { control(&options)? } else { campaign(&options)? });
+        Ok(())
+    }
+}
+
+pub(super) fn campaign(options: &Options) -> Result<String, Trouble> {
+    let summary = run(options)?;
+    Ok(format!(
+        "{} operations acknowledged by {} processes are all there, once each ({} kills, {} conflicts, {} found done after a kill, {} looks by readers)",
+        summary.acknowledged,
+        options.processes,
+        summary.kills,
+        summary.conflicts,
+        summary.in_doubt,
+        summary.looks,
+    ))
+}
+
+pub(super) fn control(options: &Options) -> Result<String, Trouble> {
+    let options = Options { early: true, ..options.clone() };
+    let violation = caught("early acknowledgement", run(&options))?;
+    Ok(format!("the control was caught: {}", violation.what))
+}
+
+/// One worker.
+#[derive(Args, Debug)]
+pub(crate) struct Worker {
+    ground: PathBuf,
+    #[arg(long)]
+    first: usize,
+    #[arg(long)]
+    lanes: usize,
+    #[arg(long)]
+    early: bool,
+}
+
+impl Worker {
+    pub(super) fn run(self) -> Result<(), Trouble> {
+        let lanes = self.first..self.first + self.lanes;
+        work(&Work { ground: self.ground, lanes, early: self.early })
+    }
+}
+
+/// One reader.
+#[derive(Args, Debug)]
+pub(crate) struct Reader {
+    ground: PathBuf,
+    #[arg(long)]
+    seed: u64,
+}
+
+impl Reader {
+    pub(super) fn run(self) -> Result<(), Trouble> {
+        println!("{}", read(&self.ground, self.seed)?);
+        Ok(())
+    }
+}

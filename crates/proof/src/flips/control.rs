@@ -1,0 +1,44 @@
+//! The control: a change that no check inside the store can notice.
+
+use std::path::Path;
+
+use retake_model::summary::ThreadSummary;
+use rusqlite::{Connection, params};
+
+use super::build::copy;
+use super::run::{Baseline, CAMPAIGN, Outcome};
+use crate::ground::Ground;
+use crate::violation::{Failed, Trouble, Violation};
+
+/// Forges a title in the index, guard and all, and compares: this must end with a violation.
+pub fn forged(seed: u64) -> Result<(), Failed> {
+    let ground = Ground::new().map_err(Failed::trouble)?;
+    let baseline = Baseline::new(ground.path(), seed)?;
+    let place = copy(baseline.pristine()?, &ground.path().join("forged"))?;
+    forge(&place)?;
+    match baseline.judge(&place, None) {
+        Outcome::Silent(differences) if !differences.wrong.is_empty() => {
+            let what = format!("a forged title: wrong {:?}", differences.wrong);
+            Err(Violation { campaign: CAMPAIGN, seed, step: 0, what }.into())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn forge(store: &Path) -> Result<(), Trouble> {
+    let connection = Connection::open(store.join("retake.db"))?;
+    let (number, record): (i64, Vec<u8>) =
+        connection.query_row("SELECT number, record FROM thread ORDER BY number LIMIT 1", [], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?;
+    let mut summary: ThreadSummary = minicbor::decode(&record)?;
+    summary.title.push('!');
+    let record = minicbor::to_vec(&summary)?;
+    let mut guard = [0; 8];
+    guard.copy_from_slice(&blake3::hash(&record).as_bytes()[..8]);
+    connection.execute(
+        "UPDATE thread SET title = ?1, record = ?2, digest = ?3 WHERE number = ?4",
+        params![summary.title, record, i64::from_be_bytes(guard), number],
+    )?;
+    Ok(())
+}

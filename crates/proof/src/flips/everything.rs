@@ -1,0 +1,151 @@
+//! Everything that can be read from a store, each thing by a name of its own.
+//!
+//! A name has two parts, `list/element`. A list that cannot be read is one error under the name of the list; a
+//! list that can be read has each of its elements, and under its own name the order of them.
+
+use std::collections::BTreeMap;
+use std::fmt::{Debug, Display};
+use std::path::Path;
+
+use retake_model::id::ThreadId;
+use retake_store::{Deleted, Facet, ThreadFilter, ThreadRow};
+use retake_timeline::{LookError, Looking, Rules, Timeline};
+
+use super::build::PROJECT;
+use crate::model::observe::Observer;
+use crate::violation::Trouble;
+
+/// What was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Thing {
+    /// The hash of it.
+    Read(blake3::Hash),
+    /// It could not be read, and the reader was told so.
+    Refused,
+    /// The reader was told that there is no such thing.
+    Absent,
+}
+
+/// Everything that was read.
+pub(super) type Everything = BTreeMap<String, Thing>;
+
+/// Reads everything, of these threads and versions. An error ends only what it is about.
+///
+/// `versions` says how many versions of each thread are looked for; a store that has fewer must say so.
+pub(super) fn everything(
+    store: &Path,
+    threads: &[ThreadId],
+    versions: &dyn Fn(ThreadId) -> u64,
+) -> Result<Everything, Trouble> {
+    let timeline = Timeline::open(store, Rules::default())?;
+    let looking = timeline.look()?;
+    let mut reader = Reader { looking: &looking, found: Everything::new() };
+    reader.lists();
+    for thread in threads {
+        reader.thread(*thread);
+        reader.versions(*thread, versions(*thread));
+    }
+    Ok(reader.found)
+}
+
+struct Reader<'looking> {
+    looking: &'looking Looking<'looking>,
+    found: Everything,
+}
+
+impl Reader<'_> {
+    fn thing<T: Debug>(&mut self, name: String, thing: Result<T, LookError>) {
+        let thing = match thing {
+            Ok(thing) => Thing::Read(hash(&thing)),
+            Err(LookError::NoSuchThread(_) | LookError::NoSuchVersion { .. }) => Thing::Absent,
+            Err(LookError::Store(_)) => Thing::Refused,
+        };
+        self.found.insert(name, thing);
+    }
+
+    fn list<T: Debug, N: Display, E>(
+        &mut self,
+        name: &str,
+        list: Result<Vec<T>, E>,
+        element: impl Fn(&T) -> N,
+    ) {
+        let Ok(list) = list else {
+            self.found.insert(name.to_owned(), Thing::Refused);
+            return;
+        };
+        let order: Vec<String> = list.iter().map(|each| element(each).to_string()).collect();
+        for (each, element) in list.iter().zip(&order) {
+            self.found.insert(format!("{name}/{element}"), Thing::Read(hash(each)));
+        }
+        self.found.insert(name.to_owned(), Thing::Read(hash(&order)));
+    }
+
+    fn threads(&mut self, name: &str, filter: &ThreadFilter) {
+        self.list(name, self.looking.threads(filter), |row| row.summary.id);
+    }
+
+    fn lists(&mut self) {
+        let queries = self.looking.queries();
+        let all = ThreadFilter { deleted: Deleted::Shown, ..ThreadFilter::default() };
+        self.threads("threads", &all);
+        let mine = ThreadFilter { project: Some(PROJECT), ..ThreadFilter::default() };
+        self.threads("threads of the project", &mine);
+        for tag in ["tag6", "tag21", "tag36", "tag51"] {
+            let tagged = ThreadFilter { facets: vec![(Facet::Tag, tag.to_owned())], ..all.clone() };
+            self.threads(&format!("threads tagged {tag}"), &tagged);
+        }
+        let tree = self.looking.tree(Some(PROJECT), Deleted::Hidden).map(|tree| tree.threads);
+        self.list("tree", tree, |thread| thread.summary.id);
+        self.list("projects", queries.projects(), |project| project.id);
+        self.list("whole log", queries.operations_since(0, usize::MAX), |(sequence, ..)| *sequence);
+    }
+
+    fn thread(&mut self, thread: ThreadId) {
+        let (looking, queries) = (self.looking, self.looking.queries());
+        let short = thread.short();
+        let id = |row: &ThreadRow| row.summary.id;
+        let row = looking.thread(thread);
+        if let Ok(row) = &row {
+            self.list(&format!("{short} takes"), queries.takes_of(row.number), |take| take.summary.id);
+            let shown = queries.shown(row.number).map(|shown| shown.into_iter().collect::<BTreeMap<_, _>>());
+            self.list(&format!("{short} shown"), shown.map(Vec::from_iter), |(entry, _)| *entry);
+            for facet in [Facet::Tag, Facet::Branch, Facet::Commit, Facet::Directory] {
+                self.list(&format!("{short} {facet:?}"), queries.facets(row.number, facet), Clone::clone);
+            }
+            self.list(&format!("{short} by title"), queries.threads_titled(&row.summary.title), id);
+        }
+        self.thing(format!("{short} row"), row);
+        self.thing(format!("{short} head"), looking.head(thread));
+        self.thing(format!("{short} standing"), looking.standing(thread));
+        self.thing(format!("{short} pages"), pages(looking, thread));
+        self.list(&format!("{short} history"), looking.history(thread, None, usize::MAX), |item| {
+            item.version
+        });
+        self.list(&format!("{short} by prefix"), queries.threads_with_prefix(&short, 5), id);
+    }
+
+    fn versions(&mut self, thread: ThreadId, versions: u64) {
+        let mut observer = Observer::default();
+        for version in 1..=versions {
+            let digest = self
+                .looking
+                .state_at(thread, version)
+                .and_then(|state| Ok(observer.digest(&self.looking.queries(), &state)?));
+            self.thing(format!("{} version/{version}", thread.short()), digest);
+        }
+    }
+}
+
+/// Every entry of every take, as pages show them.
+fn pages(looking: &Looking<'_>, thread: ThreadId) -> Result<Vec<String>, LookError> {
+    let mut shown = Vec::new();
+    for take in looking.state(thread)?.all_takes(&looking.queries())? {
+        let page = looking.page(thread, &take, 0..take.entries.len())?;
+        shown.push(format!("{} {page:?}", take.name));
+    }
+    Ok(shown)
+}
+
+fn hash(thing: &impl Debug) -> blake3::Hash {
+    blake3::hash(format!("{thing:?}").as_bytes())
+}

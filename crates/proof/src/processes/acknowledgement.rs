@@ -1,0 +1,117 @@
+//! Acknowledgements: one line each, in one write, in a file that only grows.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use retake_model::content::ContentId;
+use retake_model::id::{EntryId, ThreadId};
+
+use crate::violation::Trouble;
+
+/// What a lane was told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Acknowledgement {
+    /// Which of the lane's operations.
+    pub(super) ordinal: u64,
+    /// How often it was tried; 0 if it was found to have been done before a kill.
+    pub(super) tries: u64,
+    /// What was done; `None` if there was nothing to do.
+    pub(super) done: Option<Acknowledged>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Acknowledged {
+    pub(super) thread: ThreadId,
+    /// Version and operation; unknown to a worker that speaks too early.
+    pub(super) operation: Option<(u64, ContentId)>,
+    /// The entry that was added.
+    pub(super) entry: Option<EntryId>,
+}
+
+/// The acknowledgements of one lane.
+pub(super) struct Acknowledgements {
+    file: File,
+}
+
+impl Acknowledgements {
+    pub(super) fn open(ground: &Path, lane: usize) -> Result<Self, Trouble> {
+        let file = OpenOptions::new().create(true).append(true).open(path(ground, lane))?;
+        Ok(Self { file })
+    }
+
+    pub(super) fn write(&mut self, acknowledgement: &Acknowledgement) -> Result<(), Trouble> {
+        let line = acknowledgement.to_line();
+        if self.file.write(line.as_bytes())? == line.len() {
+            Ok(())
+        } else {
+            Err("an acknowledgement was cut short".into())
+        }
+    }
+
+    pub(super) fn read(ground: &Path, lane: usize) -> Result<Vec<Acknowledgement>, Trouble> {
+        match fs::read_to_string(path(ground, lane)) {
+            Ok(text) => text.lines().map(Acknowledgement::from_line).collect(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Acknowledgement {
+    fn to_line(&self) -> String {
+        let Self { ordinal, tries, done } = self;
+        let Some(Acknowledged { thread, operation, entry }) = done else {
+            return format!("{ordinal} {tries} - - - -\n");
+        };
+        let (version, operation) = match operation {
+            Some((version, operation)) => (version.to_string(), operation.to_string()),
+            None => ("-".to_owned(), "-".to_owned()),
+        };
+        let entry = entry.map_or_else(|| "-".to_owned(), |entry| entry.to_string());
+        format!("{ordinal} {tries} {thread} {version} {operation} {entry}\n")
+    }
+
+    fn from_line(line: &str) -> Result<Self, Trouble> {
+        let words: Vec<&str> = line.split(' ').collect();
+        let &[ordinal, tries, thread, version, operation, entry] = words.as_slice() else {
+            return Err(format!("not an acknowledgement: {line:?}").into());
+        };
+        let (ordinal, tries) = (ordinal.parse()?, tries.parse()?);
+        if thread == "-" {
+            return Ok(Self { ordinal, tries, done: None });
+        }
+        let operation = if version == "-" {
+            None
+        } else {
+            Some((version.parse::<u64>()?, operation.parse::<ContentId>()?))
+        };
+        let entry = if entry == "-" { None } else { Some(entry.parse()?) };
+        Ok(Self { ordinal, tries, done: Some(Acknowledged { thread: thread.parse()?, operation, entry }) })
+    }
+}
+
+fn path(ground: &Path, lane: usize) -> PathBuf {
+    ground.join(format!("acknowledged-{lane}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_and_back() {
+        let thread = ThreadId::from_bytes([3; 16]);
+        let operation = Some((7, ContentId::from_bytes([9; 32])));
+        for done in [
+            None,
+            Some(Acknowledged { thread, operation, entry: None }),
+            Some(Acknowledged { thread, operation: None, entry: Some(EntryId::from_bytes([5; 16])) }),
+        ] {
+            let written = Acknowledgement { ordinal: 12, tries: 3, done };
+            let line = written.to_line();
+            let read = Acknowledgement::from_line(line.trim_end()).expect("a line that was just written");
+            assert_eq!(read, written);
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The parent: starts workers and readers, kills some, and checks what is left.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use retake_model::id::ProjectId;
+use retake_timeline::{Caller, NewThread, Rules, Timeline};
+
+use super::check::check;
+use super::plan::{Plan, SHARED, stop, store};
+use crate::dice::Dice;
+use crate::ground::Ground;
+use crate::violation::{Failed, Trouble, Violation};
+
+const CAMPAIGN: &str = "processes";
+/// Readers that look on.
+const READERS: usize = 2;
+/// Every second worker writes with this many lanes at once, to fill its batches.
+const LANES: usize = 3;
+/// Longer than any run at a documented size takes: a run that waits for ever is a violation too.
+const PATIENCE: Duration = Duration::from_mins(30);
+
+/// What is to be run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The program to run as workers and readers.
+    pub program: PathBuf,
+    /// What the dice start from.
+    pub seed: u64,
+    /// How many processes write.
+    pub processes: usize,
+    /// How many operations each of them makes, all its lanes together.
+    pub operations: u64,
+    /// How many times one of them is killed, if they last that long.
+    pub kills: u64,
+    /// Whether they acknowledge before they write: the control.
+    pub early: bool,
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Operations that were acknowledged.
+    pub acknowledged: u64,
+    /// Conflicts after which an operation was repeated.
+    pub conflicts: u64,
+    /// Operations that a killed worker had made without saying so.
+    pub in_doubt: u64,
+    /// Workers that were killed.
+    pub kills: u64,
+    /// Times that a reader looked at everything.
+    pub looks: u64,
+}
+
+/// Runs workers and readers, and compares what is left with what was acknowledged.
+pub fn run(options: &Options) -> Result<Summary, Failed> {
+    let ground = Ground::new().map_err(Failed::trouble)?;
+    let plan = prepare(options, ground.path())?;
+    let mut party = Party { options, ground: ground.path(), workers: Vec::new(), readers: Vec::new() };
+    let outcome = party.run().and_then(|(kills, looks)| {
+        let summary = check(ground.path(), &plan)?;
+        Ok(Summary { kills, looks, ..summary })
+    });
+    party.end();
+    outcome.map_err(|trouble| {
+        let step = options.operations;
+        Failed::Violation(Violation {
+            campaign: CAMPAIGN,
+            seed: options.seed,
+            step,
+            what: trouble.to_string(),
+        })
+    })
+}
+
+fn prepare(options: &Options, ground: &Path) -> Result<Plan, Failed> {
+    let timeline = Timeline::open(&store(ground), Rules::default()).map_err(Failed::trouble)?;
+    let lanes = lanes(options.processes).last().map_or(0, |lanes| lanes.end);
+    let mut threads = Vec::new();
+    for _ in 0..SHARED + lanes {
+        let new = NewThread { project: ProjectId::from_bytes([7; 16]), title: None, private: false };
+        threads.push(timeline.create_thread(new, Caller::human()).map_err(Failed::trouble)?.thread);
+    }
+    let own = threads.split_off(SHARED);
+    let operations = options.operations * options.processes as u64 / lanes.max(1) as u64;
+    let plan = Plan { seed: options.seed, operations, shared: threads, own };
+    plan.save(ground)?;
+    Ok(plan)
+}
+
+/// The lanes of each worker.
+fn lanes(processes: usize) -> Vec<std::ops::Range<usize>> {
+    let mut next = 0;
+    (0..processes)
+        .map(|number| {
+            let lanes = next..next + if number % 2 == 0 { 1 } else { LANES };
+            next = lanes.end;
+            lanes
+        })
+        .collect()
+}
+
+struct Party<'run> {
+    options: &'run Options,
+    ground: &'run Path,
+    /// Workers; those that are done are gone.
+    workers: Vec<Option<Child>>,
+    readers: Vec<Child>,
+}
+
+impl Party<'_> {
+    /// Lets everybody work until all is done; says how many were killed and how often readers looked.
+    fn run(&mut self) -> Result<(u64, u64), Trouble> {
+        let mut dice = Dice::new(self.options.seed);
+        let started = Instant::now();
+        for number in 0..self.options.processes {
+            let worker = self.start_worker(number)?;
+            self.workers.push(Some(worker));
+        }
+        for number in 0..READERS {
+            let mut reader = self.program("reader", &format!("reader-{number}"))?;
+            reader.args(["--seed", &number.to_string()]);
+            self.readers.push(reader.spawn()?);
+        }
+        let mut kills = 0;
+        while self.workers.iter().any(Option::is_some) {
+            std::thread::sleep(Duration::from_millis(10 + dice.below(60)));
+            for number in 0..self.workers.len() {
+                if let Some(worker) = &mut self.workers[number]
+                    && let Some(status) = worker.try_wait()?
+                {
+                    self.workers[number] = None;
+                    self.ended_well(&format!("worker-{number}"), status)?;
+                }
+            }
+            let victim = dice.index(self.workers.len());
+            if kills < self.options.kills && self.kill(victim)? {
+                kills += 1;
+            }
+            if started.elapsed() > PATIENCE {
+                return Err("the workers wait for ever".into());
+            }
+        }
+        File::create(stop(self.ground))?;
+        let mut looks = 0;
+        for (number, mut reader) in std::mem::take(&mut self.readers).into_iter().enumerate() {
+            let name = format!("reader-{number}");
+            self.ended_well(&name, reader.wait()?)?;
+            looks += self.said(&name, "out").trim().parse::<u64>().unwrap_or(0);
+        }
+        Ok((kills, looks))
+    }
+
+    /// Kills a worker, if it is still at work, and starts it again.
+    fn kill(&mut self, victim: usize) -> Result<bool, Trouble> {
+        let Some(worker) = &mut self.workers[victim] else {
+            return Ok(false);
+        };
+        worker.kill()?;
+        let status = worker.wait()?;
+        if status.code().is_some() {
+            // It was faster.
+            self.workers[victim] = None;
+            self.ended_well(&format!("worker-{victim}"), status)?;
+            return Ok(false);
+        }
+        self.workers[victim] = Some(self.start_worker(victim)?);
+        Ok(true)
+    }
+
+    fn start_worker(&self, number: usize) -> Result<Child, Trouble> {
+        let lanes = lanes(self.options.processes)[number].clone();
+        let mut worker = self.program("worker", &format!("worker-{number}"))?;
+        worker.args(["--first", &lanes.start.to_string(), "--lanes", &lanes.len().to_string()]);
+        if self.options.early {
+            worker.arg("--early");
+        }
+        Ok(worker.spawn()?)
+    }
+
+    fn program(&self, role: &str, name: &str) -> Result<Command, Trouble> {
+        let mut command = Command::new(&self.options.program);
+        command.arg(role).arg(self.ground).stdin(Stdio::null());
+        command.stdout(File::create(self.ground.join(format!("{name}.out")))?);
+        command.stderr(File::create(self.ground.join(format!("{name}.err")))?);
+        Ok(command)
+    }
+
+    fn ended_well(&self, name: &str, status: ExitStatus) -> Result<(), Trouble> {
+        if status.success() {
+            return Ok(());
+        }
+        Err(format!("{name} ended with {status}: {}", self.said(name, "err").trim()).into())
+    }
+
+    fn said(&self, name: &str, stream: &str) -> String {
+        fs::read_to_string(self.ground.join(format!("{name}.{stream}"))).unwrap_or_default()
+    }
+
+    /// Nobody is left behind when a run ends early.
+    fn end(&mut self) {
+        for child in self.workers.iter_mut().flatten().chain(&mut self.readers) {
+            // It may have ended by itself.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}

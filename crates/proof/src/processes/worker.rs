@@ -1,0 +1,208 @@
+//! A worker: lanes that write to shared threads and to their own, and say what they were told.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use retake_model::command::{NewEntry, Refusal, Spot};
+use retake_model::entry::EntryVersion;
+use retake_model::id::{EntryId, ThreadId};
+use retake_model::operation::OperationKind;
+use retake_model::time::Timestamp;
+use retake_timeline::{Caller, ChangeError, Command, Done, Rules, Timeline, Unit};
+
+use super::acknowledgement::{Acknowledged, Acknowledgement, Acknowledgements};
+use super::plan::{Plan, Planned, store};
+use crate::dice::Dice;
+use crate::violation::Trouble;
+
+/// What one worker process is to do.
+#[derive(Clone, Debug)]
+pub struct Work {
+    /// Where the store, the plan and the acknowledgements are.
+    pub ground: PathBuf,
+    /// Its lanes.
+    pub lanes: Range<usize>,
+    /// Whether it acknowledges before it writes.
+    pub early: bool,
+}
+
+/// Does the work, going on where a worker before it was killed.
+pub fn work(work: &Work) -> Result<(), Trouble> {
+    let plan = Plan::load(&work.ground)?;
+    let timeline = Timeline::open(&store(&work.ground), Rules::default())?;
+    std::thread::scope(|scope| {
+        let lanes: Vec<_> = work
+            .lanes
+            .clone()
+            .map(|number| {
+                let (plan, timeline) = (&plan, &timeline);
+                scope.spawn(move || Lane::resume(work, plan, timeline, number)?.run())
+            })
+            .collect();
+        lanes.into_iter().try_for_each(|lane| lane.join().unwrap_or_else(|_| Err("a lane panicked".into())))
+    })
+}
+
+struct Lane<'work> {
+    plan: &'work Plan,
+    timeline: &'work Timeline,
+    number: usize,
+    early: bool,
+    acknowledgements: Acknowledgements,
+    /// The operation to go on with.
+    next: u64,
+    /// Whether that one may have been done already, just before a kill.
+    in_doubt: bool,
+    own: ThreadId,
+    /// The version that this lane's own thread must have, since nobody else writes to it.
+    own_version: u64,
+}
+
+impl<'work> Lane<'work> {
+    fn resume(
+        work: &Work,
+        plan: &'work Plan,
+        timeline: &'work Timeline,
+        number: usize,
+    ) -> Result<Self, Trouble> {
+        let before = Acknowledgements::read(&work.ground, number)?;
+        let own = *plan.own.get(number).ok_or("the plan has no such lane")?;
+        let on_own = before.iter().filter_map(|line| line.done.as_ref()).filter(|done| done.thread == own);
+        let own_version =
+            on_own.filter_map(|done| done.operation).map(|(version, _)| version).max().unwrap_or(1);
+        Ok(Self {
+            plan,
+            timeline,
+            number,
+            early: work.early,
+            acknowledgements: Acknowledgements::open(&work.ground, number)?,
+            next: before.last().map_or(0, |line| line.ordinal + 1),
+            in_doubt: true,
+            own,
+            own_version,
+        })
+    }
+
+    fn run(mut self) -> Result<(), Trouble> {
+        while self.next < self.plan.operations {
+            let (planned, mut dice) = self.plan.operation(self.number, self.next);
+            match planned {
+                Planned::Add { thread, entry, expecting } => self.add(thread, entry, expecting)?,
+                Planned::Own => self.change_own(&mut dice)?,
+            }
+            self.in_doubt = false;
+            self.next += 1;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, thread: ThreadId, entry: EntryId, expecting: bool) -> Result<(), Trouble> {
+        if self.early {
+            self.acknowledge(1, Some(Acknowledged { thread, operation: None, entry: Some(entry) }))?;
+        }
+        let take = self.timeline.look()?.state(thread)?.active;
+        let text = format!("lane {} operation {}", self.number, self.next);
+        let version = EntryVersion::from_text("User", &text, Timestamp::from_millis(self.next as i64));
+        for tries in 1.. {
+            let mut caller = Caller::human();
+            if expecting {
+                caller = caller.expecting(self.timeline.look()?.thread(thread)?.summary.version);
+            }
+            let entries = vec![NewEntry { id: Some(entry), version: version.clone() }];
+            let command = Command::AddEntries { take, at: Spot::End, entries };
+            let done = match self.timeline.change(thread, command, caller) {
+                Ok(done) => Acknowledged { thread, operation: operation(&done), entry: Some(entry) },
+                Err(ChangeError::Conflict { .. }) if expecting => continue,
+                Err(ChangeError::Refused(Refusal::EntryExists(_))) if self.in_doubt => {
+                    let operation = Some(self.find(thread, entry)?);
+                    let done = Acknowledged { thread, operation, entry: Some(entry) };
+                    return self.acknowledge(0, Some(done));
+                }
+                Err(error) => return Err(error.to_string().into()),
+            };
+            return if self.early { Ok(()) } else { self.acknowledge(tries, Some(done)) };
+        }
+        Ok(())
+    }
+
+    fn change_own(&mut self, dice: &mut Dice) -> Result<(), Trouble> {
+        let thread = self.own;
+        let head = self.timeline.look()?.head(thread)?;
+        if self.in_doubt && head.operation.version == self.own_version + 1 {
+            self.own_version += 1;
+            let operation = Some((head.operation.version, head.id));
+            return self.acknowledge(0, Some(Acknowledged { thread, operation, entry: None }));
+        }
+        let caller = Caller::human().expecting(self.own_version);
+        let done = match dice.below(12) {
+            0 | 1 => self.timeline.undo(thread, Unit::Turn, 1, caller).map(|moved| moved.done),
+            2 => self.timeline.redo(thread, Unit::Turn, 1, caller).map(|moved| moved.done),
+            3 => self.timeline.jump(thread, dice.below(self.own_version) + 1, caller).map(|moved| moved.done),
+            _ => {
+                let command = self.own_command(dice)?;
+                self.timeline.change(thread, command, caller)
+            }
+        };
+        match done {
+            Ok(done) => {
+                self.own_version = done.version;
+                let operation = operation(&done);
+                let done = operation.map(|_| Acknowledged { thread, operation, entry: None });
+                self.acknowledge(1, done)
+            }
+            Err(
+                ChangeError::NothingToUndo
+                | ChangeError::NothingToRedo
+                | ChangeError::Refused(Refusal::LastTake),
+            ) => self.acknowledge(1, None),
+            Err(error) => Err(format!("on its own thread: {error}").into()),
+        }
+    }
+
+    fn own_command(&self, dice: &mut Dice) -> Result<Command, Trouble> {
+        let looking = self.timeline.look()?;
+        let state = looking.state(self.own)?;
+        let take = state.active_take(&looking.queries())?;
+        let text = format!("own {} {}", self.number, self.next);
+        let now = Timestamp::from_millis(self.next as i64);
+        let entry = match take.entries.len() {
+            0 => None,
+            count => take.entries.get(&looking.queries(), dice.below(count))?.map(|cell| cell.entry),
+        };
+        Ok(match (dice.below(10), entry) {
+            (0, Some(entry)) => Command::EditEntry { take: take.id, entry, text },
+            (1, Some(entry)) => Command::DeleteEntries { take: take.id, entries: vec![entry] },
+            (2, at) => Command::Branch { from: take.id, at, name: None },
+            (3, _) => Command::DeleteTake { take: take.id },
+            (4, _) => Command::Rename { title: text },
+            (5, _) => Command::Truncate { take: take.id, pairs: 3 },
+            _ => Command::AddEntries {
+                take: take.id,
+                at: Spot::End,
+                entries: vec![EntryVersion::from_text("User", &text, now).into()],
+            },
+        })
+    }
+
+    /// The operation that added an entry, for a lane that was killed before it could say so.
+    fn find(
+        &self,
+        thread: ThreadId,
+        entry: EntryId,
+    ) -> Result<(u64, retake_model::content::ContentId), Trouble> {
+        let history = self.timeline.look()?.history(thread, None, usize::MAX)?;
+        let added = history.into_iter().find(
+            |item| matches!(&item.kind, OperationKind::EntriesAdded { entry: added, .. } if *added == entry),
+        );
+        let added = added.ok_or("an entry is there that no operation added")?;
+        Ok((added.version, added.operation))
+    }
+
+    fn acknowledge(&mut self, tries: u64, done: Option<Acknowledged>) -> Result<(), Trouble> {
+        self.acknowledgements.write(&Acknowledgement { ordinal: self.next, tries, done })
+    }
+}
+
+fn operation(done: &Done) -> Option<(u64, retake_model::content::ContentId)> {
+    done.operation.map(|operation| (done.version, operation))
+}

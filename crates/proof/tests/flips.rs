@@ -1,0 +1,52 @@
+//! Damaged bytes are noticed or harmless, never shown as if they were whole.
+
+use std::collections::BTreeMap;
+
+use retake_proof::flips::{Options, forged, survey};
+use retake_proof::violation::caught;
+
+/// What nothing guards yet, and damage can therefore change unnoticed: what threads are found by, how entries
+/// are shown, which folder is which project, and the columns that lists are sorted and joined by. Each line
+/// that can go makes the promise whole a little more; conversations themselves must never be added.
+const UNGUARDED: &[&str] = &[
+    "Branch",
+    "Commit",
+    "Directory",
+    "Tag",
+    "projects",
+    "shown",
+    "threads",
+    "threads of the project",
+    "threads tagged",
+    "tree",
+];
+
+#[track_caller]
+fn conversations_are_never_shown_wrong(seed: u64) {
+    let (summary, violations) = survey(Options { seed, points: 100, misplaced: false }).expect("a campaign");
+    let guarded: BTreeMap<_, _> =
+        summary.wrong.iter().filter(|(thing, _)| !UNGUARDED.contains(&thing.as_str())).collect();
+    assert!(guarded.is_empty(), "{guarded:?}: {violations:#?}");
+    assert!(violations.iter().all(|violation| !violation.what.contains("a panic")), "{violations:#?}");
+    assert!(summary.noticed > 0 && summary.whole > 0, "nothing happened: {summary:?}");
+    for violation in violations {
+        eprintln!("{violation}");
+    }
+}
+
+#[test]
+fn damage_is_noticed_or_harmless_1() {
+    conversations_are_never_shown_wrong(11);
+}
+
+#[test]
+fn damage_is_noticed_or_harmless_2() {
+    conversations_are_never_shown_wrong(12);
+}
+
+#[test]
+fn a_forged_row_is_reported() {
+    if let Err(error) = caught("forged title", forged(1)) {
+        panic!("{error}");
+    }
+}
