@@ -9,8 +9,8 @@
 //! ```
 //!
 //! *Older* is what SQLite makes of a damaged log: the log ends before the damage, and everything is exactly as
-//! it was at an earlier commit. SQLite cannot tell this from a commit that never was; so it is counted apart,
-//! allowed only where the log itself was damaged, and only if all that is read is that earlier moment.
+//! it was at an earlier commit. It is allowed only where the log itself was damaged, only if all that is read is
+//! that earlier moment, and only if the store notices that its log has lost its end.
 //!
 //! The control forges a row of the index together with its guard, which no check can notice, and compares: the
 //! difference must be reported.

@@ -40,7 +40,7 @@ pub struct Summary {
     pub noticed: u64,
     /// Of these, those that could not even be opened.
     pub refused: u64,
-    /// The log was damaged, and everything is as it was at an earlier moment.
+    /// The log was damaged, everything is as it was at an earlier moment, and the store says so.
     pub older: u64,
     /// Something was shown that never was: what, and how often.
     pub wrong: BTreeMap<String, u64>,
@@ -160,9 +160,16 @@ impl Baseline {
             return if whole.refused == 0 { Outcome::Whole } else { Outcome::Noticed };
         }
         let log = damage.is_some_and(|damage| damage.log);
-        if log && self.moments.iter().any(|moment| compare(&found, moment).none()) {
+        if log && noticed_lost_end(place) && self.moments.iter().any(|moment| compare(&found, moment).none())
+        {
             return Outcome::Older;
         }
         Outcome::Silent(whole)
     }
+}
+
+/// Whether the store says that its log has lost its end.
+fn noticed_lost_end(place: &Path) -> bool {
+    let open = Timeline::open(place, Rules::default());
+    open.is_ok_and(|timeline| matches!(timeline.store().lost_end(), Ok(Some(_))))
 }

@@ -182,8 +182,8 @@ impl NaiveThread {
         path
     }
 
-    /// Whether nobody did anything with the thread but put it away and take it back.
+    /// Whether the thread is as it was made, but for having been put away.
     pub fn untouched(&self) -> bool {
-        self.log[1..].iter().all(|moment| matches!(moment.event, Event::PutAway | Event::TakenBack))
+        ThreadPicture { deleted: None, ..self.picture().clone() }.digest() == self.log[0].digest
     }
 }

@@ -327,7 +327,10 @@ impl Run {
             self.checker.history(&self.timeline, thread)?;
             self.summary.versions += thread.version() as u64;
         }
-        // VERIFY: `Store::verify` belongs here once it exists: `self.timeline.store().verify()` finds nothing.
+        let found = self.timeline.store().verify(&mut |_| {})?;
+        if let Some(problem) = found.problems.first() {
+            return Err(format!("verify: {problem}").into());
+        }
         self.summary.threads = self.world.threads.len() as u64;
         Ok(())
     }

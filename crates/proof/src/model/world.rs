@@ -191,7 +191,7 @@ impl World {
             let (from, tip) = (thread.head().position, thread.head().tip);
             let to = thread.undo(unit, self.mutant).unwrap_or(from);
             if self.mutant != Some(Mutant::UndoLeavesThePromoted) {
-                also.extend(self.follow(index, from, to, &Event::PutAway, asking));
+                also.extend(self.follow(index, from, to, asking));
             }
             let turn = self.turn(asking.turn);
             self.threads[index].go(to, tip, turn, self.now);
@@ -218,23 +218,30 @@ impl World {
                 break;
             };
             let (from, tip) = (thread.head().position, thread.head().tip);
-            also.extend(self.follow(index, to, from, &Event::TakenBack, asking));
+            also.extend(self.follow(index, from, to, asking));
             let turn = self.turn(asking.turn);
             self.threads[index].go(to, tip, turn, self.now);
         }
         Ok(also)
     }
 
-    /// Makes another moment current; says whether anything changed.
-    pub fn jump(&mut self, index: usize, version: usize, asking: &Asking) -> Result<bool, Refused> {
+    /// Makes another moment current; gives the other threads that changed along, and nothing if it is current.
+    pub fn jump(
+        &mut self,
+        index: usize,
+        version: usize,
+        asking: &Asking,
+    ) -> Result<Option<Vec<ThreadId>>, Refused> {
         self.expect(index, asking)?;
         let (position, tip) = self.threads[index].jump(version, self.mutant)?;
-        if position == self.threads[index].head().position {
-            return Ok(false);
+        let from = self.threads[index].head().position;
+        if position == from {
+            return Ok(None);
         }
+        let also = self.follow(index, from, position, asking);
         let turn = self.turn(asking.turn);
         self.threads[index].go(position, tip, turn, self.now);
-        Ok(true)
+        Ok(Some(also))
     }
 
     fn expect(&self, index: usize, asking: &Asking) -> Result<(), Refused> {
@@ -268,36 +275,30 @@ impl World {
     }
 
     /// Threads that promotions made come and go with them, unless somebody has worked on them.
-    fn follow(
-        &mut self,
-        index: usize,
-        from: usize,
-        until: usize,
-        event: &Event,
-        asking: &Asking,
-    ) -> Vec<ThreadId> {
+    fn follow(&mut self, index: usize, from: usize, to: usize, asking: &Asking) -> Vec<ThreadId> {
         let thread = &self.threads[index];
-        let between = thread.path(from).into_iter().take_while(|version| *version != until);
-        let promoted: Vec<ThreadId> = between
-            .filter_map(|version| match thread.at(version).event {
-                Event::Promoted(into) => Some(into),
-                _ => None,
-            })
-            .collect();
+        let (before, after) = (thread.path(from), thread.path(to));
+        let mut crossed = Vec::new();
+        for (version, moment) in (1..).zip(&thread.log) {
+            // A move has the event of a move, so each promotion is met once.
+            let Event::Promoted(into) = moment.event else { continue };
+            match (before.contains(&version), after.contains(&version)) {
+                (true, false) => crossed.push((into, Event::PutAway)),
+                (false, true) => crossed.push((into, Event::TakenBack)),
+                _ => {}
+            }
+        }
         let mut also = Vec::new();
-        for id in promoted {
+        for (id, event) in crossed {
             let Some(other) = self.find(id) else { continue };
-            let before = self.threads[other].picture();
-            let deleted = match event {
-                Event::PutAway if self.threads[other].untouched() && before.deleted.is_none() => {
-                    Some(self.now)
-                }
-                Event::TakenBack if self.threads[other].head().event == Event::PutAway => None,
-                _ => continue,
-            };
-            let after = ThreadPicture { deleted, ..before.clone() };
+            let picture = self.threads[other].picture();
+            let away = event == Event::PutAway;
+            if !self.threads[other].untouched() || picture.deleted.is_none() != away {
+                continue;
+            }
+            let after = ThreadPicture { deleted: away.then_some(self.now), ..picture.clone() };
             let turn = self.turn(asking.turn);
-            self.threads[other].change(after, event.clone(), turn, self.now, None);
+            self.threads[other].change(after, event, turn, self.now, None);
             also.push(id);
         }
         also
