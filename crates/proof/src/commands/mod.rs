@@ -1,6 +1,7 @@
 //! The commands, one file for each campaign.
 
 mod all;
+mod commits;
 mod errors;
 mod flips;
 mod kill;
@@ -32,6 +33,9 @@ enum Campaign {
     Flips(flips::Flips),
     /// All campaigns with their controls, at the documented sizes.
     All(all::All),
+    /// Commits in a row, each with what was said about it.
+    #[command(hide = true)]
+    Commits(commits::Commits),
     /// One worker of `processes`.
     #[command(hide = true)]
     Worker(processes::Worker),
@@ -49,6 +53,7 @@ impl Proof {
             Campaign::Processes(processes) => processes.run(),
             Campaign::Flips(flips) => flips.run(),
             Campaign::All(all) => all.run(),
+            Campaign::Commits(commits) => commits.run(),
             Campaign::Worker(worker) => worker.run(),
             Campaign::Reader(reader) => reader.run(),
         }

@@ -1,0 +1,48 @@
+//! `proof commits`: a program that stays open, for faults that only such a program meets.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use retake_model::entry::EntryVersion;
+use retake_model::id::ProjectId;
+use retake_proof::violation::Trouble;
+use retake_store::{StoreError, ThreadFilter};
+use retake_timeline::{Caller, ChangeError, Command, NewThread, Rules, Spot, Timeline};
+
+/// Commits in a row, each with what was said about it.
+#[derive(Args, Debug)]
+pub(crate) struct Commits {
+    /// Where the store is.
+    folder: PathBuf,
+    /// How many.
+    count: u64,
+}
+
+impl Commits {
+    pub(super) fn run(self) -> Result<(), Trouble> {
+        let timeline = Timeline::open(&self.folder, Rules::default())?;
+        let known = timeline.look()?.threads(&ThreadFilter::default())?;
+        let thread = match known.first() {
+            Some(row) => row.summary.id,
+            None => {
+                let new = NewThread::in_project(ProjectId::from_bytes([7; 16]));
+                timeline.create_thread(new, Caller::human())?.thread
+            }
+        };
+        for number in 0..self.count {
+            let take = timeline.look()?.state(thread)?.active;
+            let entry = EntryVersion::from_text("User", &format!("entry {number}"), timeline.now());
+            let add = Command::AddEntries { take, at: Spot::End, entries: vec![entry.into()] };
+            println!(
+                "{}",
+                match timeline.change(thread, add, Caller::human()) {
+                    Ok(_) => "done",
+                    Err(ChangeError::Store(StoreError::Unsure)) => "unsure",
+                    Err(ChangeError::Store(StoreError::Poisoned)) => "poisoned",
+                    Err(_) => "failed",
+                }
+            );
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,47 @@
+//! A log that lost its end is noticed: what SQLite drops without a word, the mark beside it remembers.
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use retake_store::Store;
+use support::*;
+
+/// A copy of a store that is still open, as a crash would leave it, with that much of its log.
+fn crashed(folder: &Folder, name: &str, log: impl FnOnce(u64) -> u64) -> PathBuf {
+    let copy = folder.path.with_file_name(name);
+    fs::create_dir(&copy).expect("a new folder");
+    for file in ["retake.db", "retake.db-wal", "writer.lock"] {
+        fs::copy(folder.path.join(file), copy.join(file)).expect("a copy");
+    }
+    let wal = fs::OpenOptions::new().write(true).open(copy.join("retake.db-wal")).expect("the log");
+    let length = wal.metadata().expect("a length").len();
+    wal.set_len(log(length)).expect("a shorter log");
+    copy
+}
+
+fn open(path: &Path) -> Store {
+    Store::open(path).expect("the store opens")
+}
+
+#[test]
+fn a_log_cut_short_is_noticed_and_a_whole_one_is_not() {
+    let folder = Folder::new();
+    let store = folder.open();
+    let thread = grow(&store).threads[1];
+    for turn in 0..5 {
+        publish(&store, thread, say(active(&store, thread), "User", &format!("turn {turn}")));
+    }
+    let whole = open(&crashed(&folder, "whole", |length| length));
+    assert_eq!(whole.lost_end().expect("readable"), None);
+    assert_clean(&whole);
+    let cut = open(&crashed(&folder, "cut", |length| length - 4096));
+    let lost = cut.lost_end().expect("readable").expect("the loss is noticed");
+    assert_eq!(lost.acknowledged - lost.found, 1, "the last operation is gone");
+    assert!(codes(&verify(&cut)).contains(&"log_end_lost"));
+    let repaired =
+        cut.repair(&mut |_| {}, retake_model::time::Timestamp::from_millis(START)).expect("a repair");
+    assert!(repaired.changes.iter().any(|change| change.code() == "log_end_lost"));
+    assert_clean(&cut);
+}
