@@ -45,8 +45,7 @@ pub(super) fn build(ground: &Path, seed: u64) -> Result<Built, Trouble> {
     let timeline = open()?;
     let mut threads = Vec::new();
     for number in 0..THREADS {
-        let new =
-            NewThread { project: PROJECT, title: Some(format!("Thread about {number}")), private: false };
+        let new = NewThread::in_project(PROJECT).titled(format!("Thread about {number}"));
         threads.push(timeline.create_thread(new, caller())?.thread);
     }
     // A folder to be recognised: rows that are not derived from any log.

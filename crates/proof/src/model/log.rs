@@ -181,9 +181,4 @@ impl NaiveThread {
         }
         path
     }
-
-    /// Whether nobody did anything with the thread but put it away and take it back.
-    pub fn untouched(&self) -> bool {
-        self.log[1..].iter().all(|moment| matches!(moment.event, Event::PutAway | Event::TakenBack))
-    }
 }

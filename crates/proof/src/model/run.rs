@@ -327,7 +327,9 @@ impl Run {
             self.checker.history(&self.timeline, thread)?;
             self.summary.versions += thread.version() as u64;
         }
-        // VERIFY: `Store::verify` belongs here once it exists: `self.timeline.store().verify()` finds nothing.
+        let verified = self.timeline.store().verify(&mut |_| {})?;
+        same("what verify finds", &verified.problems, &Vec::new())?;
+        same("operations that verify read", &verified.operations, &self.summary.versions)?;
         self.summary.threads = self.world.threads.len() as u64;
         Ok(())
     }

@@ -188,10 +188,10 @@ impl World {
                 Some(_) => break,
                 None => {}
             }
-            let (from, tip) = (thread.head().position, thread.head().tip);
-            let to = thread.undo(unit, self.mutant).unwrap_or(from);
+            let tip = thread.head().tip;
+            let to = thread.undo(unit, self.mutant).unwrap_or(tip);
             if self.mutant != Some(Mutant::UndoLeavesThePromoted) {
-                also.extend(self.follow(index, from, to, &Event::PutAway, asking));
+                also.extend(self.follow(index, to, asking));
             }
             let turn = self.turn(asking.turn);
             self.threads[index].go(to, tip, turn, self.now);
@@ -217,24 +217,30 @@ impl World {
                 }
                 break;
             };
-            let (from, tip) = (thread.head().position, thread.head().tip);
-            also.extend(self.follow(index, to, from, &Event::TakenBack, asking));
+            let tip = thread.head().tip;
+            also.extend(self.follow(index, to, asking));
             let turn = self.turn(asking.turn);
             self.threads[index].go(to, tip, turn, self.now);
         }
         Ok(also)
     }
 
-    /// Makes another moment current; says whether anything changed.
-    pub fn jump(&mut self, index: usize, version: usize, asking: &Asking) -> Result<bool, Refused> {
+    /// Makes another moment current; gives the other threads that changed along, or nothing if nothing did.
+    pub fn jump(
+        &mut self,
+        index: usize,
+        version: usize,
+        asking: &Asking,
+    ) -> Result<Option<Vec<ThreadId>>, Refused> {
         self.expect(index, asking)?;
         let (position, tip) = self.threads[index].jump(version, self.mutant)?;
         if position == self.threads[index].head().position {
-            return Ok(false);
+            return Ok(None);
         }
+        let also = self.follow(index, position, asking);
         let turn = self.turn(asking.turn);
         self.threads[index].go(position, tip, turn, self.now);
-        Ok(true)
+        Ok(Some(also))
     }
 
     fn expect(&self, index: usize, asking: &Asking) -> Result<(), Refused> {
@@ -267,39 +273,36 @@ impl World {
             && self.mutant != Some(Mutant::TypingNeverJoins)
     }
 
-    /// Threads that promotions made come and go with them, unless somebody has worked on them.
-    fn follow(
-        &mut self,
-        index: usize,
-        from: usize,
-        until: usize,
-        event: &Event,
-        asking: &Asking,
-    ) -> Vec<ThreadId> {
+    /// Threads that promotions made come and go with them, unless somebody's work is in them.
+    fn follow(&mut self, index: usize, to: usize, asking: &Asking) -> Vec<ThreadId> {
         let thread = &self.threads[index];
-        let between = thread.path(from).into_iter().take_while(|version| *version != until);
-        let promoted: Vec<ThreadId> = between
-            .filter_map(|version| match thread.at(version).event {
-                Event::Promoted(into) => Some(into),
-                _ => None,
-            })
-            .collect();
+        let (before, after) = (thread.path(thread.head().position), thread.path(to));
+        let mut moved = Vec::new();
+        for version in 1..=thread.version() {
+            if let Event::Promoted(into) = thread.at(version).event
+                && before.contains(&version) != after.contains(&version)
+            {
+                moved.push((into, after.contains(&version)));
+            }
+        }
         let mut also = Vec::new();
-        for id in promoted {
+        for (id, stays) in moved {
             let Some(other) = self.find(id) else { continue };
-            let before = self.threads[other].picture();
-            let deleted = match event {
-                Event::PutAway if self.threads[other].untouched() && before.deleted.is_none() => {
-                    Some(self.now)
-                }
-                Event::TakenBack if self.threads[other].head().event == Event::PutAway => None,
+            let picture = self.threads[other].picture();
+            let (deleted, event) = match (stays, picture.deleted) {
+                (true, Some(_)) => (None, Event::TakenBack),
+                (false, None) => (Some(self.now), Event::PutAway),
                 _ => continue,
             };
-            let after = ThreadPicture { deleted, ..before.clone() };
+            let as_it_came = ThreadPicture { deleted: None, ..picture.clone() };
+            if as_it_came.digest() != self.threads[other].at(1).digest {
+                continue;
+            }
             let turn = self.turn(asking.turn);
-            self.threads[other].change(after, event.clone(), turn, self.now, None);
+            self.threads[other].change(ThreadPicture { deleted, ..as_it_came }, event, turn, self.now, None);
             also.push(id);
         }
+        also.sort();
         also
     }
 }

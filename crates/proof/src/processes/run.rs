@@ -80,7 +80,7 @@ fn prepare(options: &Options, ground: &Path) -> Result<Plan, Failed> {
     let lanes = lanes(options.processes).last().map_or(0, |lanes| lanes.end);
     let mut threads = Vec::new();
     for _ in 0..SHARED + lanes {
-        let new = NewThread { project: ProjectId::from_bytes([7; 16]), title: None, private: false };
+        let new = NewThread::in_project(ProjectId::from_bytes([7; 16]));
         threads.push(timeline.create_thread(new, Caller::human()).map_err(Failed::trouble)?.thread);
     }
     let own = threads.split_off(SHARED);
