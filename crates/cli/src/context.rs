@@ -91,6 +91,11 @@ impl Context {
         let depth = (history.depth > 0).then_some(history.depth);
         let rules = Rules { typing_pause: history.typing_pause_ms, depth };
         let timeline = Timeline::open(&self.config.folder()?, rules)?;
+        if let Some(lost) = timeline.store().lost_end()? {
+            self.warn(&format!(
+                "{lost}. `retake repair` goes on from what is left; `retake verify` says more."
+            ))?;
+        }
         Ok(self.timeline.get_or_init(|| timeline))
     }
 
@@ -154,7 +159,7 @@ impl Context {
         expect: Option<u64>,
     ) -> Result<Done, Failure> {
         let done = self.timeline()?.change(thread, command, self.caller(expect)?)?;
-        self.warn_of_budget()?;
+        self.warn_of_budget();
         Ok(done)
     }
 
@@ -182,22 +187,26 @@ impl Context {
     }
 
     /// Warns when the store nears the size that the user set for it. Nothing is ever deleted because of it.
-    pub(crate) fn warn_of_budget(&self) -> Result<(), Failure> {
-        let Some(Size(budget)) = self.config.storage.budget else {
-            return Ok(());
+    pub(crate) fn warn_of_budget(&self) {
+        let Some(Size(budget)) = self.config.storage.budget else { return };
+        // The change is made and durable: a warning that cannot be given must not make it look failed.
+        let Ok(Ok(state)) = self.timeline().map(|timeline| timeline.store().against(budget)) else { return };
+        let percent = match state {
+            BudgetState::Fine => return,
+            BudgetState::Near { percent } | BudgetState::Over { percent } => percent,
         };
+        let _ = self.warn(&format!(
+            "the store takes {percent} % of storage.budget; `retake usage` says what for, \
+             and `retake gc` and `retake purge` make room"
+        ));
+    }
+
+    /// Something to look at, for people and for programs alike.
+    fn warn(&self, text: &str) -> Result<(), Failure> {
         if self.general.quiet {
             return Ok(());
         }
-        let percent = match self.timeline()?.store().against(budget)? {
-            BudgetState::Fine => return Ok(()),
-            BudgetState::Near { percent } | BudgetState::Over { percent } => percent,
-        };
         let style = self.styles.warning;
-        let text = format!(
-            "the store takes {percent} % of storage.budget; `retake usage` says what for, \
-             and `retake gc` and `retake purge` make room"
-        );
         Ok(writeln!(stderr(self.general.color), "{style}warning:{style:#} {text}")?)
     }
 
@@ -306,7 +315,7 @@ impl Context {
                 self.remark(&format!("This folder was at {from}; its threads came along."))
             }
             Noticed::Copied { of } => self.remark(&format!(
-                "This folder is a copy of another project and starts without threads (`retake project adopt {}` shares them).",
+                "This folder is a copy of another project and starts without threads (`retake project adopt {}` brings them here instead).",
                 of.short()
             )),
             Noticed::Replaced { formerly } => self.remark(&format!(

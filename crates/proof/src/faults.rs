@@ -19,7 +19,7 @@ mod laboratory;
 mod script;
 
 pub use check::{Expectation, Logs};
-pub use errors::{ErrorsPlan, errors};
+pub use errors::{ErrorsPlan, errors, errors_control};
 pub use kill::{KillPlan, Kills, control, kill};
 pub use laboratory::Laboratory;
 pub use script::{SCRIPT, Step};

@@ -1,7 +1,7 @@
 //! A few hundred faults in the real program, and the controls that must be caught. Many more by command: see the
 //! README.
 
-use retake_proof::faults::{ErrorsPlan, KillPlan, control, errors, kill};
+use retake_proof::faults::{ErrorsPlan, KillPlan, control, errors, errors_control, kill};
 use retake_proof::violation::caught;
 
 #[test]
@@ -21,4 +21,9 @@ fn a_failing_call_is_reported_and_changes_nothing() {
     let injected =
         errors(ErrorsPlan { seed: 1, points: Some(300) }).unwrap_or_else(|failed| panic!("{failed}"));
     assert!(injected >= 150, "{injected}: too few for a proof");
+}
+
+#[test]
+fn a_failure_taken_for_a_success_is_caught() {
+    caught("failures taken for successes", errors_control()).unwrap_or_else(|trouble| panic!("{trouble}"));
 }

@@ -46,7 +46,7 @@ pub(crate) fn leave(file: &File, sequence: i64) {
     let number = sequence.to_le_bytes();
     let mut bytes = [0; BYTES];
     bytes[..8].copy_from_slice(&number);
-    bytes[8..].copy_from_slice(&guard(&number));
+    bytes[8..].copy_from_slice(&guard(number));
     let _ = file.write_all_at(&bytes, 0);
 }
 
@@ -55,11 +55,11 @@ pub(crate) fn read(file: &File) -> Option<i64> {
     let mut bytes = [0; BYTES];
     file.read_exact_at(&mut bytes, 0).ok()?;
     let number: [u8; 8] = bytes[..8].try_into().ok()?;
-    (bytes[8..] == guard(&number)).then(|| i64::from_le_bytes(number))
+    (bytes[8..] == guard(number)).then(|| i64::from_le_bytes(number))
 }
 
-fn guard(number: &[u8; 8]) -> [u8; 8] {
-    let hash = blake3::hash(number);
+fn guard(number: [u8; 8]) -> [u8; 8] {
+    let hash = blake3::hash(&number);
     let mut first = [0; 8];
     first.copy_from_slice(&hash.as_bytes()[..8]);
     first

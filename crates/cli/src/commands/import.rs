@@ -74,7 +74,8 @@ impl Arguments {
             writeln!(out, "{}{muted:#}.", if answer.current { ", the current thread now" } else { "" })
         })?;
         remark(context, &row)?;
-        context.warn_of_budget()
+        context.warn_of_budget();
+        Ok(())
     }
 }
 

@@ -7,7 +7,7 @@ use retake_proof::flips::Options as FlipOptions;
 use retake_proof::processes::Options;
 use retake_proof::violation::Trouble;
 
-use super::{flips, model, processes};
+use super::{errors, flips, kill, model, processes};
 
 const STEPS: u64 = 1_000_000;
 const PROCESSES: usize = 8;
@@ -38,7 +38,11 @@ impl All {
             kills: KILLS,
             early: false,
         };
-        let rows: [(&str, Row<'_>); 6] = [
+        let rows: [(&str, Row<'_>); 10] = [
+            ("kill, control", &kill::controlled),
+            ("kill", &|| kill::campaign(seed, None)),
+            ("errors, control", &errors::controlled),
+            ("errors", &|| errors::campaign(seed, None)),
             ("model, control", &|| model::controls(seed)),
             ("model", &|| model::campaign(seed, STEPS)),
             ("processes, control", &|| processes::control(&party)),

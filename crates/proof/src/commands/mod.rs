@@ -1,7 +1,9 @@
 //! The commands, one file for each campaign.
 
 mod all;
+mod errors;
 mod flips;
+mod kill;
 mod model;
 mod processes;
 
@@ -18,6 +20,10 @@ pub(crate) struct Proof {
 
 #[derive(Debug, Subcommand)]
 enum Campaign {
+    /// The real program, killed at every write-class system call of every command.
+    Kill(kill::Kill),
+    /// The real program, with every write-class system call of every command failing.
+    Errors(errors::Errors),
     /// Random questions to the timeline and to a naive model, which must agree.
     Model(model::Model),
     /// Eight processes on one store, some killed at random.
@@ -37,6 +43,8 @@ enum Campaign {
 impl Proof {
     pub(crate) fn run(self) -> Result<(), Trouble> {
         match self.campaign {
+            Campaign::Kill(kill) => kill.run(),
+            Campaign::Errors(errors) => errors.run(),
             Campaign::Model(model) => model.run(),
             Campaign::Processes(processes) => processes.run(),
             Campaign::Flips(flips) => flips.run(),

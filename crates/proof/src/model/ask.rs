@@ -133,16 +133,14 @@ fn moved(
     index: usize,
     answer: Result<(Moved, Vec<ThreadId>), Refused>,
 ) -> Result<Answered, Trouble> {
-    let (mut real, also) = match answer {
+    let (real, also) = match answer {
         Ok(both) => both,
         Err(refused) => return Ok(Answered { refused: Some(refused), also: Vec::new() }),
     };
     let thread = &world.threads[index];
-    // Each step names its own; within a step their order says nothing.
-    real.also.sort();
-    let mut also = also;
-    also.sort();
-    same("threads that came along", &real.also, &also)?;
+    // In which order they came along is nobody's business.
+    let sorted = |ids: &[ThreadId]| ids.iter().copied().collect::<std::collections::BTreeSet<_>>();
+    same("threads that came along", &sorted(&real.also), &sorted(&also))?;
     same("position", &real.position, &(thread.head().position as u64))?;
     same("version", &real.done.version, &(thread.version() as u64))?;
     same("can_undo", &real.can_undo, &thread.undo(Unit::Turn, None).is_some())?;

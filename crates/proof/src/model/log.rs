@@ -181,4 +181,9 @@ impl NaiveThread {
         }
         path
     }
+
+    /// Whether the thread is as it was made, but for having been put away.
+    pub fn untouched(&self) -> bool {
+        ThreadPicture { deleted: None, ..self.picture().clone() }.digest() == self.log[0].digest
+    }
 }

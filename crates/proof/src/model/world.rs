@@ -188,10 +188,10 @@ impl World {
                 Some(_) => break,
                 None => {}
             }
-            let tip = thread.head().tip;
-            let to = thread.undo(unit, self.mutant).unwrap_or(tip);
+            let (from, tip) = (thread.head().position, thread.head().tip);
+            let to = thread.undo(unit, self.mutant).unwrap_or(from);
             if self.mutant != Some(Mutant::UndoLeavesThePromoted) {
-                also.extend(self.follow(index, to, asking));
+                also.extend(self.follow(index, from, to, asking));
             }
             let turn = self.turn(asking.turn);
             self.threads[index].go(to, tip, turn, self.now);
@@ -217,15 +217,15 @@ impl World {
                 }
                 break;
             };
-            let tip = thread.head().tip;
-            also.extend(self.follow(index, to, asking));
+            let (from, tip) = (thread.head().position, thread.head().tip);
+            also.extend(self.follow(index, from, to, asking));
             let turn = self.turn(asking.turn);
             self.threads[index].go(to, tip, turn, self.now);
         }
         Ok(also)
     }
 
-    /// Makes another moment current; gives the other threads that changed along, or nothing if nothing did.
+    /// Makes another moment current; gives the other threads that changed along, and nothing if it is current.
     pub fn jump(
         &mut self,
         index: usize,
@@ -234,10 +234,11 @@ impl World {
     ) -> Result<Option<Vec<ThreadId>>, Refused> {
         self.expect(index, asking)?;
         let (position, tip) = self.threads[index].jump(version, self.mutant)?;
-        if position == self.threads[index].head().position {
+        let from = self.threads[index].head().position;
+        if position == from {
             return Ok(None);
         }
-        let also = self.follow(index, position, asking);
+        let also = self.follow(index, from, position, asking);
         let turn = self.turn(asking.turn);
         self.threads[index].go(position, tip, turn, self.now);
         Ok(Some(also))
@@ -273,36 +274,33 @@ impl World {
             && self.mutant != Some(Mutant::TypingNeverJoins)
     }
 
-    /// Threads that promotions made come and go with them, unless somebody's work is in them.
-    fn follow(&mut self, index: usize, to: usize, asking: &Asking) -> Vec<ThreadId> {
+    /// Threads that promotions made come and go with them, unless somebody has worked on them.
+    fn follow(&mut self, index: usize, from: usize, to: usize, asking: &Asking) -> Vec<ThreadId> {
         let thread = &self.threads[index];
-        let (before, after) = (thread.path(thread.head().position), thread.path(to));
-        let mut moved = Vec::new();
-        for version in 1..=thread.version() {
-            if let Event::Promoted(into) = thread.at(version).event
-                && before.contains(&version) != after.contains(&version)
-            {
-                moved.push((into, after.contains(&version)));
+        let (before, after) = (thread.path(from), thread.path(to));
+        let mut crossed = Vec::new();
+        for (version, moment) in (1..).zip(&thread.log) {
+            // A move has the event of a move, so each promotion is met once.
+            let Event::Promoted(into) = moment.event else { continue };
+            match (before.contains(&version), after.contains(&version)) {
+                (true, false) => crossed.push((into, Event::PutAway)),
+                (false, true) => crossed.push((into, Event::TakenBack)),
+                _ => {}
             }
         }
         let mut also = Vec::new();
-        for (id, stays) in moved {
+        for (id, event) in crossed {
             let Some(other) = self.find(id) else { continue };
             let picture = self.threads[other].picture();
-            let (deleted, event) = match (stays, picture.deleted) {
-                (true, Some(_)) => (None, Event::TakenBack),
-                (false, None) => (Some(self.now), Event::PutAway),
-                _ => continue,
-            };
-            let as_it_came = ThreadPicture { deleted: None, ..picture.clone() };
-            if as_it_came.digest() != self.threads[other].at(1).digest {
+            let away = event == Event::PutAway;
+            if !self.threads[other].untouched() || picture.deleted.is_none() != away {
                 continue;
             }
+            let after = ThreadPicture { deleted: away.then_some(self.now), ..picture.clone() };
             let turn = self.turn(asking.turn);
-            self.threads[other].change(ThreadPicture { deleted, ..as_it_came }, event, turn, self.now, None);
+            self.threads[other].change(after, event, turn, self.now, None);
             also.push(id);
         }
-        also.sort();
         also
     }
 }

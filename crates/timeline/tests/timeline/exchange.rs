@@ -76,8 +76,7 @@ fn damaged_exports_are_refused_whole() {
     let bytes = export(&world.timeline, world.thread);
     let text = String::from_utf8(bytes.clone()).expect("text");
     let lines: Vec<&str> = text.lines().collect();
-    let joined =
-        |lines: &[&str]| lines.iter().map(|line| format!("{line}\n")).collect::<String>().into_bytes();
+    let joined = |lines: &[&str]| lines.iter().flat_map(|line| [line, "\n"]).collect::<String>().into_bytes();
     let mut damaged = vec![Vec::new(), b"\n".to_vec(), b"{}\n".to_vec(), bytes[..bytes.len() / 2].to_vec()];
     damaged.push(joined(&lines[..lines.len() - 1]));
     damaged.push(joined(&lines[1..]));

@@ -7,7 +7,8 @@ use retake_timeline::{Caller, ChangeError, Command, NewThread, Rules, Timeline, 
 
 #[test]
 fn undo_then_redo_is_the_identity_for_every_kind_of_change() {
-    let commands: Vec<(&str, fn(&World) -> Command)> = vec![
+    type Make = fn(&World) -> Command;
+    let commands: Vec<(&str, Make)> = vec![
         ("edit", |w| Command::EditEntry { take: w.state().active, entry: w.entry(2), text: "new".into() }),
         ("delete", |w| Command::DeleteEntries { take: w.state().active, entries: vec![w.entry(1)] }),
         ("role", |w| Command::ChangeRole {

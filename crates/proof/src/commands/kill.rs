@@ -1,0 +1,40 @@
+//! `proof kill`.
+
+use clap::Args;
+use retake_proof::faults::{KillPlan, control, kill};
+use retake_proof::violation::{Trouble, caught};
+
+/// The real program, killed at every write-class system call of every command.
+#[derive(Args, Debug)]
+pub(crate) struct Kill {
+    /// What the dice start from, where not every point is struck.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// About how many points [default: every one there is].
+    #[arg(long)]
+    points: Option<u64>,
+    /// Let syncs lie instead; this must be caught.
+    #[arg(long)]
+    control: bool,
+}
+
+impl Kill {
+    pub(super) fn run(self) -> Result<(), Trouble> {
+        println!("kill: seed {}", self.seed);
+        println!("kill: {}", if self.control { controlled()? } else { campaign(self.seed, self.points)? });
+        Ok(())
+    }
+}
+
+pub(super) fn campaign(seed: u64, points: Option<u64>) -> Result<String, Trouble> {
+    let kills = kill(KillPlan { seed, points })?;
+    Ok(format!(
+        "{} kills in {} commands, {} of them with unsynced writes lost: nothing acknowledged was lost",
+        kills.kills, kills.commands, kills.lossy
+    ))
+}
+
+pub(super) fn controlled() -> Result<String, Trouble> {
+    let violation = caught("lying syncs", control())?;
+    Ok(format!("the control was caught: {}", violation.what))
+}
