@@ -9,8 +9,11 @@
 //! ```
 //!
 //! *Older* is what SQLite makes of a damaged log: the log ends before the damage, and everything is exactly as
-//! it was at an earlier commit. It is allowed only where the log itself was damaged, only if all that is read is
-//! that earlier moment, and only if the store notices that its log has lost its end.
+//! it was at an earlier commit. SQLite cannot tell this from a commit that never was. Where the store knows
+//! better, because operations that were acknowledged are missing, it is noticed; where only something was lost
+//! that is no operation, such as how an entry is shown, it is counted apart.
+//!
+//! Whatever is silent while reading is looked at once more with `verify`, which must name it.
 //!
 //! The control forges a row of the index together with its guard, which no check can notice, and compares: the
 //! difference must be reported.

@@ -28,6 +28,11 @@ fn conversations_are_never_shown_wrong(seed: u64) {
         summary.wrong.iter().filter(|(thing, _)| !UNGUARDED.contains(&thing.as_str())).collect();
     assert!(guarded.is_empty(), "{guarded:?}: {violations:#?}");
     assert!(violations.iter().all(|violation| !violation.what.contains("a panic")), "{violations:#?}");
+    assert_eq!(
+        (summary.older, summary.unnamed),
+        (0, 0),
+        "verify must name what reading does not: {violations:#?}"
+    );
     assert!(summary.noticed > 0 && summary.whole > 0, "nothing happened: {summary:?}");
     for violation in violations {
         eprintln!("{violation}");

@@ -3,7 +3,7 @@
 use retake_model::content::{ContentId, Kind, decode};
 use retake_model::history::{Log, Step};
 use retake_model::operation::{Operation, Version};
-use rusqlite::{OptionalExtension, params};
+use rusqlite::params;
 
 use crate::StoreError;
 use crate::queries::Queries;
@@ -19,32 +19,28 @@ pub struct StoredOperation {
     pub operation: Operation,
 }
 
+/// Finds operations of thread `?1` in the index, then reads their rows from the table itself.
+macro_rules! by_version {
+    () => {
+        "SELECT found.sequence, found.id, found.body, found.thread, found.version, place.version
+         FROM operation AS place CROSS JOIN operation AS found ON found.sequence = place.sequence
+         WHERE place.thread = ?1"
+    };
+}
+
 impl Queries<'_> {
     /// One operation of a thread.
     pub fn operation(&self, thread: i64, version: Version) -> Result<Option<StoredOperation>, StoreError> {
-        let row = self
-            .connection
-            .prepare_cached("SELECT sequence, id, body FROM operation WHERE thread = ?1 AND version = ?2")?
-            .query_row(params![thread, version as i64], |row| {
-                Ok((row.get::<_, i64>(0)?, row.get::<_, Vec<u8>>(1)?, row.get::<_, Vec<u8>>(2)?))
-            })
-            .optional()?;
-        row.map(|(sequence, id, body)| checked(sequence, &id, &body)).transpose()
+        let sql = concat!(by_version!(), " AND place.version = ?2");
+        let found = self.operations_by_version(sql, thread, params![thread, version as i64])?;
+        Ok(found.into_iter().next())
     }
 
     /// The last operation of a thread.
     pub fn head(&self, thread: i64) -> Result<Option<StoredOperation>, StoreError> {
-        let row = self
-            .connection
-            .prepare_cached(
-                "SELECT sequence, id, body FROM operation WHERE thread = ?1 AND version > 0
-                 ORDER BY version DESC LIMIT 1",
-            )?
-            .query_row([thread], |row| {
-                Ok((row.get::<_, i64>(0)?, row.get::<_, Vec<u8>>(1)?, row.get::<_, Vec<u8>>(2)?))
-            })
-            .optional()?;
-        row.map(|(sequence, id, body)| checked(sequence, &id, &body)).transpose()
+        let sql = concat!(by_version!(), " AND place.version > 0 ORDER BY place.version DESC LIMIT 1");
+        let found = self.operations_by_version(sql, thread, params![thread])?;
+        Ok(found.into_iter().next())
     }
 
     /// The operations of a thread up to and including a version, newest first.
@@ -54,16 +50,34 @@ impl Queries<'_> {
         from: Version,
         limit: usize,
     ) -> Result<Vec<StoredOperation>, StoreError> {
-        let mut statement = self.connection.prepare_cached(
-            "SELECT sequence, id, body FROM operation WHERE thread = ?1 AND version BETWEEN 1 AND ?2
-             ORDER BY version DESC LIMIT ?3",
-        )?;
+        let sql = concat!(
+            by_version!(),
+            " AND place.version BETWEEN 1 AND ?2 ORDER BY place.version DESC LIMIT ?3"
+        );
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let mut rows = statement.query(params![thread, from.min(i64::MAX as u64) as i64, limit])?;
+        let from = from.min(i64::MAX as u64) as i64;
+        self.operations_by_version(sql, thread, params![thread, from, limit])
+    }
+
+    /// Operations that were found by thread and version. Index, row and body must agree on both: one damaged
+    /// byte of an index leads to another row, whose bytes are as whole as those of the right one.
+    fn operations_by_version(
+        &self,
+        sql: &str,
+        thread: i64,
+        values: impl rusqlite::Params,
+    ) -> Result<Vec<StoredOperation>, StoreError> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query(values)?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
             let (id, body): (Vec<u8>, Vec<u8>) = (row.get(1)?, row.get(2)?);
-            found.push(checked(row.get(0)?, &id, &body)?);
+            let stored = checked(row.get(0)?, &id, &body)?;
+            let (whose, version, indexed): (i64, i64, i64) = (row.get(3)?, row.get(4)?, row.get(5)?);
+            if whose != thread || version != indexed || version as Version != stored.operation.version {
+                return Err(StoreError::Damaged(format!("the index of the log at {}", stored.sequence)));
+            }
+            found.push(stored);
         }
         Ok(found)
     }

@@ -32,9 +32,9 @@ impl Flips {
 
 pub(super) fn campaign(options: Options) -> Result<String, Trouble> {
     let (summary, violations) = survey(options)?;
-    let Summary { points, whole, noticed, refused, older, wrong, absent } = summary;
+    let Summary { points, whole, noticed, refused, older, unnamed, wrong, absent } = summary;
     let line = format!(
-        "{points} damages: {noticed} noticed ({refused} on opening), {whole} harmless, {older} cut the log back to an earlier moment"
+        "{points} damages: {noticed} noticed ({refused} on opening), {whole} harmless, {older} cut back to an earlier moment unnoticed, {unnamed} not even named by verify"
     );
     for violation in &violations {
         eprintln!("{violation}");

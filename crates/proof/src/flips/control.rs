@@ -27,15 +27,17 @@ pub fn forged(seed: u64) -> Result<(), Failed> {
 
 fn forge(store: &Path) -> Result<(), Trouble> {
     let connection = Connection::open(store.join("retake.db"))?;
-    let (number, record): (i64, Vec<u8>) =
-        connection.query_row("SELECT number, record FROM thread ORDER BY number LIMIT 1", [], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })?;
+    let (number, record, home): (i64, Vec<u8>, Vec<u8>) = connection.query_row(
+        "SELECT number, record, project FROM thread ORDER BY number LIMIT 1",
+        [],
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+    )?;
     let mut summary: ThreadSummary = minicbor::decode(&record)?;
     summary.title.push('!');
     let record = minicbor::to_vec(&summary)?;
     let mut guard = [0; 8];
-    guard.copy_from_slice(&blake3::hash(&record).as_bytes()[..8]);
+    // As the store guards its rows: what is shown, and where it is listed.
+    guard.copy_from_slice(&blake3::hash(&[record.clone(), home].concat()).as_bytes()[..8]);
     connection.execute(
         "UPDATE thread SET title = ?1, record = ?2, digest = ?3 WHERE number = ?4",
         params![summary.title, record, i64::from_be_bytes(guard), number],

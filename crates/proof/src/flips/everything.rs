@@ -26,6 +26,9 @@ pub(super) enum Thing {
     Absent,
 }
 
+/// The thing that is refused if the store knows that it has lost its end.
+pub(super) const LOST_END: &str = "end of the log";
+
 /// Everything that was read.
 pub(super) type Everything = BTreeMap<String, Thing>;
 
@@ -40,6 +43,8 @@ pub(super) fn everything(
     let timeline = Timeline::open(store, Rules::default())?;
     let looking = timeline.look()?;
     let mut reader = Reader { looking: &looking, found: Everything::new() };
+    let lost = timeline.store().lost_end()?;
+    reader.found.insert(LOST_END.to_owned(), lost.map_or(Thing::Read(hash(&())), |_| Thing::Refused));
     reader.lists();
     for thread in threads {
         reader.thread(*thread);

@@ -11,7 +11,7 @@ use retake_timeline::{Rules, Timeline};
 use super::build::{Built, build, copy};
 use super::compare::{Differences, compare};
 use super::damage::{Damage, damage};
-use super::everything::{Everything, everything};
+use super::everything::{Everything, LOST_END, Thing, everything};
 use crate::dice::Dice;
 use crate::ground::Ground;
 use crate::violation::{Failed, Trouble, Violation};
@@ -40,8 +40,10 @@ pub struct Summary {
     pub noticed: u64,
     /// Of these, those that could not even be opened.
     pub refused: u64,
-    /// The log was damaged, everything is as it was at an earlier moment, and the store says so.
+    /// The log was damaged, everything is as it was at an earlier moment, and the store does not know.
     pub older: u64,
+    /// Of those where something was wrong, left out or older, how many `verify` did not name either.
+    pub unnamed: u64,
     /// Something was shown that never was: what, and how often.
     pub wrong: BTreeMap<String, u64>,
     /// Something was left out, as if it had never been: what, and how often.
@@ -101,13 +103,19 @@ pub fn survey(options: Options) -> Result<(Summary, Vec<Violation>), Failed> {
                 summary.noticed += 1;
                 summary.refused += 1;
             }
-            Outcome::Older => summary.older += 1,
+            Outcome::Older => {
+                summary.older += 1;
+                summary.unnamed += u64::from(!named(&place));
+            }
             Outcome::Panicked => {
                 let what = format!("{damage}: a panic");
                 violations.push(Violation { campaign: CAMPAIGN, seed: options.seed, step: point, what });
             }
             Outcome::Silent(Differences { wrong, absent, .. }) => {
-                let what = format!("{damage}: wrong {wrong:?}, left out {absent:?}");
+                let named = named(&place);
+                summary.unnamed += u64::from(!named);
+                let verify = if named { "verify names it" } else { "VERIFY IS CLEAN" };
+                let what = format!("{damage}: wrong {wrong:?}, left out {absent:?}; {verify}");
                 for thing in wrong {
                     *summary.wrong.entry(thing).or_default() += 1;
                 }
@@ -160,16 +168,22 @@ impl Baseline {
             return if whole.refused == 0 { Outcome::Whole } else { Outcome::Noticed };
         }
         let log = damage.is_some_and(|damage| damage.log);
-        if log && noticed_lost_end(place) && self.moments.iter().any(|moment| compare(&found, moment).none())
-        {
+        let older = self.moments.iter().any(|moment| compare(&found, moment).none());
+        if found.get(LOST_END) == Some(&Thing::Refused) && (older || whole.wrong.is_empty()) {
+            // Whoever opens the store is told that its end is lost, and what is left is right.
+            return Outcome::Noticed;
+        }
+        if log && older {
             return Outcome::Older;
         }
         Outcome::Silent(whole)
     }
 }
 
-/// Whether the store says that its log has lost its end.
-fn noticed_lost_end(place: &Path) -> bool {
-    let open = Timeline::open(place, Rules::default());
-    open.is_ok_and(|timeline| matches!(timeline.store().lost_end(), Ok(Some(_))))
+/// Whether verification says that something is wrong with a store.
+fn named(place: &Path) -> bool {
+    let verified = Timeline::open(place, Rules::default())
+        .map_err(Trouble::from)
+        .and_then(|timeline| Ok(timeline.store().verify(&mut |_| {})?));
+    !verified.is_ok_and(|verified| verified.is_clean())
 }

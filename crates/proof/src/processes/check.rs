@@ -47,8 +47,8 @@ pub(super) fn check(ground: &Path, plan: &Plan) -> Result<Summary, Trouble> {
         }
     }
     exactly_once(plan, &held)?;
-    // VERIFY: `Store::verify` belongs here once it exists: `timeline.store().verify()` finds nothing.
-    Ok(summary)
+    let problems = timeline.store().verify(&mut |_| {})?.problems;
+    if problems.is_empty() { Ok(summary) } else { Err(format!("verify finds {problems:?}").into()) }
 }
 
 /// An acknowledged operation is in the log, and what it added is there.
