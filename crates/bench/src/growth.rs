@@ -1,7 +1,8 @@
 //! What a thousand forks of a long thread add to the disk.
 //!
-//! Measured twice, each in a store of its own: forks at a thousand different user messages (each fork has the
-//! text of its message as its draft: 2 KB that a person could change), and branches at as many entries.
+//! Measured in four ways, each in a store of its own: forks at the last user message, as a person makes who
+//! tries a prompt again and again, and at a thousand different ones; and branches at the same places. A fork
+//! has the text of its message as its draft, 2 KB that a person could change; a branch has none.
 
 use std::path::Path;
 
@@ -34,15 +35,28 @@ enum How {
     Branch,
 }
 
+#[derive(Clone, Copy)]
+enum Where {
+    End,
+    Everywhere,
+}
+
+const WAYS: [(&str, How, Where); 4] = [
+    ("forks at the last user message", How::Fork, Where::End),
+    ("forks at as many user messages", How::Fork, Where::Everywhere),
+    ("branches at the last entry", How::Branch, Where::End),
+    ("branches at as many entries", How::Branch, Where::Everywhere),
+];
+
 pub(crate) fn measure(folder: &Path, extent: &Extent, report: &mut Report) -> Outcome<()> {
     let forks = extent.forks;
     let title = format!("Growth: {forks} forks of a thread of {} entries", extent.forked);
     let header = ["what", "database grew by", "per fork", "new content per fork", "goal", ""];
     let mut table = Table::new(&title, header);
-    for (how, name) in [(How::Fork, "forks at user messages"), (How::Branch, "branches at entries")] {
+    for (name, how, place) in WAYS {
         eprintln!("growth: {name}");
         let folder = folder.join(format!("growth-{}", name.replace(' ', "-")));
-        let seen = grow(&folder, how, extent)?;
+        let seen = grow(&folder, how, place, extent)?;
         report.figure(Figure::bytes(name, "growth", forks, seen.grown));
         let verdict = report.judge(name, "under 2 MB", &kilobytes(seen.grown), seen.grown < MOST_BYTES);
         table.row([
@@ -66,7 +80,7 @@ struct Seen {
     shares: Vec<(&'static str, u64)>,
 }
 
-fn grow(folder: &Path, how: How, extent: &Extent) -> Outcome<Seen> {
+fn grow(folder: &Path, how: How, place: Where, extent: &Extent) -> Outcome<Seen> {
     let timeline = Timeline::open(folder, Rules::default())?;
     let thread = new_thread(&timeline, "forked")?;
     fill(&timeline, &thread, extent.forked, 0, &mut Messages::new(5))?;
@@ -78,9 +92,12 @@ fn grow(folder: &Path, how: How, extent: &Extent) -> Outcome<Seen> {
     let before = (size(folder)?, shares(folder)?);
     let mut content = 0;
     for number in 0..extent.forks {
-        // User messages are at even places; the forks are spread over the whole thread.
-        let place = (number * 7919 * 2 % extent.forked) as usize;
-        let at = cells[place].entry;
+        // User messages are at even places.
+        let position = match place {
+            Where::End => extent.forked - 2,
+            Where::Everywhere => number * 7919 * 2 % extent.forked,
+        };
+        let at = cells[position as usize].entry;
         let command = match how {
             How::Fork => Command::Fork { from, at, name: None },
             How::Branch => Command::Branch { from, at: Some(at), name: None },

@@ -27,7 +27,7 @@ fn the_quick_form_prints_the_whole_table() {
         "jump",
         "file system",
         "list of threads",
-        "branches at entries",
+        "branches at as many entries",
         "8 writers",
         "goals reached",
         "Manual Slop",

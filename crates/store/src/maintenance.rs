@@ -1,6 +1,6 @@
 //! Work on the store as a whole: alone among all writers, on a connection of its own.
 //!
-//! Ordinary writes queue for the writer's thread and are gathered there. Maintenance runs long, reports how
+//! Ordinary writes queue for the writer and are gathered there. Maintenance runs long, reports how
 //! far it is, and must do things that no transaction can hold (give pages back, empty the log), so it takes
 //! the writers' lock itself.
 
@@ -29,7 +29,7 @@ impl Store {
         job: impl FnOnce(&mut Alone<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         self.writer.check_usable()?;
-        // A handle of its own: the writer's thread would share a lock that was taken on the same one.
+        // A handle of its own: the writer would share a lock that was taken on the same one.
         let file = open_private(&lock(&self.folder))?;
         let _guard = Locked::new(&file, &self.folder)?;
         job(&mut Alone { store: self, connection: connect(&database(&self.folder))? })

@@ -1,23 +1,28 @@
 //! The one writer of this process: jobs that wait are gathered into one transaction with one sync.
 //!
 //! ```text
-//!   caller A ──┐                 ┌────────────  job A ─┐
+//!   caller A ──┐                 ┌──────────── job A ─┐
 //!   caller B ──┼──► queue ──► BEGIN ─ savepoint: job B ─ COMMIT (one sync) ──► answers to A, B, C
 //!   caller C ──┘                 └─ savepoint: job C ─┘
 //! ```
 //!
-//! A job that fails is rolled back to its savepoint, or with the whole transaction if it is the first, and takes
-//! nothing of the others with it. If the commit
-//! fails, none of them happened, and each caller is told so. After a failed sync what is on disk is not
-//! known, and a second try could succeed falsely: the writer then refuses until the store is opened again.
+//! There is no thread of the writer's own, since waking one takes as long as many a job. The first caller
+//! leads: it runs its job and all that come to wait meanwhile, commits, tells the others, and calls the first
+//! of those who have come since to lead next.
+//!
+//! A job that fails is rolled back, to its savepoint or, as the first, with the whole transaction, and takes
+//! nothing of the others with it. If the commit fails, none of them happened, and each caller is told so.
+//! After a failed sync what is on disk is not known, and a second try could succeed falsely: the writer then
+//! refuses until the store is opened again.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::ops::Deref;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
@@ -80,15 +85,19 @@ impl Store {
 
 pub(crate) struct Writer {
     folder: PathBuf,
-    lock: Arc<File>,
+    lock: File,
     cache: Arc<Cache>,
-    poisoned: Arc<AtomicBool>,
-    running: Mutex<Option<Running>>,
+    poisoned: AtomicBool,
+    queue: Mutex<Queue>,
+    /// Opened by the first who leads; nobody else touches it.
+    connection: Mutex<Option<Connection>>,
 }
 
-struct Running {
-    queue: Sender<Box<dyn Job>>,
-    thread: JoinHandle<()>,
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<Box<dyn Job>>,
+    /// Whether some caller leads, or was called to.
+    led: bool,
 }
 
 /// A job that waits to be run inside a transaction, and a caller who waits to be told.
@@ -97,12 +106,22 @@ trait Job: Send {
     fn run(&mut self, writing: &Writing<'_>) -> bool;
     /// Tells the caller, once it is known whether the transaction was committed.
     fn finish(self: Box<Self>, committed: Result<(), StoreError>);
+    /// Calls the caller to lead.
+    fn call(&self);
 }
 
 struct Waiting<J, T, E> {
     job: Option<J>,
     result: Option<Result<T, E>>,
-    tell: Sender<Result<T, WriteError<E>>>,
+    tell: Sender<Told<T, E>>,
+}
+
+/// What a caller is told.
+enum Told<T, E> {
+    /// Its turn has come to run what waits, its own job first.
+    Lead,
+    /// What came of its job.
+    Done(Result<T, WriteError<E>>),
 }
 
 impl<J, T, E> Job for Waiting<J, T, E>
@@ -123,14 +142,25 @@ where
             (Some(Ok(value)), Ok(())) => Ok(value),
             (None, Ok(())) => Err(WriteError::Store(StoreError::Poisoned)),
         };
-        // A caller that stopped waiting does not need the answer.
-        let _ = self.tell.send(answer);
+        // The caller waits for nothing else.
+        let _ = self.tell.send(Told::Done(answer));
+    }
+
+    fn call(&self) {
+        let _ = self.tell.send(Told::Lead);
     }
 }
 
 impl Writer {
     pub(crate) fn new(folder: PathBuf, lock: File, cache: Arc<Cache>) -> Self {
-        Self { folder, lock: Arc::new(lock), cache, poisoned: Arc::default(), running: Mutex::default() }
+        Self {
+            folder,
+            lock,
+            cache,
+            poisoned: AtomicBool::new(false),
+            queue: Mutex::default(),
+            connection: Mutex::default(),
+        }
     }
 
     /// Refuses after a failed sync.
@@ -140,7 +170,11 @@ impl Writer {
 
     /// What a failed commit means; after a failed sync nothing more is written.
     pub(crate) fn commit_failed(&self, error: rusqlite::Error) -> StoreError {
-        commit_failed(&self.poisoned, error)
+        if error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure) {
+            self.poisoned.store(true, Ordering::SeqCst);
+            return StoreError::Unsure;
+        }
+        error.into()
     }
 
     fn submit<T, E>(
@@ -153,40 +187,72 @@ impl Writer {
     {
         self.check_usable()?;
         let (tell, told) = channel();
-        self.enqueue(Box::new(Waiting { job: Some(job), result: None, tell }))?;
-        // An unanswered job is one that panicked, and took the writer's thread with it.
-        told.recv().unwrap_or_else(|_| Err(StoreError::Poisoned.into()))
-    }
-
-    /// Hands a job to the writer's thread, which is started by the first one.
-    fn enqueue(&self, job: Box<dyn Job>) -> Result<(), StoreError> {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        if running.as_ref().is_none_or(|running| running.thread.is_finished()) {
-            *running = Some(self.start()?);
-        }
-        let queue = &running.as_ref().expect("started just above").queue;
-        queue.send(job).map_err(|_| StoreError::Poisoned)
-    }
-
-    fn start(&self) -> Result<Running, StoreError> {
-        let connection = connect(&database(&self.folder))?;
-        let (queue, jobs) = channel();
-        let worker = Worker {
-            connection,
-            folder: self.folder.clone(),
-            lock: Arc::clone(&self.lock),
-            cache: Arc::clone(&self.cache),
-            poisoned: Arc::clone(&self.poisoned),
+        let leads = {
+            let mut queue = self.queue();
+            queue.waiting.push_back(Box::new(Waiting { job: Some(job), result: None, tell }));
+            !std::mem::replace(&mut queue.led, true)
         };
-        let thread = std::thread::Builder::new()
-            .name("retake-writer".to_owned())
-            .spawn(move || worker.run(&jobs))
-            .map_err(|error| StoreError::File { path: self.folder.clone(), error })?;
-        Ok(Running { queue, thread })
+        if leads {
+            self.lead();
+        }
+        loop {
+            match told.recv() {
+                Ok(Told::Lead) => self.lead(),
+                Ok(Told::Done(answer)) => return answer,
+                Err(_) => return Err(StoreError::Poisoned.into()),
+            }
+        }
     }
-}
 
-impl Writer {
+    /// Runs what waits in one transaction, tells those who waited for it, and calls the next to lead.
+    fn lead(&self) {
+        let mut jobs = Vec::new();
+        // A job that panics takes its transaction with it, and must not take the writer with it too.
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.transact(&mut jobs)));
+        let committed = outcome.unwrap_or(Err(StoreError::Poisoned));
+        {
+            let mut queue = self.queue();
+            match queue.waiting.front() {
+                Some(next) => next.call(),
+                None => queue.led = false,
+            }
+        }
+        for job in jobs {
+            job.finish(committed.as_ref().copied().map_err(same_meaning));
+        }
+    }
+
+    /// Runs the first job, and all that wait behind it, in one transaction.
+    fn transact(&self, jobs: &mut Vec<Box<dyn Job>>) -> Result<(), StoreError> {
+        // Taken before anything can fail: whoever leads answers at least one.
+        jobs.extend(self.next());
+        let Some(first) = jobs.first_mut() else { return Ok(()) };
+        self.check_usable()?;
+        let _guard = Locked::new(&self.lock, &self.folder)?;
+        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let connection = match &mut *connection {
+            Some(connection) => connection,
+            none => none.insert(connect(&database(&self.folder))?),
+        };
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // Alone so far: if the first says no, the transaction goes, which is cheaper than a savepoint.
+        if !first.run(&Writing::new(Queries::new(&transaction, &self.cache))) {
+            return Ok(transaction.rollback()?);
+        }
+        while jobs.len() < LARGEST_BATCH
+            && let Some(mut job) = self.next()
+        {
+            transaction.execute_batch("SAVEPOINT job")?;
+            let keep = job.run(&Writing::new(Queries::new(&transaction, &self.cache)));
+            jobs.push(job);
+            transaction.execute_batch(if keep { "RELEASE job" } else { "ROLLBACK TO job; RELEASE job" })?;
+        }
+        let sequence = Queries::new(&transaction, &self.cache).last_sequence()?;
+        transaction.commit().map_err(|error| self.commit_failed(error))?;
+        mark::leave(&self.lock, sequence);
+        Ok(())
+    }
+
     /// How far the log has been, as far as is known.
     pub(crate) fn mark(&self) -> Option<i64> {
         mark::read(&self.lock)
@@ -196,75 +262,16 @@ impl Writer {
     pub(crate) fn leave_mark(&self, sequence: i64) {
         mark::leave(&self.lock, sequence);
     }
-}
 
-impl Drop for Writer {
-    fn drop(&mut self) {
-        let running = self.running.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(Running { queue, thread }) = running {
-            drop(queue);
-            // The thread closes its connection, which moves the log into the database.
-            let _ = thread.join();
-        }
-    }
-}
-
-struct Worker {
-    connection: Connection,
-    folder: PathBuf,
-    lock: Arc<File>,
-    cache: Arc<Cache>,
-    poisoned: Arc<AtomicBool>,
-}
-
-impl Worker {
-    fn run(mut self, queue: &Receiver<Box<dyn Job>>) {
-        while let Ok(first) = queue.recv() {
-            let mut jobs = vec![first];
-            let committed = self.transact(&mut jobs, queue);
-            for job in jobs {
-                job.finish(committed.as_ref().copied().map_err(same_meaning));
-            }
-        }
+    /// The job that has waited longest.
+    fn next(&self) -> Option<Box<dyn Job>> {
+        self.queue().waiting.pop_front()
     }
 
-    /// Runs the first job, and all that wait behind it, in one transaction.
-    fn transact(
-        &mut self,
-        jobs: &mut Vec<Box<dyn Job>>,
-        queue: &Receiver<Box<dyn Job>>,
-    ) -> Result<(), StoreError> {
-        if self.poisoned.load(Ordering::SeqCst) {
-            return Err(StoreError::Poisoned);
-        }
-        let _guard = Locked::new(&self.lock, &self.folder)?;
-        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        // Alone so far: if the first says no, the transaction goes, which is cheaper than a savepoint.
-        if !jobs[0].run(&Writing::new(Queries::new(&transaction, &self.cache))) {
-            return Ok(transaction.rollback()?);
-        }
-        while jobs.len() < LARGEST_BATCH
-            && let Ok(next) = queue.try_recv()
-        {
-            jobs.push(next);
-            let job = jobs.last_mut().expect("just pushed");
-            transaction.execute_batch("SAVEPOINT job")?;
-            let keep = job.run(&Writing::new(Queries::new(&transaction, &self.cache)));
-            transaction.execute_batch(if keep { "RELEASE job" } else { "ROLLBACK TO job; RELEASE job" })?;
-        }
-        let sequence = Queries::new(&transaction, &self.cache).last_sequence()?;
-        transaction.commit().map_err(|error| commit_failed(&self.poisoned, error))?;
-        mark::leave(&self.lock, sequence);
-        Ok(())
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        // Nothing that could panic runs while it is held.
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn commit_failed(poisoned: &AtomicBool, error: rusqlite::Error) -> StoreError {
-    if error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure) {
-        poisoned.store(true, Ordering::SeqCst);
-        return StoreError::Unsure;
-    }
-    error.into()
 }
 
 /// The same error once more: every caller of a batch is told.

@@ -283,11 +283,16 @@ fn store_entries<O: Objects + ?Sized, F: Fresh>(
     entries: Vec<NewEntry>,
     context: &mut Context<'_, '_, O, F>,
 ) -> Result<Vec<EntryCell>, Refusal> {
+    // Thousands are made within one moment. In ascending order they keep the list searchable by identity.
+    let nameless = entries.iter().filter(|entry| entry.id.is_none()).count();
+    let mut fresh: Vec<EntryId> = (0..nameless).map(|_| EntryId::fresh(context.fresh)).collect();
+    fresh.sort_unstable();
+    let mut fresh = fresh.into_iter();
     let mut seen = HashSet::new();
     entries
         .into_iter()
         .map(|NewEntry { id, version }| {
-            let entry = id.unwrap_or_else(|| EntryId::fresh(context.fresh));
+            let entry = id.or_else(|| fresh.next()).expect("one was made for each that has none");
             if !seen.insert(entry) {
                 return Err(Refusal::EntryExists(entry));
             }

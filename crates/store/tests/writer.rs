@@ -1,0 +1,46 @@
+//! Many callers at once: each is answered, whatever becomes of the jobs of the others.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use retake_store::{Store, StoreError, WriteError, Writing};
+
+#[test]
+fn a_job_that_panics_takes_nobody_with_it() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let store = Store::open(folder.path()).expect("a new store");
+    let panicking = |_: &Writing<'_>| -> Result<(), ()> { panic!("on purpose") };
+    for _ in 0..3 {
+        assert!(matches!(store.write(panicking), Err(WriteError::Store(StoreError::Poisoned))));
+        assert_eq!(store.write(|_| Ok::<_, ()>(7)).expect("the next one works"), 7);
+    }
+}
+
+#[test]
+fn every_caller_gets_its_own_answer() {
+    const CALLERS: u64 = 12;
+    const JOBS: u64 = 200;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let store = Store::open(folder.path()).expect("a new store");
+    let at_once = Arc::new(AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        for caller in 0..CALLERS {
+            let (store, at_once) = (&store, &at_once);
+            scope.spawn(move || {
+                for number in 0..JOBS {
+                    let at_once = Arc::clone(at_once);
+                    let answer = store.write(move |_| {
+                        assert_eq!(at_once.fetch_add(1, Ordering::SeqCst), 0, "two jobs run at once");
+                        at_once.fetch_sub(1, Ordering::SeqCst);
+                        if number % 3 == 0 { Err(number) } else { Ok(caller * JOBS + number) }
+                    });
+                    match answer {
+                        Ok(value) => assert_eq!(value, caller * JOBS + number),
+                        Err(WriteError::Refused(refused)) => assert_eq!((refused, number % 3), (number, 0)),
+                        Err(WriteError::Store(error)) => panic!("{error}"),
+                    }
+                }
+            });
+        }
+    });
+}
