@@ -1,6 +1,7 @@
 //! How long maintenance takes on a large store:
-//! `cargo test --release -p retake-store --test speed -- --ignored --nocapture`.
+//! `cargo run --release --package retake-store --example maintenance_speed`.
 
+#[path = "../tests/support/mod.rs"]
 mod support;
 
 use std::time::{Duration, Instant};
@@ -11,9 +12,7 @@ use retake_model::time::Timestamp;
 use retake_store::Mode;
 use support::*;
 
-#[test]
-#[ignore = "a measurement, not a check"]
-fn a_hundred_thousand_objects() {
+fn main() {
     let folder = Folder::new();
     let store = folder.open();
     let grown = grow(&store);
