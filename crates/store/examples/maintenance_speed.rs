@@ -10,7 +10,7 @@ use retake_model::command::{Command, NewEntry, Spot};
 use retake_model::entry::EntryVersion;
 use retake_model::time::Timestamp;
 use retake_store::Mode;
-use support::*;
+use support::{Folder, START, active, assert_clean, create, grow, publish};
 
 fn main() {
     let folder = Folder::new();
