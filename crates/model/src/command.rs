@@ -216,11 +216,13 @@ pub struct NewEntry {
     pub id: Option<EntryId>,
     /// Its content.
     pub version: EntryVersion,
+    /// The bytes of pictures that it shows and that are not stored yet.
+    pub blobs: Vec<Vec<u8>>,
 }
 
 impl From<EntryVersion> for NewEntry {
     fn from(version: EntryVersion) -> Self {
-        Self { id: None, version }
+        Self { id: None, version, blobs: Vec::new() }
     }
 }
 
@@ -250,6 +252,9 @@ pub enum Refusal {
     /// An entry with that identity is there already.
     #[error("entry {} is in this take already", .0.short())]
     EntryExists(EntryId),
+    /// An entry shows a picture that is not stored and did not come along.
+    #[error("the entry shows picture {}, which is not stored; `retake entry add --image` brings one along", .0.short())]
+    NoSuchPicture(ContentId),
     /// Another take has that name.
     #[error("a take called {0:?} exists already; choose another name")]
     NameTaken(String),

@@ -237,6 +237,14 @@ impl Block {
         }
     }
 
+    /// The bytes of a picture.
+    pub fn picture(&self) -> Option<ContentId> {
+        match self {
+            Self::Image { blob, .. } => Some(*blob),
+            _ => None,
+        }
+    }
+
     fn size(&self) -> usize {
         match self {
             Self::Text { text } => text.len(),

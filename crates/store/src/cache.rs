@@ -1,4 +1,5 @@
-//! Content that was read lately. Content never changes, so what is cached is never stale.
+//! Content that was read lately. Content never changes, so what is cached is never stale; it can only be
+//! destroyed, by this process or another, and then nothing from before is served (see the table `erasure`).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,14 +19,27 @@ pub(crate) struct Cache {
 
 #[derive(Default)]
 struct Generations {
+    /// How often content had been destroyed when this was read.
+    epoch: i64,
     young: HashMap<ContentId, Arc<[u8]>>,
     old: HashMap<ContentId, Arc<[u8]>>,
     young_bytes: usize,
 }
 
 impl Cache {
-    pub(crate) fn get(&self, id: ContentId) -> Option<Arc<[u8]>> {
+    /// Begins a look at the store after that many erasures: what was kept from before an erasure is dropped.
+    pub(crate) fn enter(&self, epoch: i64) {
         let mut generations = self.lock();
+        if generations.epoch < epoch {
+            *generations = Generations { epoch, ..Generations::default() };
+        }
+    }
+
+    pub(crate) fn get(&self, id: ContentId, epoch: i64) -> Option<Arc<[u8]>> {
+        let mut generations = self.lock();
+        if generations.epoch != epoch {
+            return None;
+        }
         if let Some(bytes) = generations.young.get(&id) {
             return Some(Arc::clone(bytes));
         }
@@ -34,15 +48,18 @@ impl Cache {
         Some(bytes)
     }
 
-    pub(crate) fn put(&self, id: ContentId, bytes: &Arc<[u8]>) {
-        if bytes.len() <= LARGEST {
-            self.lock().put(id, Arc::clone(bytes));
+    /// Keeps what was read, unless something was destroyed since that look began: it may be that.
+    pub(crate) fn put(&self, id: ContentId, bytes: &Arc<[u8]>, epoch: i64) {
+        let mut generations = self.lock();
+        if bytes.len() <= LARGEST && generations.epoch == epoch {
+            generations.put(id, Arc::clone(bytes));
         }
     }
 
     /// Forgets everything: after a purge, nothing purged may be served from memory.
     pub(crate) fn clear(&self) {
-        *self.lock() = Generations::default();
+        let mut generations = self.lock();
+        *generations = Generations { epoch: generations.epoch, ..Generations::default() };
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Generations> {

@@ -43,7 +43,7 @@ impl Alone<'_> {
         job: impl FnOnce(&Writing<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let done = job(&Writing::new(Queries::new(&transaction, &self.store.cache)))?;
+        let done = job(&Writing::new(Queries::begin(&transaction, &self.store.cache)))?;
         transaction.commit().map_err(|error| self.store.writer.commit_failed(error))?;
         Ok(done)
     }

@@ -36,7 +36,11 @@ impl Store {
     pub fn lost_end(&self) -> Result<Option<LostEnd>, StoreError> {
         // The mark first: a commit between the two can only bring the log further.
         let Some(acknowledged) = self.writer.mark() else { return Ok(None) };
-        let found = self.read()?.queries().last_sequence()?;
+        let found = match self.read()?.queries().last_sequence() {
+            // Where the log itself is damaged its end is not known; what reads it will say so.
+            Err(error) if error.is_damage() => return Ok(None),
+            found => found?,
+        };
         Ok((found < acknowledged).then_some(LostEnd { acknowledged, found }))
     }
 }

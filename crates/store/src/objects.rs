@@ -48,7 +48,7 @@ impl Writing<'_> {
                 .execute([object.id.prefix(), number])?;
             // What was just written is what is read next. If the transaction is rolled back, nothing refers
             // to it.
-            self.cache.put(object.id, &object.bytes);
+            self.cache.put(object.id, &object.bytes, self.epoch);
             added += object.bytes.len() as u64;
         }
         Ok(added)
@@ -56,6 +56,12 @@ impl Writing<'_> {
 }
 
 impl Writing<'_> {
+    /// Tells every process that what it keeps in memory may have been destroyed.
+    pub(crate) fn record_erasure(&self) -> Result<(), StoreError> {
+        self.connection.execute("INSERT INTO erasure DEFAULT VALUES", [])?;
+        Ok(())
+    }
+
     /// Records that content was destroyed on purpose, here or where it came from.
     pub fn put_redaction(&self, kind: Kind, id: ContentId, now: Timestamp) -> Result<(), StoreError> {
         self.connection
@@ -110,7 +116,7 @@ impl Queries<'_> {
     fn fetch(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, StoreError> {
         if let Some(bytes) = self.stored_object(kind, id)? {
             let bytes: Arc<[u8]> = bytes.into();
-            self.cache.put(id, &bytes);
+            self.cache.put(id, &bytes, self.epoch);
             return Ok(bytes);
         }
         if self.is_redacted(id)? {
@@ -126,7 +132,7 @@ impl Queries<'_> {
 
 impl Objects for Queries<'_> {
     fn bytes(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, Unavailable> {
-        match self.cache.get(id) {
+        match self.cache.get(id, self.epoch) {
             Some(bytes) => Ok(bytes),
             None => Ok(self.fetch(kind, id)?),
         }

@@ -30,6 +30,9 @@ pub enum OpenError {
         /// The schema of this program.
         wanted: i64,
     },
+    /// The folder is used for something else.
+    #[error("{0} holds other files and no store; point RETAKE_HOME at a folder of its own")]
+    NotEmpty(String),
     /// The file is something else.
     #[error("{0} is not a Retake store; it was left as it is")]
     Foreign(String),
@@ -53,12 +56,25 @@ impl Store {
         if rusqlite::version_number() < OLDEST_SQLITE {
             return Err(OpenError::OldSqlite(rusqlite::version()));
         }
+        check_folder(folder)?;
         private_folder(folder)?;
         let lock = open_private(&lock(folder))?;
         prepare(folder, &lock, migrations)?;
         let cache = Arc::new(Cache::default());
         let writer = Writer::new(folder.to_owned(), lock, Arc::clone(&cache));
         Ok(Self { folder: folder.to_owned(), cache, readers: Mutex::default(), writer })
+    }
+}
+
+/// A folder with other things in it is not taken over: its mode would be narrowed for everyone.
+fn check_folder(folder: &Path) -> Result<(), OpenError> {
+    if database(folder).exists() || lock(folder).exists() {
+        return Ok(());
+    }
+    let Ok(mut found) = std::fs::read_dir(folder) else { return Ok(()) };
+    match found.next() {
+        Some(_) => Err(OpenError::NotEmpty(folder.display().to_string())),
+        None => Ok(()),
     }
 }
 
@@ -85,9 +101,11 @@ fn prepare(folder: &Path, lock: &std::fs::File, migrations: &[&str]) -> Result<(
 }
 
 fn check_ours(connection: &Connection, path: &Path) -> Result<(), OpenError> {
+    // One moment for both: another process may be making the store.
+    let moment = connection.unchecked_transaction().map_err(StoreError::from)?;
     let application: i64 =
-        connection.query_row("PRAGMA application_id", [], |row| row.get(0)).map_err(StoreError::from)?;
-    let tables: i64 = connection
+        moment.query_row("PRAGMA application_id", [], |row| row.get(0)).map_err(StoreError::from)?;
+    let tables: i64 = moment
         .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
         .map_err(StoreError::from)?;
     if application == APPLICATION || (application == 0 && tables == 0) {

@@ -73,6 +73,7 @@ impl Store {
                     writing.remove_object(number, prefix)?;
                 }
                 writing.purge_quarantine(&marked)?;
+                writing.record_erasure()?;
                 Ok(purged)
             })?;
             self.cache.clear();

@@ -10,13 +10,25 @@ use crate::cache::Cache;
 pub struct Queries<'transaction> {
     pub(crate) connection: &'transaction Connection,
     pub(crate) cache: &'transaction Cache,
+    /// How often content had been destroyed when the transaction began.
+    pub(crate) epoch: i64,
 }
 
 impl<'transaction> Queries<'transaction> {
-    pub(crate) fn new(connection: &'transaction Connection, cache: &'transaction Cache) -> Self {
-        Self { connection, cache }
+    /// The store as the transaction sees it that was just begun on the connection.
+    pub(crate) fn begin(connection: &'transaction Connection, cache: &'transaction Cache) -> Self {
+        let epoch = connection
+            .prepare_cached("SELECT coalesce(max(number), 0) FROM erasure")
+            .and_then(|mut statement| statement.query_row([], |row| row.get(0)));
+        // Where even this cannot be read nothing is kept in memory; what else is damaged shows by itself.
+        let epoch = epoch.unwrap_or(UNKNOWN);
+        cache.enter(epoch);
+        Self { connection, cache, epoch }
     }
 }
+
+/// An epoch that no cache is ever in.
+const UNKNOWN: i64 = -1;
 
 /// The guard of a derived row: a row whose bytes changed by themselves is not shown.
 pub(crate) fn digest(record: &[u8]) -> i64 {

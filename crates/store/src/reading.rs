@@ -13,6 +13,7 @@ pub struct Reading<'store> {
     store: &'store Store,
     /// Taken out only when the reading ends.
     connection: Option<Connection>,
+    epoch: i64,
 }
 
 impl Store {
@@ -25,7 +26,8 @@ impl Store {
         };
         // The moment is fixed by the first read inside the transaction.
         connection.execute_batch("BEGIN; SELECT 1 FROM sqlite_schema")?;
-        Ok(Reading { store: self, connection: Some(connection) })
+        let epoch = Queries::begin(&connection, &self.cache).epoch;
+        Ok(Reading { store: self, connection: Some(connection), epoch })
     }
 }
 
@@ -33,7 +35,7 @@ impl Reading<'_> {
     /// What can be asked.
     pub fn queries(&self) -> Queries<'_> {
         let connection = self.connection.as_ref().expect("held until the reading ends");
-        Queries::new(connection, &self.store.cache)
+        Queries { connection, cache: &self.store.cache, epoch: self.epoch }
     }
 }
 

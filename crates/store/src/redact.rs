@@ -64,6 +64,7 @@ impl Store {
                         redacted.bytes += bytes;
                     }
                 }
+                writing.record_erasure()?;
                 // Nothing may be served from memory, and summaries may quote what is gone.
                 self.cache.clear();
                 if redacted.objects > 0 {

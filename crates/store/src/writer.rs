@@ -235,19 +235,22 @@ impl Writer {
             none => none.insert(connect(&database(&self.folder))?),
         };
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let writing = Writing::new(Queries::begin(&transaction, &self.cache));
         // Alone so far: if the first says no, the transaction goes, which is cheaper than a savepoint.
-        if !first.run(&Writing::new(Queries::new(&transaction, &self.cache))) {
+        if !first.run(&writing) {
+            drop(writing);
             return Ok(transaction.rollback()?);
         }
         while jobs.len() < LARGEST_BATCH
             && let Some(mut job) = self.next()
         {
             transaction.execute_batch("SAVEPOINT job")?;
-            let keep = job.run(&Writing::new(Queries::new(&transaction, &self.cache)));
+            let keep = job.run(&writing);
             jobs.push(job);
             transaction.execute_batch(if keep { "RELEASE job" } else { "ROLLBACK TO job; RELEASE job" })?;
         }
-        let sequence = Queries::new(&transaction, &self.cache).last_sequence()?;
+        let sequence = writing.last_sequence()?;
+        drop(writing);
         transaction.commit().map_err(|error| self.commit_failed(error))?;
         mark::advance(&self.lock, sequence);
         Ok(())

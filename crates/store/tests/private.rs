@@ -59,3 +59,15 @@ fn check(path: &Path) {
         assert_eq!(mode, Permissions::FILE, "{}", path.display());
     }
 }
+
+#[test]
+fn a_folder_that_holds_other_things_is_not_taken_over() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    std::fs::write(folder.path().join("letter.txt"), "not ours").expect("a file");
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).expect("a mode");
+    let refused = retake_store::Store::open(folder.path());
+    assert!(matches!(refused, Err(retake_store::OpenError::NotEmpty(_))));
+    let mode = std::fs::metadata(folder.path()).expect("a folder").permissions().mode() & 0o777;
+    assert_eq!(mode, 0o755);
+}

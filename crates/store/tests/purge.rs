@@ -111,3 +111,16 @@ fn structure_cannot_be_redacted() {
     assert!(matches!(refused, Err(RedactError::Structure { .. })));
     assert_eq!(dump(&store).expect("readable"), before);
 }
+
+#[test]
+fn what_was_redacted_is_not_served_from_the_memory_of_another_process() {
+    let folder = Folder::new();
+    let (one, other) = (folder.open(), folder.open());
+    let thread = grow(&one).threads[0];
+    publish(&one, thread, say(active(&one, thread), "User", "a secret"));
+    let (_, version, text) = entries(&other, thread).pop().expect("an entry");
+    assert_eq!(text, "a secret");
+    let now = retake_model::time::Timestamp::from_millis(START);
+    one.redact(&[(retake_model::content::Kind::Entry, version)], now).expect("a redaction");
+    assert_eq!(entries(&other, thread).pop().expect("an entry").2, "[redacted]");
+}

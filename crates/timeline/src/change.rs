@@ -67,7 +67,7 @@ pub(crate) fn change(
         return Err(ChangeError::ThreadDeleted);
     }
     if let Command::Rename { title } = &command {
-        title_is_free(writing, &at.row.summary, title)?;
+        title_is_free(writing, &at.row, title)?;
     }
     let mut additions = Additions::new(&**writing);
     let taken = |name: &str| Ok(writing.take_named(at.row.number, name)?.is_some());
@@ -83,14 +83,12 @@ pub(crate) fn change(
 /// A title is free if no other thread in use in the same project has it.
 pub(crate) fn title_is_free(
     writing: &Writing<'_>,
-    thread: &ThreadSummary,
+    thread: &ThreadRow,
     title: &str,
 ) -> Result<(), ChangeError> {
     let title = retake_model::name::check(retake_model::name::Naming::Title, title)?;
     let taken = writing.threads_titled(&title)?.iter().any(|other| {
-        other.summary.id != thread.id
-            && other.summary.project == thread.project
-            && other.summary.deleted.is_none()
+        other.number != thread.number && other.home == thread.home && other.summary.deleted.is_none()
     });
     if taken { Err(ChangeError::TitleTaken(title)) } else { Ok(()) }
 }

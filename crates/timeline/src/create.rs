@@ -109,7 +109,7 @@ pub(crate) fn free_title(
     let taken = writing
         .threads_titled(&title)?
         .iter()
-        .any(|other| other.summary.project == project && other.summary.deleted.is_none());
+        .any(|other| other.home == project && other.summary.deleted.is_none());
     if taken { Err(ChangeError::TitleTaken(title)) } else { Ok(title) }
 }
 

@@ -144,10 +144,9 @@ impl Looking<'_> {
         }
         let mut titled = self.queries().threads_titled(text)?;
         // A title of this project, in use, is what a person means before any other.
-        titled.sort_by_key(|row| (Some(row.summary.project) != project, row.summary.deleted.is_some()));
+        titled.sort_by_key(|row| (Some(row.home) != project, row.summary.deleted.is_some()));
         if let Some(best) = titled.first() {
-            let rank =
-                |row: &ThreadRow| (Some(row.summary.project) != project, row.summary.deleted.is_some());
+            let rank = |row: &ThreadRow| (Some(row.home) != project, row.summary.deleted.is_some());
             let equal: Vec<&ThreadRow> = titled.iter().filter(|row| rank(row) == rank(best)).collect();
             return match equal.as_slice() {
                 [one] => Ok(Some((*one).clone())),

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use retake_model::id::{ProjectId, TakeId, ThreadId};
 use retake_model::project::{Candidate, Folder, ProjectRecord, Verdict, decide};
+use retake_model::time::Timestamp;
 use retake_store::{ProjectRow, StoreError, WriteError, Writing};
 use retake_workspace::folder::{self, FolderError, path_from_text};
 use retake_workspace::root::find_root;
@@ -110,34 +111,29 @@ impl Timeline {
         };
         let root = find_root(folder, known);
         let facts = folder::observe(&root)?.as_evidence();
-        let candidates = candidates(&rows, &facts);
-        let verdict = decide(&facts, &candidates);
-        if let Verdict::Same(id) = verdict
-            && let Some(row) = rows.iter().find(|row| row.id == id && describes(row, &facts))
-        {
-            // The usual case writes nothing.
-            return Ok(Project {
-                id,
-                path: row.path.clone(),
-                current: row.current,
-                noticed: Noticed::Nothing,
-            });
+        let (known, noticed) = recognised(&rows, &facts);
+        match known {
+            Some(id) => {
+                if let Some(row) = rows.iter().find(|row| row.id == id && describes(row, &facts)) {
+                    // The usual case writes nothing.
+                    return Ok(Project { id, path: row.path.clone(), current: row.current, noticed });
+                }
+            }
+            None if recording == Recording::Known => {
+                let id = ProjectId::fresh(&mut Ticks(&*self.clock));
+                return Ok(Project { id, path: facts.path, current: None, noticed });
+            }
+            None => {}
         }
         let clock = self.clock.clone();
-        let fresh = ProjectId::fresh(&mut Ticks(&*clock));
-        let (id, noticed) = match verdict {
-            Verdict::Same(id) => (id, Noticed::Nothing),
-            Verdict::Moved { project, from } => (project, Noticed::Moved { from: from.to_owned() }),
-            Verdict::Copied { of } => (fresh, Noticed::Copied { of }),
-            Verdict::Replaced { formerly } | Verdict::New { perhaps: Some(formerly) } => {
-                (fresh, Noticed::Replaced { formerly })
-            }
-            Verdict::New { perhaps: None } => (fresh, Noticed::New),
-        };
-        if id == fresh && recording == Recording::Known {
-            return Ok(Project { id, path: facts.path, current: None, noticed });
-        }
-        self.record_project(id, facts, &root, noticed)
+        let project = self.store.write(move |writing: &Writing<'_>| -> Result<Project, StoreError> {
+            // Looked at again where nobody else can write: two programs may meet a new folder at once.
+            let (known, noticed) = recognised(&writing.projects()?, &facts);
+            let id = known.unwrap_or_else(|| ProjectId::fresh(&mut Ticks(&*clock)));
+            record(writing, id, facts, noticed, clock.now())
+        })?;
+        mark(&root, project.id);
+        Ok(project)
     }
 
     /// Says that a folder is a project that is known from elsewhere.
@@ -146,7 +142,12 @@ impl Timeline {
             return Err(ProjectError::NoSuchProject(id));
         }
         let facts = folder::observe(folder)?.as_evidence();
-        self.record_project(id, facts, folder, Noticed::Nothing)
+        let now = self.clock.now();
+        let project = self.store.write(move |writing: &Writing<'_>| -> Result<Project, StoreError> {
+            record(writing, id, facts, Noticed::Nothing, now)
+        })?;
+        mark(folder, id);
+        Ok(project)
     }
 
     /// Makes a thread the one that commands of a project mean when they name none; with a take, that take
@@ -173,35 +174,48 @@ impl Timeline {
         })?;
         Ok(done)
     }
+}
 
-    fn record_project(
-        &self,
-        id: ProjectId,
-        facts: Folder,
-        root: &Path,
-        noticed: Noticed,
-    ) -> Result<Project, ProjectError> {
-        let now = self.clock.now();
-        let path = facts.path.clone();
-        let current = self.store.write(move |writing: &Writing<'_>| -> Result<_, StoreError> {
-            let current = writing.project(id)?.and_then(|row| row.current);
-            writing.put_project(&ProjectRow {
-                id,
-                path: facts.path,
-                device: facts.device,
-                inode: facts.inode,
-                born: facts.born,
-                remote: facts.remote,
-                last_seen: now,
-                current,
-            })?;
-            Ok(current)
-        })?;
-        // The mark lets a folder that moves to another file system keep its threads. Where it cannot be
-        // written, the other evidence has to do.
-        let _ = folder::mark(root, id);
-        Ok(Project { id, path, current, noticed })
+/// Which known project a folder is, if any, and what a person may want to know about that.
+fn recognised(rows: &[ProjectRow], facts: &Folder) -> (Option<ProjectId>, Noticed) {
+    let candidates = candidates(rows, facts);
+    match decide(facts, &candidates) {
+        Verdict::Same(id) => (Some(id), Noticed::Nothing),
+        Verdict::Moved { project, from } => (Some(project), Noticed::Moved { from: from.to_owned() }),
+        Verdict::Copied { of } => (None, Noticed::Copied { of }),
+        Verdict::Replaced { formerly } | Verdict::New { perhaps: Some(formerly) } => {
+            (None, Noticed::Replaced { formerly })
+        }
+        Verdict::New { perhaps: None } => (None, Noticed::New),
     }
+}
+
+fn record(
+    writing: &Writing<'_>,
+    id: ProjectId,
+    facts: Folder,
+    noticed: Noticed,
+    now: Timestamp,
+) -> Result<Project, StoreError> {
+    let current = writing.project(id)?.and_then(|row| row.current);
+    let path = facts.path.clone();
+    writing.put_project(&ProjectRow {
+        id,
+        path: facts.path,
+        device: facts.device,
+        inode: facts.inode,
+        born: facts.born,
+        remote: facts.remote,
+        last_seen: now,
+        current,
+    })?;
+    Ok(Project { id, path, current, noticed })
+}
+
+/// The mark lets a folder that moves to another file system keep its threads. Where it cannot be written, the
+/// other evidence has to do.
+fn mark(root: &Path, id: ProjectId) {
+    let _ = folder::mark(root, id);
 }
 
 fn candidates(rows: &[ProjectRow], facts: &Folder) -> Vec<Candidate> {

@@ -55,7 +55,7 @@ impl Timeline {
             let mut context =
                 Context { additions: &mut additions, fresh: &mut Ticks(&*clock), take_named: &taken };
             let done = promote(&at.state, thread, take, title.as_deref(), into, &mut context)?;
-            let project = at.row.summary.project;
+            let project = at.row.home;
             let title = free_title(writing, project, &done.promoted.title)?;
             let state = ThreadState { title, ..done.promoted };
             let source = publish(writing, &at, additions, &done.source, done.kind, &caller, &*clock, rules)?;
@@ -100,6 +100,11 @@ pub(crate) fn follow(
     for row in writing.threads(&from_here)? {
         let Some(first) = writing.operation(row.number, 1)? else { continue };
         let OperationKind::ThreadPromoted { by, .. } = first.operation.kind else { continue };
+        // The thread may have come from elsewhere, where its parent went another way.
+        let promotion = writing.operation(at.row.number, by)?.map(|found| found.operation.kind);
+        if !matches!(promotion, Some(OperationKind::TakePromoted { into, .. }) if into == row.summary.id) {
+            continue;
+        }
         let log = writing.log(at.row.number);
         let stays = history::contains(&log, to, by)?;
         if stays == history::contains(&log, at.last.operation.place.position, by)? {

@@ -5,6 +5,7 @@ mod collapse;
 mod delete;
 mod edit;
 mod insert;
+mod picture;
 mod role;
 mod show;
 
@@ -13,6 +14,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use retake_model::entry::{EntryVersion, default_role, from_json};
 use retake_model::time::Timestamp;
+use retake_timeline::NewEntry;
 
 use crate::context::Context;
 use crate::failure::{Code, Failure};
@@ -66,6 +68,9 @@ pub(crate) struct Content {
     /// Who speaks [default: the first of the thread's roles].
     #[arg(short, long, value_name = "ROLE")]
     role: Option<String>,
+    /// A picture to show with it (png, jpg, gif or webp); may be given several times.
+    #[arg(long, value_name = "FILE")]
+    image: Vec<PathBuf>,
     /// The content is a JSON object: `role`, `content` or `blocks`, `usage`, `model`, and any other fields,
     /// which are kept.
     #[arg(long)]
@@ -74,7 +79,16 @@ pub(crate) struct Content {
 
 impl Content {
     /// The entry, or nothing if the user left the editor without writing anything.
-    fn read(self, roles: &[String], now: Timestamp) -> Result<Option<EntryVersion>, Failure> {
+    fn read(self, roles: &[String], now: Timestamp) -> Result<Option<NewEntry>, Failure> {
+        let mut pictures = Vec::new();
+        for path in &self.image {
+            pictures.push(picture::read(path)?);
+        }
+        let Some(version) = self.read_version(roles, now)? else { return Ok(None) };
+        Ok(Some(picture::attach(version, pictures)))
+    }
+
+    fn read_version(self, roles: &[String], now: Timestamp) -> Result<Option<EntryVersion>, Failure> {
         let text = match Source::choose(self.text, self.file, Stdin::detect(), "")?
             .read(std::io::stdin(), &environment)?
         {

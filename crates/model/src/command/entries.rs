@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 
 use super::{Applied, Context, NewEntry, Refusal, Spot, find_take, with_take};
-use crate::content::ContentId;
-use crate::entry::{EntryVersion, RoleKind};
+use crate::content::{ContentId, Kind};
+use crate::entry::{Block, EntryVersion, RoleKind};
 use crate::id::{EntryId, Fresh, TakeId};
 use crate::limits::ENTRY_BYTES;
 use crate::list::{EntryCell, List, MOST_CELLS};
 use crate::name::{Naming, check};
-use crate::object::{Objects, load};
+use crate::object::{Objects, Unavailable, load};
 use crate::operation::OperationKind;
 use crate::state::ThreadState;
 use crate::take::Take;
@@ -291,7 +291,10 @@ fn store_entries<O: Objects + ?Sized, F: Fresh>(
     let mut seen = HashSet::new();
     entries
         .into_iter()
-        .map(|NewEntry { id, version }| {
+        .map(|NewEntry { id, version, blobs }| {
+            for blob in blobs {
+                context.additions.add_bytes(Kind::Blob, blob);
+            }
             let entry = id.or_else(|| fresh.next()).expect("one was made for each that has none");
             if !seen.insert(entry) {
                 return Err(Refusal::EntryExists(entry));
@@ -309,6 +312,14 @@ fn store_version<O: Objects + ?Sized, F: Fresh>(
     check(Naming::Role, &version.role)?;
     if version.size() > ENTRY_BYTES {
         return Err(Refusal::TooMuch { what: "bytes of an entry", limit: ENTRY_BYTES });
+    }
+    // An entry that refers to nothing would break every export and every check from then on.
+    for blob in version.blocks.iter().filter_map(Block::picture) {
+        match context.additions.bytes(Kind::Blob, blob) {
+            Ok(_) => {}
+            Err(Unavailable::Missing { .. }) => return Err(Refusal::NoSuchPicture(blob)),
+            Err(error) => return Err(error.into()),
+        }
     }
     Ok(context.additions.add(version))
 }

@@ -134,13 +134,9 @@ fn act(timeline: &Timeline, thread: ThreadId, step: u64, dice: &mut Dice) -> Res
             return Ok(());
         }
         _ => {
-            let entries = (0..=dice.below(3)).map(|_| NewEntry {
-                id: None,
-                version: EntryVersion::from_text(
-                    "User",
-                    &text(step, dice),
-                    Timestamp::from_millis(step as i64),
-                ),
+            let entries = (0..=dice.below(3)).map(|_| {
+                let said = text(step, dice);
+                NewEntry::from(EntryVersion::from_text("User", &said, Timestamp::from_millis(step as i64)))
             });
             Command::AddEntries { take, at: Spot::End, entries: entries.collect() }
         }

@@ -186,6 +186,8 @@ fn meaning(error: &ChangeError) -> Result<Refused, Trouble> {
             Refusal::Name(_) => Refused::Name,
             Refusal::Setting(_) => Refused::Setting,
             Refusal::TooMuch { .. } => Refused::TooMuch,
+            // The model's entries show no pictures.
+            Refusal::NoSuchPicture(_) => return Err(refusal.to_string().into()),
             Refusal::Unavailable(unavailable) => return Err(unavailable.to_string().into()),
         },
         other => return Err(other.to_string().into()),

@@ -91,7 +91,7 @@ fn new_entries(count: u64, now: i64, dice: &mut Dice) -> Vec<NewEntry> {
                 bytes[8..].copy_from_slice(&dice.roll().to_be_bytes());
                 EntryId::from_bytes(bytes)
             });
-            NewEntry { id, version: version(now, dice) }
+            NewEntry { id, ..version(now, dice).into() }
         })
         .collect()
 }

@@ -108,7 +108,7 @@ impl<'work> Lane<'work> {
             if expecting {
                 caller = caller.expecting(self.timeline.look()?.thread(thread)?.summary.version);
             }
-            let entries = vec![NewEntry { id: Some(entry), version: version.clone() }];
+            let entries = vec![NewEntry { id: Some(entry), ..version.clone().into() }];
             let command = Command::AddEntries { take, at: Spot::End, entries };
             let done = match self.timeline.change(thread, command, caller) {
                 Ok(done) => Acknowledged { thread, operation: operation(&done), entry: Some(entry) },

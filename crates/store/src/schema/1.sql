@@ -44,6 +44,11 @@ CREATE TABLE quarantine (
     time    INTEGER NOT NULL
 ) STRICT;
 
+-- One row for every time that content was destroyed: what any process keeps in memory from before is void.
+CREATE TABLE erasure (
+    number INTEGER PRIMARY KEY
+) STRICT;
+
 -- The log of every thread, in the order in which it was written. A purged thread leaves one row without a
 -- body, so that whoever follows the sequence learns of it and no number is ever used twice.
 CREATE TABLE operation (

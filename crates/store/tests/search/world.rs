@@ -140,10 +140,8 @@ impl World {
             .map(|(role, text)| {
                 let clock = &mut *self.clock.borrow_mut();
                 let created = clock.now();
-                NewEntry {
-                    id: Some(EntryId::fresh(clock)),
-                    version: EntryVersion::from_text(role, text, created),
-                }
+                let version = EntryVersion::from_text(role, text, created);
+                NewEntry { id: Some(EntryId::fresh(clock)), ..version.into() }
             })
             .collect();
         let ids = entries.iter().filter_map(|entry| entry.id).collect();

@@ -56,7 +56,11 @@ fn a_caller_who_does_not_know_whether_its_entry_arrived_can_try_again() {
     let id = EntryId::from_bytes([5; 16]);
     let version = EntryVersion::from_text("User", "once", world.timeline.now());
     let take = world.state().active;
-    let add = Command::AddEntries { take, at: Spot::End, entries: vec![NewEntry { id: Some(id), version }] };
+    let add = Command::AddEntries {
+        take,
+        at: Spot::End,
+        entries: vec![NewEntry { id: Some(id), ..version.into() }],
+    };
     world.done(add.clone());
     let again = world.change(add);
     assert!(
@@ -124,4 +128,25 @@ fn bad_input_is_refused_and_changes_nothing() {
         assert!(world.change(command).is_err());
         assert_eq!(world.state(), before);
     }
+}
+
+#[test]
+fn a_picture_comes_along_or_the_entry_is_refused() {
+    use retake_model::content::{ContentId, Kind};
+    use retake_model::entry::Block;
+    let world = World::saying(&["look:"]);
+    let bytes = b"not really a picture".to_vec();
+    let blob = ContentId::of(Kind::Blob, &bytes);
+    let mut version = EntryVersion::from_text("User", "here", world.timeline.now());
+    version.blocks.push(Block::Image { media: "image/png".into(), blob });
+    let take = world.state().active;
+    let add = |blobs| Command::AddEntries {
+        take,
+        at: Spot::End,
+        entries: vec![NewEntry { blobs, ..version.clone().into() }],
+    };
+    let refused = world.change(add(Vec::new()));
+    assert!(matches!(refused, Err(ChangeError::Refused(Refusal::NoSuchPicture(id))) if id == blob));
+    world.done(add(vec![bytes]));
+    assert!(world.timeline.store().verify(&mut |_| {}).expect("readable").problems.is_empty());
 }

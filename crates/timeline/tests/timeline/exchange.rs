@@ -103,3 +103,28 @@ fn damaged_exports_are_refused_whole() {
         );
     }
 }
+
+#[test]
+fn a_child_that_comes_from_elsewhere_leaves_its_parents_history_alone() {
+    let world = grown();
+    let (_folder, other) = elsewhere();
+    import(export(&world.timeline, world.thread), &other, Importing::Same).expect("the parent");
+    let take = world.named("main_take_1");
+    world.timeline.jump(world.thread, 6, Caller::human()).expect("a jump to where the take is");
+    let promoted = world.timeline.promote(world.thread, take, Some("Own".into()), Caller::human());
+    let child = promoted.expect("a promotion").promoted.thread;
+    import(export(&world.timeline, child), &other, Importing::Same).expect("the child");
+    let undone = other.undo(world.thread, retake_timeline::Unit::Turn, 1, Caller::human()).expect("an undo");
+    assert!(undone.also.is_empty());
+    assert!(other.look().expect("a look").state(child).expect("the child").deleted.is_none());
+}
+
+#[test]
+fn a_title_that_an_imported_thread_has_is_taken_where_it_is_listed() {
+    let world = grown();
+    let (_folder, other) = elsewhere();
+    import(export(&world.timeline, world.thread), &other, Importing::Same).expect("an import");
+    let new = retake_timeline::NewThread::in_project(ProjectId::from_bytes([8; 16])).titled("Fix");
+    let refused = other.create_thread(new, Caller::human());
+    assert!(matches!(refused, Err(retake_timeline::ChangeError::TitleTaken(_))), "{refused:?}");
+}

@@ -77,3 +77,19 @@ fn a_subfolder_belongs_to_the_project_above_it() {
     fs::create_dir_all(place.folder.path().join("project/src/deep")).expect("new folders");
     assert_eq!(place.project("project/src/deep").id, above.id);
 }
+
+#[test]
+fn several_programs_that_meet_a_new_folder_at_once_agree_which_project_it_is() {
+    let place = Place::new();
+    let folder = place.folder.path().join("project");
+    let home = place.folder.path().join("home");
+    let meet = || {
+        let timeline = Timeline::open(&home, Rules::default()).expect("the store");
+        timeline.project(&folder).expect("a folder").id
+    };
+    let ids: std::collections::HashSet<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(meet)).collect();
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+    });
+    assert_eq!(ids.len(), 1, "{ids:?}");
+}

@@ -15,6 +15,7 @@ Examples:
   retake entry add \"Why does the login fail?\"
   retake entry add --role AI --file answer.md
   git diff | retake entry add --role Context
+  retake entry add \"It looks like this:\" --image screenshot.png
   echo '{\"content\": \"hi\", \"ticket\": 7}' | retake entry add --fields")]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -30,7 +31,7 @@ impl Arguments {
         let Some(entry) = self.content.read(&meant.state.roles, timeline.now())? else {
             return context.remark("Nothing was written, so nothing was added.");
         };
-        let add = Command::AddEntries { take: meant.take.id, at: Spot::End, entries: vec![entry.into()] };
+        let add = Command::AddEntries { take: meant.take.id, at: Spot::End, entries: vec![entry] };
         context.change_and_report(meant.thread.summary.id, add, self.target.expect)
     }
 }

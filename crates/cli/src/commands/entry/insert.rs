@@ -37,7 +37,7 @@ impl Arguments {
             return context.remark("Nothing was written, so nothing was inserted.");
         };
         let at = if self.after { Spot::After(entry) } else { Spot::Before(entry) };
-        let insert = Command::AddEntries { take: meant.take.id, at, entries: vec![content.into()] };
+        let insert = Command::AddEntries { take: meant.take.id, at, entries: vec![content] };
         context.change_and_report(meant.thread.summary.id, insert, self.target.expect)
     }
 }
