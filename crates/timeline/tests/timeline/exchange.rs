@@ -109,8 +109,8 @@ fn a_child_that_comes_from_elsewhere_leaves_its_parents_history_alone() {
     let world = grown();
     let (_folder, other) = elsewhere();
     import(export(&world.timeline, world.thread), &other, Importing::Same).expect("the parent");
-    let take = world.named("main_take_1");
     world.timeline.jump(world.thread, 6, Caller::human()).expect("a jump to where the take is");
+    let take = world.named("main_take_1");
     let promoted = world.timeline.promote(world.thread, take, Some("Own".into()), Caller::human());
     let child = promoted.expect("a promotion").promoted.thread;
     import(export(&world.timeline, child), &other, Importing::Same).expect("the child");
