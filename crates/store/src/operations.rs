@@ -22,8 +22,8 @@ pub struct StoredOperation {
 /// Finds operations of thread `?1` in the index, then reads their rows from the table itself.
 macro_rules! by_version {
     () => {
-        "SELECT found.sequence, found.id, found.body, found.thread, found.version, place.version
-         FROM operation AS place CROSS JOIN operation AS found ON found.sequence = place.sequence
+        "SELECT place.sequence, found.id, found.body, found.thread, found.version, place.version
+         FROM operation AS place LEFT JOIN operation AS found ON found.sequence = place.sequence
          WHERE place.thread = ?1"
     };
 }
@@ -54,9 +54,17 @@ impl Queries<'_> {
             by_version!(),
             " AND place.version BETWEEN 1 AND ?2 ORDER BY place.version DESC LIMIT ?3"
         );
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let from = from.min(i64::MAX as u64) as i64;
-        self.operations_by_version(sql, thread, params![thread, from, limit])
+        let most = i64::try_from(limit).unwrap_or(i64::MAX);
+        let last = from.min(i64::MAX as u64) as i64;
+        let found = self.operations_by_version(sql, thread, params![thread, last, most])?;
+        // A log has no holes: what is left out was lost.
+        let versions = || found.iter().map(|stored| stored.operation.version);
+        let holes = versions().zip(versions().skip(1)).any(|(newer, older)| older + 1 != newer);
+        let headless = found.len() < limit && versions().last().is_some_and(|oldest| oldest != 1);
+        if holes || headless {
+            return Err(StoreError::Damaged("operations are missing from a log".to_owned()));
+        }
+        Ok(found)
     }
 
     /// Operations that were found by thread and version. Index, row and body must agree on both: one damaged
@@ -71,11 +79,15 @@ impl Queries<'_> {
         let mut rows = statement.query(values)?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
-            let (id, body): (Vec<u8>, Vec<u8>) = (row.get(1)?, row.get(2)?);
-            let stored = checked(row.get(0)?, &id, &body)?;
+            let sequence: i64 = row.get(0)?;
+            let damaged = || StoreError::Damaged(format!("the index of the log at {sequence}"));
+            let whole: (Option<Vec<u8>>, Option<Vec<u8>>) = (row.get(1)?, row.get(2)?);
+            // An index that leads nowhere leaves all of the row empty.
+            let (Some(id), Some(body)) = whole else { return Err(damaged()) };
+            let stored = checked(sequence, &id, &body)?;
             let (whose, version, indexed): (i64, i64, i64) = (row.get(3)?, row.get(4)?, row.get(5)?);
             if whose != thread || version != indexed || version as Version != stored.operation.version {
-                return Err(StoreError::Damaged(format!("the index of the log at {}", stored.sequence)));
+                return Err(damaged());
             }
             found.push(stored);
         }

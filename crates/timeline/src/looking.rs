@@ -59,6 +59,10 @@ impl Looking<'_> {
         let row = self.thread(thread)?;
         match self.queries().operation(row.number, version)? {
             Some(found) if version > 0 => Ok(load(&self.queries(), found.operation.after)?),
+            // A log has no holes: a version that must be there and is not was lost.
+            None if (1..=row.summary.version).contains(&version) => {
+                Err(StoreError::Damaged(format!("operation {version} is missing")).into())
+            }
             _ => Err(LookError::NoSuchVersion { asked: version, current: row.summary.version }),
         }
     }
