@@ -2,19 +2,27 @@
 
 use std::fmt::Write;
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use retake_model::operation::Version;
 use rusqlite::Connection;
 
 use crate::cache::Cache;
+use crate::operations::StoredOperation;
 
 /// The store as one transaction sees it.
 pub struct Queries<'transaction> {
     pub(crate) connection: &'transaction Connection,
     pub(crate) cache: &'transaction Cache,
+    /// Operations that were read already, by thread and version. A move along a log asks for the same few
+    /// again and again, and within one transaction they stay what they are.
+    pub(crate) operations: RefCell<HashMap<(i64, Version), StoredOperation>>,
 }
 
 impl<'transaction> Queries<'transaction> {
     pub(crate) fn new(connection: &'transaction Connection, cache: &'transaction Cache) -> Self {
-        Self { connection, cache }
+        Self { connection, cache, operations: RefCell::default() }
     }
 }
 
