@@ -41,6 +41,13 @@ impl Store {
     }
 }
 
+/// Leaves the mark, unless one further on is there: a log that lost its end stays noticed until it is repaired.
+pub(crate) fn advance(file: &File, sequence: i64) {
+    if read(file).is_none_or(|mark| mark < sequence) {
+        leave(file, sequence);
+    }
+}
+
 /// Leaves the mark. A mark that cannot be written costs a warning some day, not the change.
 pub(crate) fn leave(file: &File, sequence: i64) {
     let number = sequence.to_le_bytes();

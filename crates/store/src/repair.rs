@@ -183,12 +183,15 @@ impl Store {
         progress: &mut dyn FnMut(MaintenanceProgress),
         now: Timestamp,
     ) -> Result<Repaired, StoreError> {
-        let lost_end = self.lost_end()?;
-        let mut repaired = self.repair_content(progress, now)?;
-        if let Some(lost) = lost_end {
-            // What is gone cannot be had again; from here on the log that is left is the whole log.
+        let repaired = self.repair_content(progress, now)?;
+        self.accept_lost_end(repaired)
+    }
+
+    /// What is gone from the end of the log cannot be had again: from here on what is left is the whole log.
+    pub(crate) fn accept_lost_end(&self, mut repaired: Repaired) -> Result<Repaired, StoreError> {
+        if let Some(lost) = self.lost_end()? {
             repaired.changes.push(Change::LogEndLost(lost));
-            self.writer.leave_mark(self.read()?.queries().last_sequence()?);
+            self.writer.leave_mark(lost.found);
         }
         Ok(repaired)
     }

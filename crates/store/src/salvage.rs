@@ -91,26 +91,36 @@ impl Store {
             Err(OpenError::Foreign(_) | OpenError::Store(StoreError::Damaged(_))) => {}
             Err(error) => return Err(error),
         }
-        let waiting = open_private(&lock(folder))?;
-        let _guard = Locked::new(&waiting, folder)?;
-        let path = database(folder);
-        // Kept open to the end: closing any handle on the file would drop the lock on it.
-        let damaged = exclusive(&path)?;
-        let workshop = Workshop::new(folder)?;
-        let work = workshop.folder.join("damaged.db");
-        copy(&damaged, &path, &work)?;
-        copy_log(&path, &work)?;
-        renew_first_page(&work, &workshop)?;
-        let made = rebuild(&work, &workshop, progress, now)?;
-        if made.rows == 0 {
-            return Err(OpenError::Foreign(path.display().to_string()));
-        }
-        let kept_as = free_name(folder)?;
-        copy(&damaged, &path, &kept_as)?;
-        copy_log(&path, &kept_as)?;
-        swap(folder, &workshop)?;
-        Ok(made.repaired(kept_as))
+        let repaired = replace_damaged(folder, progress, now)?;
+        Ok(Self::open(folder)?.accept_lost_end(repaired)?)
     }
+}
+
+/// Puts a new file with all that can be read in the place of one that cannot be opened.
+fn replace_damaged(
+    folder: &Path,
+    progress: &mut dyn FnMut(MaintenanceProgress),
+    now: Timestamp,
+) -> Result<Repaired, OpenError> {
+    let waiting = open_private(&lock(folder))?;
+    let _guard = Locked::new(&waiting, folder)?;
+    let path = database(folder);
+    // Kept open to the end: closing any handle on the file would drop the lock on it.
+    let damaged = exclusive(&path)?;
+    let workshop = Workshop::new(folder)?;
+    let work = workshop.folder.join("damaged.db");
+    copy(&damaged, &path, &work)?;
+    copy_log(&path, &work)?;
+    renew_first_page(&work, &workshop)?;
+    let made = rebuild(&work, &workshop, progress, now)?;
+    if made.rows == 0 {
+        return Err(OpenError::Foreign(path.display().to_string()));
+    }
+    let kept_as = free_name(folder)?;
+    copy(&damaged, &path, &kept_as)?;
+    copy_log(&path, &kept_as)?;
+    swap(folder, &workshop)?;
+    Ok(made.repaired(kept_as))
 }
 
 /// Repairs an open store whose file is damaged. The caller has found that out.

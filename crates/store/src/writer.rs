@@ -249,7 +249,7 @@ impl Writer {
         }
         let sequence = Queries::new(&transaction, &self.cache).last_sequence()?;
         transaction.commit().map_err(|error| self.commit_failed(error))?;
-        mark::leave(&self.lock, sequence);
+        mark::advance(&self.lock, sequence);
         Ok(())
     }
 

@@ -27,7 +27,8 @@ fn with_garbage() -> (Folder, Store) {
     folder
         .raw()
         .execute_batch(&format!(
-            "DELETE FROM operation WHERE thread = {number}; DELETE FROM thread WHERE number = {number};
+            "INSERT INTO operation (thread, version, id) VALUES ({number}, 0, x'');
+             DELETE FROM operation WHERE thread = {number} AND version > 0; DELETE FROM thread WHERE number = {number};
              DELETE FROM take WHERE thread = {number}; DELETE FROM facet WHERE thread = {number};"
         ))
         .expect("plants");
@@ -85,7 +86,8 @@ fn a_file_that_held_much_garbage_becomes_shorter() {
     folder
         .raw()
         .execute_batch(&format!(
-            "DELETE FROM operation WHERE thread = {number}; DELETE FROM thread WHERE number = {number};
+            "INSERT INTO operation (thread, version, id) VALUES ({number}, 0, x'');
+             DELETE FROM operation WHERE thread = {number} AND version > 0; DELETE FROM thread WHERE number = {number};
              DELETE FROM take WHERE thread = {number}; DELETE FROM facet WHERE thread = {number};
              PRAGMA wal_checkpoint(TRUNCATE);"
         ))

@@ -4,8 +4,6 @@
 mod erasing;
 #[path = "search/filters.rs"]
 mod filters;
-#[path = "search/measure.rs"]
-mod measure;
 #[path = "search/mending.rs"]
 mod mending;
 #[path = "search/texts.rs"]

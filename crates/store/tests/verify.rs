@@ -98,7 +98,7 @@ const DAMAGE: &[(&str, &[&str], Plant)] = &[
     ("an operation cut out of the middle", &["log_gap"], |raw| {
         run(raw, "DELETE FROM operation WHERE version = 7");
     }),
-    ("the last operation cut off", &["thread_index_differs"], |raw| {
+    ("the last operation cut off", &["log_end_lost", "thread_index_differs"], |raw| {
         run(raw, "DELETE FROM operation WHERE thread = 3 AND version = 2");
     }),
     ("an operation under another thread", &["log_gap", "operation_foreign"], |raw| {

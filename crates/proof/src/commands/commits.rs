@@ -22,12 +22,11 @@ impl Commits {
     pub(super) fn run(self) -> Result<(), Trouble> {
         let timeline = Timeline::open(&self.folder, Rules::default())?;
         let known = timeline.look()?.threads(&ThreadFilter::default())?;
-        let thread = match known.first() {
-            Some(row) => row.summary.id,
-            None => {
-                let new = NewThread::in_project(ProjectId::from_bytes([7; 16]));
-                timeline.create_thread(new, Caller::human())?.thread
-            }
+        let thread = if let Some(row) = known.first() {
+            row.summary.id
+        } else {
+            let new = NewThread::in_project(ProjectId::from_bytes([7; 16]));
+            timeline.create_thread(new, Caller::human())?.thread
         };
         for number in 0..self.count {
             let take = timeline.look()?.state(thread)?.active;

@@ -1,4 +1,13 @@
-//! How fast the index is made and searched.
+//! How fast the index is made and searched:
+//! `cargo run --release --package retake-store --example search_speed`.
+
+// What only the tests use of these is not used here.
+#![allow(dead_code)]
+
+#[path = "../tests/search/texts.rs"]
+mod texts;
+#[path = "../tests/search/world.rs"]
+mod world;
 
 use std::time::Instant;
 
@@ -7,10 +16,7 @@ use retake_store::{Order, SearchQuery, ThreadFilter};
 use crate::texts::Dice;
 use crate::world::World;
 
-/// Run with `cargo test --release -p retake-store --test search -- --ignored --nocapture`.
-#[test]
-#[ignore = "measures, and takes a while"]
-fn how_fast() {
+fn main() {
     let world = World::new();
     let mut dice = Dice(42);
     // A few words are everywhere, most are rare.

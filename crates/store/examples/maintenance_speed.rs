@@ -1,6 +1,7 @@
 //! How long maintenance takes on a large store:
-//! `cargo test --release -p retake-store --test speed -- --ignored --nocapture`.
+//! `cargo run --release --package retake-store --example maintenance_speed`.
 
+#[path = "../tests/support/mod.rs"]
 mod support;
 
 use std::time::{Duration, Instant};
@@ -9,11 +10,9 @@ use retake_model::command::{Command, NewEntry, Spot};
 use retake_model::entry::EntryVersion;
 use retake_model::time::Timestamp;
 use retake_store::Mode;
-use support::*;
+use support::{Folder, START, active, assert_clean, create, grow, publish};
 
-#[test]
-#[ignore = "a measurement, not a check"]
-fn a_hundred_thousand_objects() {
+fn main() {
     let folder = Folder::new();
     let store = folder.open();
     let grown = grow(&store);
