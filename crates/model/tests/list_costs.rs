@@ -132,6 +132,28 @@ fn reading_opens_one_path() {
 }
 
 #[test]
+fn finding_opens_one_path_even_after_inserts_everywhere() {
+    let (memory, list) = &*LONG;
+    let mut additions = Additions::new(memory);
+    let mut list = *list;
+    for step in 0..300 {
+        // An entry that was made after all others, in the middle of old ones.
+        let position = step * 7919 % ENTRIES;
+        let late = vec![entry(ENTRIES + step, 0)];
+        list = list.splice(&mut additions, position..position, late).expect("all nodes are there");
+    }
+    let mut memory = memory.clone();
+    memory.keep(additions.into_new());
+    let counted = Counted::new(&memory);
+    for number in [0, 1, 4711, 31_415, ENTRIES - 1] {
+        let (found, reads) =
+            counted.during(|| list.find(&counted, entry(number, 0).key()).expect("all nodes are there"));
+        assert_eq!(found.map(|(_, cell)| cell), Some(entry(number, 0)));
+        assert!(reads <= 3 * LEVELS, "{reads}");
+    }
+}
+
+#[test]
 fn comparing_opens_only_what_differs() {
     let (memory, list) = &*LONG;
     for places in [vec![50_000], vec![0, 31_415, 31_416, 99_999], vec![5, 6, 7, 8]] {

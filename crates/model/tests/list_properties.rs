@@ -124,9 +124,13 @@ proptest! {
         let mut additions = Additions::new(&base);
         let list = List::from_cells(&mut additions, cells.clone());
         for key in cells.iter().map(Cell::key).chain([number(absent, 1).key()]) {
-            let expected = cells.iter().position(|cell| cell.key() == key);
-            let expected = expected.map(|position| (position as u64, cells[position].clone()));
-            prop_assert_eq!(list.find(&additions, key).expect("all nodes are there"), expected);
+            match list.find(&additions, key).expect("all nodes are there") {
+                Some((position, cell)) => {
+                    prop_assert_eq!(cell.key(), key);
+                    prop_assert_eq!(Some(&cell), cells.get(position as usize));
+                }
+                None => prop_assert!(!cells.iter().any(|cell| cell.key() == key)),
+            }
         }
     }
 

@@ -19,6 +19,9 @@ pub struct StoredOperation {
     pub operation: Operation,
 }
 
+/// The most operations that one transaction keeps at hand.
+const MOST_REMEMBERED: usize = 256;
+
 /// Finds operations of thread `?1` in the index, then reads their rows from the table itself.
 macro_rules! by_version {
     () => {
@@ -31,16 +34,27 @@ macro_rules! by_version {
 impl Queries<'_> {
     /// One operation of a thread.
     pub fn operation(&self, thread: i64, version: Version) -> Result<Option<StoredOperation>, StoreError> {
+        if let Some(known) = self.operations.borrow().get(&(thread, version)) {
+            return Ok(Some(known.clone()));
+        }
         let sql = concat!(by_version!(), " AND place.version = ?2");
         let found = self.operations_by_version(sql, thread, params![thread, version as i64])?;
-        Ok(found.into_iter().next())
+        Ok(found.into_iter().next().inspect(|found| self.remember(thread, found)))
     }
 
     /// The last operation of a thread.
     pub fn head(&self, thread: i64) -> Result<Option<StoredOperation>, StoreError> {
         let sql = concat!(by_version!(), " AND place.version > 0 ORDER BY place.version DESC LIMIT 1");
         let found = self.operations_by_version(sql, thread, params![thread])?;
-        Ok(found.into_iter().next())
+        Ok(found.into_iter().next().inspect(|found| self.remember(thread, found)))
+    }
+
+    fn remember(&self, thread: i64, found: &StoredOperation) {
+        let mut known = self.operations.borrow_mut();
+        // A walk along the whole of a long log gains nothing and should not fill the memory.
+        if known.len() < MOST_REMEMBERED {
+            known.insert((thread, found.operation.version), found.clone());
+        }
     }
 
     /// The operations of a thread up to and including a version, newest first.

@@ -2,9 +2,14 @@
 
 use std::fmt::Write;
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use retake_model::operation::Version;
 use rusqlite::Connection;
 
 use crate::cache::Cache;
+use crate::operations::StoredOperation;
 
 /// The store as one transaction sees it.
 pub struct Queries<'transaction> {
@@ -12,6 +17,9 @@ pub struct Queries<'transaction> {
     pub(crate) cache: &'transaction Cache,
     /// How often content had been destroyed when the transaction began.
     pub(crate) epoch: i64,
+    /// Operations that were read already, by thread and version. A move along a log asks for the same few
+    /// again and again, and until something is rolled back they stay what they are.
+    pub(crate) operations: RefCell<HashMap<(i64, Version), StoredOperation>>,
 }
 
 impl<'transaction> Queries<'transaction> {
@@ -23,7 +31,12 @@ impl<'transaction> Queries<'transaction> {
         // Where even this cannot be read nothing is kept in memory; what else is damaged shows by itself.
         let epoch = epoch.unwrap_or(UNKNOWN);
         cache.enter(epoch);
-        Self { connection, cache, epoch }
+        Self::at(connection, cache, epoch)
+    }
+
+    /// The same, for a transaction whose epoch is known.
+    pub(crate) fn at(connection: &'transaction Connection, cache: &'transaction Cache, epoch: i64) -> Self {
+        Self { connection, cache, epoch, operations: RefCell::default() }
     }
 }
 

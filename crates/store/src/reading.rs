@@ -35,7 +35,7 @@ impl Reading<'_> {
     /// What can be asked.
     pub fn queries(&self) -> Queries<'_> {
         let connection = self.connection.as_ref().expect("held until the reading ends");
-        Queries { connection, cache: &self.store.cache, epoch: self.epoch }
+        Queries::at(connection, &self.store.cache, self.epoch)
     }
 }
 

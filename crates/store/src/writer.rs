@@ -235,22 +235,22 @@ impl Writer {
             none => none.insert(connect(&database(&self.folder))?),
         };
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let writing = Writing::new(Queries::begin(&transaction, &self.cache));
+        let queries = Queries::begin(&transaction, &self.cache);
+        let epoch = queries.epoch;
         // Alone so far: if the first says no, the transaction goes, which is cheaper than a savepoint.
-        if !first.run(&writing) {
-            drop(writing);
+        if !first.run(&Writing::new(queries)) {
             return Ok(transaction.rollback()?);
         }
         while jobs.len() < LARGEST_BATCH
             && let Some(mut job) = self.next()
         {
             transaction.execute_batch("SAVEPOINT job")?;
-            let keep = job.run(&writing);
+            // Queries of its own: what the last job read may have been rolled back.
+            let keep = job.run(&Writing::new(Queries::at(&transaction, &self.cache, epoch)));
             jobs.push(job);
             transaction.execute_batch(if keep { "RELEASE job" } else { "ROLLBACK TO job; RELEASE job" })?;
         }
-        let sequence = writing.last_sequence()?;
-        drop(writing);
+        let sequence = Queries::at(&transaction, &self.cache, epoch).last_sequence()?;
         transaction.commit().map_err(|error| self.commit_failed(error))?;
         mark::advance(&self.lock, sequence);
         Ok(())

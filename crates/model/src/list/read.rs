@@ -39,7 +39,7 @@ impl<C: Cell> List<C> {
         Backward { objects, place: Place::starting(*self, end.saturating_sub(1), end > 0) }
     }
 
-    /// The first cell with that key, and its position.
+    /// The cell with that key, and its position. Where several have it, any of them.
     pub fn find<O: Objects + ?Sized>(
         &self,
         objects: &O,
@@ -62,14 +62,21 @@ fn find_below<C: Cell, O: Objects + ?Sized>(
         Node::Leaf(cells) => Ok((start..).zip(cells).find(|(_, cell)| cell.key() == key)),
         Node::Branch(branch) => {
             let mut start = start;
+            let mut candidates = Vec::new();
             for child in &branch.children {
                 if (child.low..=child.high).contains(&key_start(key)) {
-                    let below = open(objects, child, branch.level - 1)?;
-                    if let Some(found) = find_below(objects, below, key, start)? {
-                        return Ok(Some(found));
-                    }
+                    candidates.push((child, start));
                 }
                 start += child.count;
+            }
+            // One cell that was put in late, far from its like, makes the spans of all nodes above it wide. The
+            // narrowest span is most likely the right one.
+            candidates.sort_by_key(|(child, _)| child.high - child.low);
+            for (child, start) in candidates {
+                let below = open(objects, child, branch.level - 1)?;
+                if let Some(found) = find_below(objects, below, key, start)? {
+                    return Ok(Some(found));
+                }
             }
             Ok(None)
         }
