@@ -92,12 +92,10 @@ impl<C: Cell> Item<C> for Child {
 pub(super) fn is_one_chunk<C: Cell, T: Item<C>>(items: &[T], last: bool) -> bool {
     let mut scratch = Vec::new();
     let Some((end, before)) = items.split_last() else { return false };
+    let full = items.len() >= most_items::<C>();
+    let ends = full || (items.len() >= LEAST_ITEMS && end.ends_chunk(&mut scratch));
     let inner = before.get(LEAST_ITEMS - 1..).unwrap_or_default();
-    let ends = items.len() >= most_items::<C>()
-        || (items.len() >= LEAST_ITEMS && (last || end.ends_chunk(&mut scratch)));
-    (last || ends)
-        && items.len() <= most_items::<C>()
-        && !inner.iter().any(|item| item.ends_chunk(&mut scratch))
+    (last || ends) && !inner.iter().any(|item| item.ends_chunk(&mut scratch))
 }
 
 /// Cuts the items of one level into nodes.

@@ -79,7 +79,8 @@ fn a_list_that_is_cut_elsewhere_is_refused() {
     let base = Memory::default();
     let mut additions = Additions::new(&base);
     let mut scratch = Vec::new();
-    let cells: Vec<EntryCell> = (0..).map(cell).filter(|cell| !cell.ends_chunk(&mut scratch)).take(6).collect();
+    let cells: Vec<EntryCell> =
+        (0..).map(cell).filter(|cell| !cell.ends_chunk(&mut scratch)).take(6).collect();
     let left = leaf(&mut additions, cells[..2].to_vec());
     let right = leaf(&mut additions, cells[2..].to_vec());
     let root = branch(&mut additions, 1, vec![left, right]);
@@ -92,7 +93,8 @@ fn nodes_that_describe_more_than_came_are_refused() {
     let base = Memory::default();
     let mut additions = Additions::new(&base);
     let mut scratch = Vec::new();
-    let cells: Vec<EntryCell> = (0..).map(cell).filter(|cell| cell.ends_chunk(&mut scratch)).take(2).collect();
+    let cells: Vec<EntryCell> =
+        (0..).map(cell).filter(|cell| cell.ends_chunk(&mut scratch)).take(2).collect();
     let mut node = leaf(&mut additions, cells);
     for level in 1..=20 {
         node = branch(&mut additions, level, vec![node, node]);
