@@ -92,6 +92,25 @@ impl Failure {
         self.code == Code::Conflict
     }
 
+    /// The same, with text that the user wrote by hand kept in a file of its own.
+    pub(crate) fn keeping(mut self, text: &str) -> Self {
+        let kept =
+            tempfile::Builder::new().prefix("retake-").suffix(".md").tempfile().and_then(|mut file| {
+                file.write_all(text.as_bytes())?;
+                file.keep().map_err(|error| error.error)
+            });
+        match kept {
+            Ok((_, path)) => {
+                self.message = format!("{}\nYour text is kept in {}", self.message, path.display());
+                self.with("kept", path.display().to_string())
+            }
+            Err(error) => {
+                self.message = format!("{}\nYour text could not be kept ({error}):\n{text}", self.message);
+                self
+            }
+        }
+    }
+
     /// Tells the user, and gives the exit code.
     pub(crate) fn report(self, general: &General) -> ExitCode {
         let mut out = stderr(general.color);
@@ -108,6 +127,17 @@ impl Failure {
         };
         ExitCode::from(self.code.exit())
     }
+}
+
+/// Says what is wrong with a command line, or shows the help that was asked for.
+pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        error.exit();
+    }
+    // The message quotes what was typed, which may have been pasted from anywhere.
+    let text = error.render().to_string();
+    eprint!("{}", sanitize(&text, Lines::Keep));
+    ExitCode::from(Code::Usage.exit())
 }
 
 impl From<StoreError> for Failure {

@@ -22,7 +22,10 @@ use context::Context;
 use failure::Failure;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return failure::usage(&error),
+    };
     let general = arguments.general;
     match run(general.clone(), arguments.command) {
         Ok(code) => code,

@@ -12,6 +12,7 @@
 //!        objects: entry versions, list nodes, takes, states   (named by the hash of their bytes)
 //! ```
 
+pub mod check;
 pub mod command;
 pub mod content;
 pub mod entry;

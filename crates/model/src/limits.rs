@@ -17,3 +17,5 @@ pub const NAMES: usize = 256;
 pub const FILES: usize = 10_000;
 /// Characters of a preview of an entry.
 pub const PREVIEW_CHARS: usize = 60;
+/// Bytes of something that was observed and not chosen: the path of a folder, a branch, a client's name.
+pub const OBSERVATION_BYTES: usize = 64 * 1024;

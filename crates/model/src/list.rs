@@ -31,10 +31,11 @@
 //! What such checks cannot see: nodes that refer to the same node again and again, and so describe a list far
 //! longer than what is stored. Nor can they see cells that were chosen so that chunks never end together
 //! again after a change, which then rewrites the rest of the list. [`MOST_CELLS`] bounds the work in both
-//! cases; who takes in lists from elsewhere can bound it further by comparing [`List::len`] with the number
-//! of cells that really came.
+//! cases; who takes in lists from elsewhere refuses the first, and lists that are cut elsewhere than they
+//! should be, with a [`CheckedList`].
 
 mod cell;
+mod check;
 mod chunk;
 mod diff;
 mod node;
@@ -53,6 +54,7 @@ use crate::content::ContentId;
 use crate::object::{Additions, Objects};
 
 pub use cell::{Cell, EntryCell, TakeCell};
+pub use check::{BadList, CheckedList, Turnover};
 pub use diff::Hunk;
 pub use node::{NodeContents, parse_node};
 pub use read::{Backward, Forward};

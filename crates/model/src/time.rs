@@ -31,6 +31,16 @@ impl Timestamp {
         self.0
     }
 
+    /// Whether the moment has a text form: nothing that came in as text lacks one.
+    pub fn has_text(self) -> bool {
+        jiff::Timestamp::from_millisecond(self.0).is_ok()
+    }
+
+    /// Whether a clock may have said so: from 1970 on, and with a text form.
+    pub fn may_be_clock_time(self) -> bool {
+        self.0 >= 0 && self.has_text()
+    }
+
     /// Milliseconds from `earlier` to this moment; negative if the clock went backwards.
     pub const fn millis_since(self, earlier: Self) -> i64 {
         self.0.saturating_sub(earlier.0)

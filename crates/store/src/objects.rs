@@ -93,6 +93,11 @@ impl Queries<'_> {
         Ok(None)
     }
 
+    /// Whether the bytes of that content are stored and whole. What was redacted may have been stored again since.
+    pub fn holds(&self, kind: Kind, id: ContentId) -> Result<bool, StoreError> {
+        Ok(self.stored_object(kind, id)?.is_some())
+    }
+
     /// Whether content of that name was destroyed on purpose.
     pub fn is_redacted(&self, id: ContentId) -> Result<bool, StoreError> {
         let found = self

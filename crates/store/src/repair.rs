@@ -26,15 +26,17 @@ mod objects;
 use std::collections::HashSet;
 use std::fmt;
 
-use retake_model::content::{ContentId, Kind};
+use retake_model::content::{ContentId, Kind, encode};
 use retake_model::id::{EntryId, TakeId};
+use retake_model::object::NewObject;
 use retake_model::operation::Version;
+use retake_model::settings::Settings;
 use retake_model::time::Timestamp;
 use serde::Serialize;
 
 use crate::mark::LostEnd;
 use crate::salvage::Salvaged;
-use crate::verify::{MaintenanceProgress, WhichThread, check_file, gather, kind_name};
+use crate::verify::{Logs, MaintenanceProgress, WhichThread, check_file, gather, kind_name};
 use crate::{Store, StoreError, Writing};
 
 /// What a repair did.
@@ -220,6 +222,7 @@ fn mend(
     let mut changes = Vec::new();
     logs::return_rows(writing, &gather(writing, progress)?, &mut changes)?;
     let gathered = gather(writing, progress)?;
+    bring_back_defaults(writing, &gathered, now)?;
     let lost = objects::mend(writing, &gathered, now, progress, &mut changes)?;
     logs::join(writing, &gathered, now, &mut changes)?;
     let blobs: HashSet<ContentId> =
@@ -230,6 +233,17 @@ fn mend(
     derived::remove_strays(writing, &gathered, &mut changes)?;
     derived::mend_projects(writing, now, &mut changes)?;
     Ok(Repaired { salvaged: None, changes })
+}
+
+/// Every thread begins with the default settings, and what they are is known: losing the one row that holds them
+/// must not cost every thread its states.
+fn bring_back_defaults(writing: &Writing<'_>, logs: &Logs, now: Timestamp) -> Result<(), StoreError> {
+    if logs.operations > 0 {
+        let bytes = encode(&Settings::default());
+        let id = ContentId::of(Kind::Settings, &bytes);
+        writing.put_objects(&[NewObject { id, kind: Kind::Settings, bytes: bytes.into() }], now)?;
+    }
+    Ok(())
 }
 
 impl Writing<'_> {

@@ -88,7 +88,7 @@ impl Looking<'_> {
 
 struct Walk<'looking, 'timeline> {
     looking: &'looking Looking<'timeline>,
-    seen: HashSet<ContentId>,
+    seen: HashSet<Reference>,
     objects: u64,
 }
 
@@ -99,10 +99,9 @@ impl Walk<'_, '_> {
         let mut stack: Vec<Step> = needed.into_iter().rev().map(Step::Open).collect();
         while let Some(step) = stack.pop() {
             match step {
-                Step::Open((_, id)) if self.seen.contains(&id) => {}
+                Step::Open(reference) if !self.seen.insert(reference) => {}
                 Step::Open((kind, id)) => {
-                    self.seen.insert(id);
-                    if queries.is_redacted(id).map_err(LookError::from)? {
+                    if self.is_gone(kind, id)? {
                         lines.line(&json!({"redacted": id, "kind": kind_name(kind)}))?;
                         continue;
                     }
@@ -119,6 +118,13 @@ impl Walk<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether content was destroyed on purpose and has not been stored again since.
+    fn is_gone(&self, kind: Kind, id: ContentId) -> Result<bool, ExportError> {
+        let queries = self.looking.queries();
+        let redacted = queries.is_redacted(id).map_err(LookError::from)?;
+        Ok(redacted && !queries.holds(kind, id).map_err(LookError::from)?)
     }
 }
 

@@ -1,21 +1,24 @@
 //! Import: a thread from an export, all of it or nothing.
 //!
-//! Nothing in the file is believed. Every object is hashed and decoded, every reference must already be there,
-//! every operation must follow the one before it and lead where the rules of history say. A thread that is
-//! here already is brought forward if the file continues it, left alone if it has nothing new, and refused if
+//! Nothing in the file is believed. Every object is hashed, decoded and held to the limits that commands are held
+//! to; every reference must already be there, as the kind that it should be; every state must be one that
+//! commands could have led to (see [`retake_model::check`]); every operation must follow the one before it and lead
+//! where the rules of history say. A thread that is here already is brought forward if the file continues it, left alone if it has nothing new, and refused if
 //! the two went different ways (then it can still be imported as a copy).
 
 use std::collections::HashSet;
 use std::io::{BufRead, Read};
+use std::sync::Arc;
 
 use data_encoding::BASE64;
+use retake_model::check::{self, Accepted, BadContent};
 use retake_model::content::{ContentId, Kind, decode};
 use retake_model::history::{self, Move};
 use retake_model::id::{ProjectId, ThreadId};
-use retake_model::object::{NewObject, Objects, Unavailable};
+use retake_model::object::{Memory, NewObject, Objects, Unavailable};
 use retake_model::operation::{Operation, OperationKind, Version};
-use retake_model::reference::references;
-use retake_store::{Publication, PublishError, StoreError, WriteError, Writing};
+use retake_model::reference::{Reference, references};
+use retake_store::{Publication, PublishError, Queries, StoreError, WriteError, Writing};
 use serde::{Deserialize, Serialize};
 
 use crate::Timeline;
@@ -105,6 +108,9 @@ impl From<WriteError<ImportError>> for ImportError {
 
 impl Timeline {
     /// Imports a thread into a project. `progress` hears how many operations are done, and of how many.
+    ///
+    /// `from` is read while the store is held for writing, so that all of it comes in or nothing: every other
+    /// change waits meanwhile. Give it a file, and not something that may take its time, such as a network.
     pub fn import(
         &self,
         from: impl BufRead + Send + 'static,
@@ -123,7 +129,9 @@ impl Timeline {
                 hasher: blake3::Hasher::new(),
                 line: 0,
                 present: HashSet::new(),
-                waiting: Vec::new(),
+                redacted: HashSet::new(),
+                waiting: Waiting::default(),
+                accepted: Accepted::default(),
                 now: clock.now(),
                 previous: None,
                 new_operations: 0,
@@ -158,11 +166,41 @@ struct Import<'writing, 'transaction, R> {
     copy: Option<ThreadId>,
     hasher: blake3::Hasher,
     line: u64,
-    present: HashSet<ContentId>,
-    waiting: Vec<NewObject>,
+    /// What the file has brought so far.
+    present: HashSet<Reference>,
+    /// What the file says was destroyed, as long as nothing refers to it.
+    redacted: HashSet<Reference>,
+    waiting: Waiting,
+    accepted: Accepted,
     now: retake_model::time::Timestamp,
     previous: Option<ContentId>,
     new_operations: u64,
+}
+
+/// Objects that the next operation will bring, in the order in which they came and by name.
+#[derive(Default)]
+struct Waiting {
+    order: Vec<NewObject>,
+    named: Memory,
+}
+
+impl Waiting {
+    fn push(&mut self, object: NewObject) {
+        self.named.keep([object.clone()]);
+        self.order.push(object);
+    }
+}
+
+/// What is stored with what is waiting on top of it.
+struct Arriving<'import> {
+    waiting: &'import Memory,
+    stored: &'import Queries<'import>,
+}
+
+impl Objects for Arriving<'_> {
+    fn bytes(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, Unavailable> {
+        self.waiting.bytes(kind, id).or_else(|_| self.stored.bytes(kind, id))
+    }
 }
 
 impl<R: BufRead> Import<'_, '_, R> {
@@ -226,30 +264,43 @@ impl<R: BufRead> Import<'_, '_, R> {
         let kind = kind_named(kind).ok_or_else(|| self.damaged("an object of an unknown kind"))?;
         let bytes = BASE64.decode(data.as_bytes()).map_err(|_| self.damaged("data that is not base64"))?;
         let needed = references(kind, &bytes).map_err(|error| self.damaged(&error.to_string()))?;
-        for (_, id) in needed {
-            if !self.present.contains(&id) {
-                return Err(self.damaged("an object refers to one that is not there"));
-            }
+        for reference in needed {
+            self.need(reference)?;
         }
+        check::content(kind, &bytes).map_err(|error| self.bad(&error))?;
         let id = ContentId::of(kind, &bytes);
-        self.present.insert(id);
+        self.present.insert((kind, id));
         // What was destroyed here on purpose does not come back by the way.
-        if !self.writing.is_redacted(id)? {
+        if !can_be_redacted(kind) || !self.writing.is_redacted(id)? {
             self.waiting.push(NewObject { id, kind, bytes: bytes.into() });
         }
         Ok(())
     }
 
-    fn redacted(&mut self, id: ContentId, kind: &str) -> Result<(), ImportError> {
-        let kind = kind_named(kind).ok_or_else(|| self.damaged("an object of an unknown kind"))?;
-        if !matches!(kind, Kind::Entry | Kind::Blob) {
-            return Err(self.damaged("only entries and blobs can be redacted"));
+    /// What content refers to must have come before it, or be said to be destroyed.
+    fn need(&mut self, reference: Reference) -> Result<(), ImportError> {
+        if self.present.contains(&reference) {
+            return Ok(());
+        }
+        if !self.redacted.remove(&reference) {
+            return Err(self.damaged("something refers to what is not there"));
         }
         // What was destroyed elsewhere and is whole here stays: a file must not take away what it does not bring.
-        if let Err(Unavailable::Missing { .. }) = self.writing.bytes(kind, id) {
+        let (kind, id) = reference;
+        if !self.writing.holds(kind, id)? {
             self.writing.put_redaction(kind, id, self.now)?;
         }
-        self.present.insert(id);
+        self.present.insert(reference);
+        Ok(())
+    }
+
+    fn redacted(&mut self, id: ContentId, kind: &str) -> Result<(), ImportError> {
+        let kind = kind_named(kind).ok_or_else(|| self.damaged("an object of an unknown kind"))?;
+        if !can_be_redacted(kind) {
+            return Err(self.damaged("only entries and blobs can be redacted"));
+        }
+        // Recorded when something refers to it as what it is said to be, and not before.
+        self.redacted.insert((kind, id));
         Ok(())
     }
 
@@ -257,9 +308,10 @@ impl<R: BufRead> Import<'_, '_, R> {
         let bytes = BASE64.decode(data.as_bytes()).map_err(|_| self.damaged("data that is not base64"))?;
         let mut operation: Operation = decode(&bytes).map_err(|error| self.damaged(&error.to_string()))?;
         let needed = references(Kind::Operation, &bytes).map_err(|error| self.damaged(&error.to_string()))?;
-        if needed.iter().any(|(_, id)| !self.present.contains(id)) {
-            return Err(self.damaged("an operation leads to a state that is not there"));
+        for reference in needed {
+            self.need(reference)?;
         }
+        check::operation(&operation).map_err(|error| self.bad(&error))?;
         if operation.version != version {
             return Err(self.damaged("an operation out of order"));
         }
@@ -276,14 +328,17 @@ impl<R: BufRead> Import<'_, '_, R> {
         if let Some(row) = &row
             && let Some(here) = self.writing.operation(row.number, version)?
         {
-            self.waiting.clear();
+            self.waiting = Waiting::default();
             if here.id != id {
                 return Err(ImportError::Diverged { thread, common: version - 1 });
             }
             return Ok(());
         }
         self.check_place(row.map(|row| row.number), &operation)?;
-        let objects = std::mem::take(&mut self.waiting);
+        // Before it is published, which reads the state: one that was made to be expensive is not read at all.
+        let arriving = Arriving { waiting: &self.waiting.named, stored: self.writing };
+        self.accepted.state(&arriving, operation.after).map_err(|error| self.bad(&error))?;
+        let objects = std::mem::take(&mut self.waiting).order;
         self.writing.publish_in(Publication { operation, objects }, Some(self.project)).map_err(|error| {
             match error {
                 PublishError::Store(error) => ImportError::Store(error),
@@ -329,10 +384,11 @@ impl<R: BufRead> Import<'_, '_, R> {
         Ok(found.map(|found| found.operation).filter(|operation| !operation.kind.moves_only()))
     }
 
+    /// A copy belongs here and was made on its own: no undo in the thread that the original was once a take of
+    /// may put it away.
     fn rehome(&self, kind: &mut OperationKind) {
-        if let OperationKind::ThreadCreated { project } | OperationKind::ThreadPromoted { project, .. } = kind
-        {
-            *project = self.project;
+        if let OperationKind::ThreadCreated { .. } | OperationKind::ThreadPromoted { .. } = kind {
+            *kind = OperationKind::ThreadCreated { project: self.project };
         }
     }
 
@@ -357,4 +413,13 @@ impl<R: BufRead> Import<'_, '_, R> {
     fn damaged(&self, reason: &str) -> ImportError {
         ImportError::Damaged { line: self.line, reason: reason.to_owned() }
     }
+
+    fn bad(&self, error: &BadContent) -> ImportError {
+        self.damaged(&error.to_string())
+    }
+}
+
+/// Only what holds no structure can be destroyed by itself.
+fn can_be_redacted(kind: Kind) -> bool {
+    matches!(kind, Kind::Entry | Kind::Blob)
 }

@@ -87,6 +87,17 @@ impl<C: Cell> Item<C> for Child {
     }
 }
 
+/// Whether the rule cuts these items as they are cut: nowhere between them, and behind the last of them unless
+/// that is the last of the level, where the end of the list may have cut the chunk short.
+pub(super) fn is_one_chunk<C: Cell, T: Item<C>>(items: &[T], last: bool) -> bool {
+    let mut scratch = Vec::new();
+    let Some((end, before)) = items.split_last() else { return false };
+    let full = items.len() >= most_items::<C>();
+    let ends = full || (items.len() >= LEAST_ITEMS && end.ends_chunk(&mut scratch));
+    let inner = before.get(LEAST_ITEMS - 1..).unwrap_or_default();
+    (last || ends) && !inner.iter().any(|item| item.ends_chunk(&mut scratch))
+}
+
 /// Cuts the items of one level into nodes.
 pub(super) struct Chunker<T> {
     level: u8,

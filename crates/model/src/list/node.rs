@@ -6,7 +6,7 @@
 use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
 
 use super::cell::Cell;
-use super::chunk::{Item, most_items};
+use super::chunk::{is_one_chunk, most_items};
 use super::{List, MOST_CELLS};
 use crate::content::{self, Content, ContentId, Kind, Malformed};
 use crate::object::{Objects, Unavailable, load};
@@ -55,21 +55,17 @@ pub enum NodeContents<C> {
 
 /// What a node holds, if these are the canonical bytes of a node that is chunked as it should be.
 ///
-/// Whether the nodes below are what this node says is checked when they are opened.
+/// Whether the nodes below are what this node says is checked when they are opened; whether it is cut right where
+/// it stands, when the [whole list is checked](super::CheckedList).
 pub fn parse_node<C: Cell>(bytes: &[u8]) -> Result<NodeContents<C>, Malformed> {
-    fn is_one_chunk<C: Cell, T: Item<C>>(items: &[T]) -> bool {
-        let mut scratch = Vec::new();
-        let inner = items.get(1..items.len() - 1).unwrap_or_default();
-        !inner.iter().any(|item| item.ends_chunk(&mut scratch))
-    }
     let node: Node<C> = content::decode(bytes)?;
     let (contents, well_chunked) = match node {
         Node::Leaf(cells) => {
-            let well_chunked = is_one_chunk(&cells);
+            let well_chunked = is_one_chunk::<C, C>(&cells, true);
             (NodeContents::Cells(cells), well_chunked)
         }
         Node::Branch(Branch { children, .. }) => {
-            let well_chunked = is_one_chunk::<C, Child>(&children);
+            let well_chunked = is_one_chunk::<C, Child>(&children, true);
             (NodeContents::Nodes(children.iter().map(|child| child.id).collect()), well_chunked)
         }
     };

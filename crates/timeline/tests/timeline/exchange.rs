@@ -6,7 +6,7 @@ use crate::support::World;
 use retake_model::id::ProjectId;
 use retake_timeline::{Caller, Command, ImportError, Importing, Rules, Timeline};
 
-fn export(timeline: &Timeline, thread: retake_model::id::ThreadId) -> Vec<u8> {
+pub(crate) fn export(timeline: &Timeline, thread: retake_model::id::ThreadId) -> Vec<u8> {
     let mut bytes = Vec::new();
     timeline.look().expect("a look").export(thread, &mut bytes, &mut |_, _| {}).expect("an export");
     bytes
@@ -23,7 +23,7 @@ fn grown() -> World {
     world
 }
 
-fn import(
+pub(crate) fn import(
     bytes: Vec<u8>,
     timeline: &Timeline,
     importing: Importing,
@@ -31,7 +31,7 @@ fn import(
     timeline.import(Cursor::new(bytes), ProjectId::from_bytes([8; 16]), importing, |_, _| {})
 }
 
-fn elsewhere() -> (tempfile::TempDir, Timeline) {
+pub(crate) fn elsewhere() -> (tempfile::TempDir, Timeline) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let timeline = Timeline::open(folder.path(), Rules::default()).expect("a new store");
     (folder, timeline)
@@ -127,4 +127,74 @@ fn a_title_that_an_imported_thread_has_is_taken_where_it_is_listed() {
     let new = retake_timeline::NewThread::in_project(ProjectId::from_bytes([8; 16])).titled("Fix");
     let refused = other.create_thread(new, Caller::human());
     assert!(matches!(refused, Err(retake_timeline::ChangeError::TitleTaken(_))), "{refused:?}");
+}
+
+#[test]
+fn a_long_history_comes_back_whole_and_soon() {
+    let world = grown();
+    for number in 0..2000_u64 {
+        match number % 50 {
+            10 => world.done(Command::EditEntry {
+                take: world.state().active,
+                entry: world.entry(number / 25 + 1),
+                text: format!("edited {number}"),
+            }),
+            20 => world.done(Command::Branch {
+                from: world.state().active,
+                at: Some(world.entry(2)),
+                name: None,
+            }),
+            30 => world.done(Command::Switch { take: world.named("main") }),
+            _ => world.say(if number % 2 == 0 { "User" } else { "AI" }, &format!("text {number}")),
+        };
+    }
+    world.undo().expect("an undo");
+    world.done(Command::Reset);
+    world.undo().expect("an undo");
+    let promoted = world.named("main_take_3");
+    let promoted =
+        world.timeline.promote(world.thread, promoted, None, Caller::human()).expect("a promotion");
+    let (_folder, other) = elsewhere();
+    for thread in [world.thread, promoted.promoted.thread] {
+        let bytes = export(&world.timeline, thread);
+        let started = std::time::Instant::now();
+        import(bytes.clone(), &other, Importing::Same).expect("an import");
+        eprintln!("TIMING {:?}", started.elapsed());
+        assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
+        assert_eq!(export(&other, thread), bytes);
+    }
+}
+
+#[test]
+fn a_copy_of_a_promoted_thread_stays_when_the_promotion_is_undone() {
+    let world = grown();
+    world.done(Command::Branch { from: world.state().active, at: None, name: None });
+    let take = world.state().active;
+    let promoted = world.timeline.promote(world.thread, take, None, Caller::human()).expect("a promotion");
+    let original = promoted.promoted.thread;
+    let copy = import(export(&world.timeline, original), &world.timeline, Importing::Copy).expect("a copy");
+    world.undo().expect("an undo");
+    let deleted = |thread| world.look().state(thread).expect("a state").deleted.is_some();
+    assert!(deleted(original));
+    assert!(!deleted(copy.thread));
+}
+
+#[test]
+fn what_was_redacted_and_stored_again_is_exported_with_its_bytes() {
+    let world = World::saying(&["secret"]);
+    let cell = world.take().entries.get(&world.look().queries(), 0).expect("a list").expect("an entry");
+    let entry = world.look().page(world.thread, &world.take(), 0..1).expect("a page")[0].entry.clone();
+    let what = [(retake_model::content::Kind::Entry, cell.version)];
+    world.timeline.store().redact(&what, world.timeline.now()).expect("a redaction");
+    let gone = export(&world.timeline, world.thread);
+    assert!(String::from_utf8_lossy(&gone).contains("\"redacted\""));
+    let (_folder, other) = elsewhere();
+    import(gone, &other, Importing::Same).expect("an import with a hole");
+    world.done(Command::AddEntries {
+        take: world.state().active,
+        at: retake_timeline::Spot::End,
+        entries: vec![entry.into()],
+    });
+    let back = export(&world.timeline, world.thread);
+    assert!(!String::from_utf8_lossy(&back).contains("\"redacted\""));
 }

@@ -2,6 +2,7 @@
 
 mod entries;
 mod exchange;
+mod forged;
 mod history;
 mod projects;
 mod support;

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use retake_model::id::EntryId;
 use retake_timeline::Command;
 
 use crate::arguments::Target;
-use crate::context::Context;
-use crate::failure::Failure;
+use crate::context::{Context, Meant};
+use crate::failure::{Code, Failure};
 use crate::ui::command::environment;
 use crate::ui::editor::Edited;
 use crate::ui::input::{Source, Stdin};
@@ -31,6 +32,24 @@ pub(crate) struct Arguments {
     target: Target,
 }
 
+/// Someone may have changed this very entry while the editor was open; other changes do not matter.
+fn unchanged_since(context: &Context, meant: &Meant, entry: EntryId, before: &str) -> Result<(), Failure> {
+    let looking = context.timeline()?.look()?;
+    let state = looking.state(meant.thread.summary.id)?;
+    let take = state.take(&looking.queries(), meant.take.id).map_err(retake_timeline::LookError::from)?;
+    let now = match take {
+        Some(take) => looking.entry(&take, entry)?.map(|(_, version)| version.text()),
+        None => None,
+    };
+    match now {
+        Some(now) if now != before => {
+            Err(Failure::new(Code::Conflict, "the entry was changed while you were editing it"))
+        }
+        // An entry that is gone is refused by the change itself.
+        _ => Ok(()),
+    }
+}
+
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let looking = context.timeline()?.look()?;
@@ -48,9 +67,16 @@ impl Arguments {
         // Editors and pipes end a text with a line break that the entry did not have.
         let text =
             if before.ends_with('\n') { text } else { text.strip_suffix('\n').unwrap_or(&text).to_owned() };
-        // Someone may have changed the thread while the editor was open.
-        let expect = self.target.expect.or(in_editor.then_some(meant.thread.summary.version));
+        let thread = meant.thread.summary.id;
+        let kept = in_editor.then(|| text.clone());
         let edit = Command::EditEntry { take: meant.take.id, entry, text };
-        context.change_and_report(meant.thread.summary.id, edit, expect)
+        let done = unchanged_since(context, &meant, entry, &before)
+            .and_then(|()| context.change(thread, edit, self.target.expect));
+        match (done, kept) {
+            (Ok(done), _) => context.report_done(&done),
+            // What was written by hand must not go with the refusal.
+            (Err(failure), Some(text)) => Err(failure.keeping(&text)),
+            (Err(failure), None) => Err(failure),
+        }
     }
 }

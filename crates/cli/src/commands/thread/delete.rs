@@ -5,6 +5,7 @@ use retake_timeline::Command;
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::ui::sanitize::{Lines, sanitize};
 
 /// Put a thread away. Nothing is destroyed.
 #[derive(Args)]
@@ -30,11 +31,14 @@ impl DeleteArguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let thread = context.thread(&context.timeline()?.look()?, self.thread.as_deref())?;
         let done = context.change(thread.summary.id, Command::Delete, None)?;
-        context.report_done(&done)?;
-        context.remark(&format!(
-            "`retake thread restore {}` brings it back; only `retake purge` destroys.",
-            thread.summary.id.short()
-        ))
+        context.report(&done, |out, styles| {
+            let (muted, id) = (styles.muted, thread.summary.id.short());
+            let title = sanitize(&thread.summary.title, Lines::Fold);
+            if !done.changed() {
+                return writeln!(out, "{title} is put away already.");
+            }
+            writeln!(out, "Put away {title}. {muted}`retake thread restore {id}` brings it back; only `retake purge` destroys{muted:#}")
+        })
     }
 }
 

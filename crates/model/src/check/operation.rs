@@ -1,0 +1,61 @@
+//! One line of the log by itself. The identities in it may lead nowhere: what they named may be gone.
+
+use super::{BadContent, at_most, clock_time, name, take_name};
+use crate::limits::OBSERVATION_BYTES;
+use crate::name::{Naming, check};
+use crate::operation::{Actor, Operation, OperationKind};
+use crate::settings::{BadSetting, NAMES};
+
+/// Checks the time, the actor and the names of an operation.
+pub fn operation(operation: &Operation) -> Result<(), BadContent> {
+    clock_time(operation.time)?;
+    if let Actor::ToolCall { call: text } | Actor::Client { name: text } = &operation.actor {
+        at_most("bytes of an actor's name", text.len(), OBSERVATION_BYTES)?;
+    }
+    let makes =
+        matches!(operation.kind, OperationKind::ThreadCreated { .. } | OperationKind::ThreadPromoted { .. });
+    if makes != (operation.version == 1) {
+        return Err(BadContent::NotTheFirst);
+    }
+    names(&operation.kind)
+}
+
+fn names(kind: &OperationKind) -> Result<(), BadContent> {
+    use OperationKind as Kind;
+    match kind {
+        Kind::RoleChanged { from, to, .. } => {
+            // The role before may have come from a client, with white space around it.
+            check(Naming::Role, from)?;
+            name(Naming::Role, to)
+        }
+        Kind::TakeBranched { name, .. }
+        | Kind::TakeForked { name, .. }
+        | Kind::TakeDeleted { name, .. }
+        | Kind::TakePromoted { name, .. } => take_name(name),
+        Kind::TakeRenamed { from, to, .. } => {
+            take_name(from)?;
+            take_name(to)
+        }
+        Kind::Renamed { from, to } => {
+            name(Naming::Title, from)?;
+            name(Naming::Title, to)
+        }
+        Kind::Tagged { added, removed } => all(Naming::Tag, added, removed),
+        Kind::RolesChanged { added, removed } => all(Naming::Role, added, removed),
+        Kind::SettingsChanged { names } => names.iter().try_for_each(|name| {
+            if NAMES.contains(&name.as_str()) {
+                Ok(())
+            } else {
+                Err(BadSetting::Unknown(name.chars().take(40).collect()).into())
+            }
+        }),
+        Kind::Saved { name: given } => name(Naming::Save, given),
+        _ => Ok(()),
+    }
+}
+
+fn all(naming: Naming, added: &[String], removed: &[String]) -> Result<(), BadContent> {
+    let limit = crate::limits::NAMES;
+    at_most("names in one change", added.len().max(removed.len()), limit)?;
+    added.iter().chain(removed).try_for_each(|text| name(naming, text))
+}

@@ -1,0 +1,30 @@
+//! What commands make passes; what no command makes does not.
+
+use super::*;
+use crate::content::encode;
+
+#[test]
+fn names_that_retake_gives_pass_however_long_their_base_is() {
+    let long = "x".repeat(NAME_CHARS);
+    for good in ["main", "main_take_2", &long, &format!("{long}_take_12"), "a_take_b"] {
+        assert!(take_name(good).is_ok(), "{good}");
+    }
+    for bad in ["", " main", "a/b", &format!("{long}x_take_1"), &format!("{long}_take_x"), "a\u{1b}_take_1"] {
+        assert!(take_name(bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn values_that_cannot_be_are_refused() {
+    let good = EntryVersion::from_text("User", "hello", Timestamp::from_millis(-1));
+    assert!(content(Kind::Entry, &encode(&good)).is_ok());
+    let late = EntryVersion { created: Timestamp::from_millis(i64::MAX), ..good.clone() };
+    assert!(content(Kind::Entry, &encode(&late)).is_err());
+    let role = EntryVersion { role: "\u{202e}".to_owned(), ..good };
+    assert!(content(Kind::Entry, &encode(&role)).is_err());
+    for temperature in [-0.0, 3.0, f64::NAN] {
+        let settings = Settings { temperature, ..Settings::default() };
+        assert!(content(Kind::Settings, &encode(&settings)).is_err(), "{temperature}");
+    }
+    assert!(content(Kind::Settings, &encode(&Settings::default())).is_ok());
+}

@@ -1,0 +1,121 @@
+//! Honest lists pass however they came about; lists that were cut or repeated by hand do not.
+
+use super::*;
+use crate::content::{Kind, encode};
+use crate::id::EntryId;
+use crate::list::EntryCell;
+use crate::list::node::Branch;
+use crate::object::{Additions, Memory};
+
+fn cell(number: u64) -> EntryCell {
+    let mut key = [0; 16];
+    // Not in ascending order: uniqueness must not depend on it.
+    key[..8].copy_from_slice(&number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
+    let version = ContentId::of(Kind::Entry, &number.to_be_bytes());
+    EntryCell { entry: EntryId::from_bytes(key), version, files: None }
+}
+
+fn sorted(cells: impl IntoIterator<Item = EntryCell>) -> Vec<[u8; 16]> {
+    let mut keys: Vec<[u8; 16]> = cells.into_iter().map(|cell| *cell.key()).collect();
+    keys.sort_unstable();
+    keys
+}
+
+#[test]
+fn every_version_of_an_honest_list_passes() {
+    let base = Memory::default();
+    let mut additions = Additions::new(&base);
+    let mut checked = CheckedList::default();
+    let mut list = List::from_cells(&mut additions, (0..500).map(cell));
+    let mut next = 1000;
+    for step in 0..300_u64 {
+        checked.advance(&additions, list).expect("an honest list");
+        let cells = list.page(&additions, 0..list.len()).expect("all nodes are there");
+        let mut keys: Vec<[u8; 16]> = checked.keys.iter().copied().collect();
+        keys.sort_unstable();
+        assert_eq!(keys, sorted(cells));
+        let at = step.wrapping_mul(7919) % (list.len() + 1);
+        let (range, count) = match step % 5 {
+            0 => (list.len()..list.len(), 1),
+            1 => (at..at + 1, 1),
+            2 => (at..at + 40, 0),
+            3 => (at..at, 35),
+            _ => (list.len().saturating_sub(3)..list.len(), 0),
+        };
+        let cells = (next..next + count).map(cell).collect();
+        next += count;
+        list = list.splice(&mut additions, range, cells).expect("all nodes are there");
+    }
+}
+
+#[test]
+fn only_what_differs_is_opened() {
+    let base = Memory::default();
+    let mut additions = Additions::new(&base);
+    let mut checked = CheckedList::default();
+    let list = List::from_cells(&mut additions, (0..20_000).map(cell));
+    checked.advance(&additions, list).expect("an honest list");
+    let longer = list.splice(&mut additions, 10_000..10_000, vec![cell(30_000)]).expect("all is there");
+    let turnover = checked.advance(&additions, longer).expect("an honest list");
+    assert!(turnover.come.len() < 300, "{}", turnover.come.len());
+    assert!(turnover.gone.len() < 300, "{}", turnover.gone.len());
+}
+
+/// A branch over these nodes, as it would be stored.
+fn branch(additions: &mut Additions<'_, Memory>, level: u8, children: Vec<Child>) -> Child {
+    let node = Node::<EntryCell>::Branch(Branch { level, children });
+    let id = additions.add_bytes(Kind::Entries, encode(&node));
+    node.summary(id)
+}
+
+fn leaf(additions: &mut Additions<'_, Memory>, cells: Vec<EntryCell>) -> Child {
+    let node = Node::Leaf(cells);
+    let id = additions.add_bytes(Kind::Entries, encode(&node));
+    node.summary(id)
+}
+
+#[test]
+fn a_list_that_is_cut_elsewhere_is_refused() {
+    let base = Memory::default();
+    let mut additions = Additions::new(&base);
+    let mut scratch = Vec::new();
+    let cells: Vec<EntryCell> =
+        (0..).map(cell).filter(|cell| !cell.ends_chunk(&mut scratch)).take(6).collect();
+    let left = leaf(&mut additions, cells[..2].to_vec());
+    let right = leaf(&mut additions, cells[2..].to_vec());
+    let root = branch(&mut additions, 1, vec![left, right]);
+    let refused = CheckedList::default().advance(&additions, List::<EntryCell>::rooted(root.id, root.count));
+    assert!(matches!(refused, Err(BadList::Cut(id)) if id == left.id), "{refused:?}");
+}
+
+#[test]
+fn nodes_that_describe_more_than_came_are_refused() {
+    let base = Memory::default();
+    let mut additions = Additions::new(&base);
+    let mut scratch = Vec::new();
+    let cells: Vec<EntryCell> =
+        (0..).map(cell).filter(|cell| cell.ends_chunk(&mut scratch)).take(2).collect();
+    let mut node = leaf(&mut additions, cells);
+    for level in 1..=20 {
+        node = branch(&mut additions, level, vec![node, node]);
+    }
+    let refused = CheckedList::default().advance(&additions, List::<EntryCell>::rooted(node.id, node.count));
+    assert!(refused.is_err(), "{refused:?}");
+}
+
+#[test]
+fn what_was_kept_may_not_come_twice_in_a_later_version() {
+    let base = Memory::default();
+    let mut additions = Additions::new(&base);
+    let cells: Vec<EntryCell> = (0..2000).map(cell).collect();
+    let list = List::from_cells(&mut additions, cells.clone());
+    for repeated in [0, 1, 700, 1500] {
+        let mut checked = CheckedList::default();
+        checked.advance(&additions, list).expect("an honest list");
+        // Canonical in every way, with a long run of cells there twice.
+        let twice = cells.iter().chain(&cells[repeated..repeated + 400]).copied();
+        let twice = List::from_cells(&mut additions, twice);
+        let refused = checked.advance(&additions, twice);
+        assert!(matches!(refused, Err(BadList::Twice)), "{refused:?}");
+    }
+}

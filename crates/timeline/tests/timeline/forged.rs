@@ -1,0 +1,295 @@
+//! Files that were made by hand, each right in every way but one: all are refused, and nothing of them stays.
+
+use data_encoding::BASE64;
+use retake_model::content::{ContentId, Kind, encode};
+use retake_model::entry::EntryVersion;
+use retake_model::history::FIRST;
+use retake_model::id::{EntryId, ProjectId, TakeId, ThreadId, TurnId};
+use retake_model::list::{EntryCell, List, TakeCell};
+use retake_model::object::{Additions, Memory};
+use retake_model::operation::{Actor, Operation, OperationKind};
+use retake_model::settings::Settings;
+use retake_model::state::{ThreadState, Visibility};
+use retake_model::take::Take;
+use retake_model::time::Timestamp;
+use retake_timeline::{Importing, Timeline};
+use serde_json::json;
+
+use crate::exchange::{elsewhere, import};
+
+const NOW: Timestamp = Timestamp::from_millis(1_763_239_740_000);
+
+/// A file with one operation, and the pieces that it is made of.
+struct Forgery<'base> {
+    additions: Additions<'base, Memory>,
+    state: ThreadState,
+    operation: Operation,
+    /// Lines in the place of objects that are left out.
+    lines: Vec<String>,
+    left_out: Vec<ContentId>,
+}
+
+fn take_of(number: u8, name: &str) -> Take {
+    Take::empty(TakeId::from_bytes([number; 16]), name.to_owned(), NOW)
+}
+
+fn cell(number: u64, version: ContentId) -> EntryCell {
+    let mut id = [0; 16];
+    id[..8].copy_from_slice(&number.to_be_bytes());
+    EntryCell { entry: EntryId::from_bytes(id), version, files: None }
+}
+
+impl<'base> Forgery<'base> {
+    fn new(base: &'base Memory) -> Self {
+        let mut additions = Additions::new(base);
+        let take = take_of(1, "main");
+        let content = additions.add(&take);
+        let state = ThreadState {
+            title: "Forged".to_owned(),
+            tags: ["tag".to_owned()].into(),
+            pinned: false,
+            visibility: Visibility::default(),
+            private: false,
+            shared_with_support: false,
+            roles: vec!["User".to_owned()],
+            settings: additions.add(&Settings::default()),
+            takes: List::from_cells(&mut additions, [TakeCell { take: take.id, content }]),
+            active: take.id,
+            deleted: None,
+            parent: None,
+        };
+        let operation = Operation {
+            thread: ThreadId::from_bytes([3; 16]),
+            version: 1,
+            previous: None,
+            after: ContentId::from_bytes([0; 32]),
+            kind: OperationKind::ThreadCreated { project: ProjectId::from_bytes([4; 16]) },
+            turn: TurnId::from_bytes([5; 16]),
+            actor: Actor::Human,
+            time: NOW,
+            place: FIRST,
+            surroundings: None,
+            files: None,
+        };
+        Self { additions, state, operation, lines: Vec::new(), left_out: Vec::new() }
+    }
+
+    fn with_takes(&mut self, takes: &[Take]) {
+        let cells: Vec<TakeCell> =
+            takes.iter().map(|take| TakeCell { take: take.id, content: self.additions.add(take) }).collect();
+        self.state.takes = List::from_cells(&mut self.additions, cells);
+    }
+
+    fn with_entries(&mut self, entries: List<EntryCell>) {
+        self.with_takes(&[Take { entries, ..take_of(1, "main") }]);
+    }
+
+    fn entry(&mut self, text: &str) -> ContentId {
+        self.additions.add(&EntryVersion::from_text("User", text, NOW))
+    }
+
+    fn file(mut self) -> Vec<u8> {
+        self.operation.after = self.additions.add(&self.state);
+        let mut text = String::new();
+        let mut line = |line: &str| text.extend([line, "\n"]);
+        let thread = self.operation.thread;
+        line(&json!({"retake": "thread", "format": 1, "thread": thread, "version": 1}).to_string());
+        self.lines.iter().for_each(|forged| line(forged));
+        for object in self.additions.into_new() {
+            if !self.left_out.contains(&object.id) {
+                let kind = format!("{:?}", object.kind).to_lowercase();
+                line(&json!({"object": kind, "data": BASE64.encode(&object.bytes)}).to_string());
+            }
+        }
+        line(&json!({"operation": 1, "data": BASE64.encode(&encode(&self.operation))}).to_string());
+        let digest = blake3::hash(text.as_bytes()).to_hex().to_string();
+        let end = json!({"end": true, "lines": text.lines().count(), "digest": digest});
+        text.extend([&end.to_string(), "\n"]);
+        text.into_bytes()
+    }
+}
+
+fn threads(timeline: &Timeline) -> usize {
+    let filter = retake_store::ThreadFilter::default();
+    timeline.look().expect("a look").threads(&filter).expect("a list").len()
+}
+
+fn refused(what: &str, because: &str, forge: impl Fn(&mut Forgery<'_>)) {
+    let base = Memory::default();
+    let mut forgery = Forgery::new(&base);
+    forge(&mut forgery);
+    let file = forgery.file();
+    let (_folder, timeline) = elsewhere();
+    for importing in [Importing::Same, Importing::Copy] {
+        let error = import(file.clone(), &timeline, importing).expect_err(what).to_string();
+        assert!(error.contains(because), "{what}: {error}");
+        assert_eq!(threads(&timeline), 0, "{what}");
+    }
+}
+
+/// The name and the number of cells of a list, as a take holds them.
+fn rooted(root: ContentId, count: u64) -> List<EntryCell> {
+    let mut bytes = Vec::new();
+    let mut encoder = minicbor::Encoder::new(&mut bytes);
+    encoder.array(2).and_then(|encoder| encoder.bytes(root.bytes())).expect("into memory");
+    encoder.u64(count).expect("into memory");
+    minicbor::decode(&bytes).expect("a list")
+}
+
+/// The bytes of a leaf.
+fn leaf(cells: &[EntryCell]) -> Vec<u8> {
+    let mut bytes = vec![0x82, 0];
+    minicbor::encode(cells, &mut bytes).expect("into memory");
+    bytes
+}
+
+/// The bytes of a branch over nodes with their number of cells and the first and last beginning of a key.
+fn branch(level: u8, children: &[(ContentId, u64, u64, u64)]) -> Vec<u8> {
+    let mut bytes = vec![0x82, level];
+    minicbor::Encoder::new(&mut bytes).array(children.len() as u64).expect("into memory");
+    for (id, count, low, high) in children {
+        let mut encoder = minicbor::Encoder::new(&mut bytes);
+        encoder.array(4).and_then(|encoder| encoder.bytes(id.bytes())).expect("into memory");
+        for number in [count, low, high] {
+            encoder.u64(*number).expect("into memory");
+        }
+    }
+    bytes
+}
+
+/// Whether the name of a node, or the hash of a cell, ends a chunk of entries.
+fn ends(hash: &[u8; 32]) -> bool {
+    hash[31] & 7 == 0
+}
+
+fn cell_ends(cell: &EntryCell) -> bool {
+    ends(blake3::hash(&minicbor::to_vec(cell).expect("into memory")).as_bytes())
+}
+
+#[test]
+fn a_forgery_with_nothing_wrong_is_taken() {
+    let base = Memory::default();
+    let mut forgery = Forgery::new(&base);
+    let version = forgery.entry("hello");
+    let entries = List::from_cells(&mut forgery.additions, (0..500).map(|number| cell(number, version)));
+    forgery.with_entries(entries);
+    let (_folder, timeline) = elsewhere();
+    import(forgery.file(), &timeline, Importing::Same).expect("an import");
+    assert_eq!(threads(&timeline), 1);
+}
+
+#[test]
+fn takes_must_be_told_apart_and_one_of_them_be_active() {
+    refused("one name twice", "one name", |forgery| {
+        forgery.with_takes(&[take_of(1, "main"), take_of(2, "main")]);
+    });
+    refused("one take twice", "twice", |forgery| {
+        forgery.with_takes(&[take_of(1, "main"), take_of(1, "other")]);
+    });
+    refused("another identity", "identity", |forgery| {
+        let content = forgery.additions.add(&take_of(2, "main"));
+        let cells = [TakeCell { take: forgery.state.active, content }];
+        forgery.state.takes = List::from_cells(&mut forgery.additions, cells);
+    });
+    refused("no active take", "active", |forgery| forgery.state.active = TakeId::from_bytes([9; 16]));
+    refused("no take", "active", |forgery| forgery.state.takes = List::empty());
+}
+
+#[test]
+fn a_redacted_line_stands_for_nothing_but_an_entry_or_a_blob() {
+    for kind in ["entry", "blob", "entries"] {
+        refused("a list node said to be redacted", "", |forgery| {
+            let version = forgery.entry("hello");
+            let entries =
+                List::from_cells(&mut forgery.additions, (0..9).map(|number| cell(number, version)));
+            forgery.with_entries(entries);
+            let root = entries.root().expect("a root");
+            forgery.left_out.push(root);
+            forgery.lines.push(json!({"redacted": root, "kind": kind}).to_string());
+        });
+    }
+    refused("an entry said to be a blob", "not there", |forgery| {
+        let version = forgery.entry("hello");
+        let entries = List::from_cells(&mut forgery.additions, [cell(1, version)]);
+        forgery.with_entries(entries);
+        forgery.left_out.push(version);
+        forgery.lines.push(json!({"redacted": version, "kind": "blob"}).to_string());
+    });
+}
+
+#[test]
+fn a_few_nodes_cannot_describe_millions_of_entries() {
+    let started = std::time::Instant::now();
+    refused("a bomb", "twice", |forgery| {
+        let version = forgery.entry("boom");
+        let mut count = 64;
+        let quiet = (0..).map(|number| cell(number, version)).find(|cell| !cell_ends(cell));
+        let bytes = leaf(&[quiet.expect("most cells end nothing"); 64]);
+        let start =
+            u64::from_be_bytes(*quiet.expect("as above").entry.bytes().first_chunk().expect("16 bytes"));
+        let mut node = forgery.additions.add_bytes(Kind::Entries, bytes);
+        for level in 1..=3 {
+            let width = if ends(node.bytes()) { 2 } else { 64 };
+            let children = vec![(node, count, start, start); width];
+            node = forgery.additions.add_bytes(Kind::Entries, branch(level, &children));
+            count *= width as u64;
+        }
+        forgery.with_entries(rooted(node, count));
+    });
+    refused("one entry twice", "twice", |forgery| {
+        let version = forgery.entry("again");
+        let cells = (0..300).chain([7]).map(|number| cell(number, version));
+        let entries = List::from_cells(&mut forgery.additions, cells);
+        forgery.with_entries(entries);
+    });
+    assert!(started.elapsed().as_secs() < 20);
+}
+
+#[test]
+fn the_same_entries_cannot_go_by_two_names() {
+    refused("a list cut at will", "cut", |forgery| {
+        let version = forgery.entry("hello");
+        let quiet = (0..).map(|number| cell(number, version)).filter(|cell| !cell_ends(cell));
+        let cells: Vec<EntryCell> = quiet.take(5).collect();
+        let start = |at: usize| u64::from_be_bytes(*cells[at].entry.bytes().first_chunk().expect("16 bytes"));
+        let left = forgery.additions.add_bytes(Kind::Entries, leaf(&cells[..2]));
+        let right = forgery.additions.add_bytes(Kind::Entries, leaf(&cells[2..]));
+        let children = [(left, 2, start(0), start(1)), (right, 3, start(2), start(4))];
+        let root = forgery.additions.add_bytes(Kind::Entries, branch(1, &children));
+        forgery.with_entries(rooted(root, 5));
+    });
+}
+
+#[test]
+fn names_times_and_values_are_held_to_the_same_limits_as_everywhere() {
+    for title in ["", " x", "a\nb", "\u{1b}[31m", "\u{202e}", &"A".repeat(1_000_000)] {
+        refused("a title", "", |forgery| forgery.state.title = title.to_owned());
+    }
+    refused("a take's name", "must not contain", |forgery| forgery.with_takes(&[take_of(1, "a/b")]));
+    refused("a tag", "", |forgery| {
+        forgery.state.tags.insert("two words".to_owned());
+    });
+    refused("too many tags", "at most", |forgery| {
+        forgery.state.tags = (0..1000).map(|number| number.to_string()).collect();
+    });
+    refused("a role", "must not contain", |forgery| forgery.state.roles.push("\u{7}".to_owned()));
+    refused("an entry's role", "must not contain", |forgery| {
+        let version = forgery.additions.add(&EntryVersion::from_text("\u{1b}c", "hello", NOW));
+        let entries = List::from_cells(&mut forgery.additions, [cell(1, version)]);
+        forgery.with_entries(entries);
+    });
+    refused("settings", "temperature", |forgery| {
+        forgery.state.settings = forgery.additions.add(&Settings { temperature: 1e9, ..Settings::default() });
+    });
+    for millis in [i64::MAX, i64::MIN, -1] {
+        let time = Timestamp::from_millis(millis);
+        refused("an operation's time", "time", |forgery| forgery.operation.time = time);
+        refused("a time of deletion", "time", |forgery| forgery.state.deleted = Some(time));
+        refused("a take's time", "time", |forgery| {
+            forgery.with_takes(&[Take { created: time, ..take_of(1, "main") }]);
+        });
+    }
+    refused("an operation that makes no thread", "first operation", |forgery| {
+        forgery.operation.kind = OperationKind::Reset;
+    });
+}
