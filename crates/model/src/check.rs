@@ -83,7 +83,7 @@ pub fn content(kind: Kind, bytes: &[u8]) -> Result<(), BadContent> {
     match kind {
         Kind::Entry => entry(&decode(bytes)?),
         Kind::Take => take(&decode(bytes)?),
-        Kind::Settings => settings(decode(bytes)?),
+        Kind::Settings => settings(&decode(bytes)?),
         Kind::State => thread(&decode(bytes)?),
         Kind::Surroundings => surroundings(&decode(bytes)?),
         Kind::Operation => operation(&decode(bytes)?),
@@ -121,10 +121,10 @@ fn take(take: &Take) -> Result<(), BadContent> {
     Ok(())
 }
 
-fn settings(settings: Settings) -> Result<(), BadContent> {
+fn settings(settings: &Settings) -> Result<(), BadContent> {
     let checked = settings.clone().checked()?;
     // Minus zero equals zero and has other bytes, which would be a second name for the same settings.
-    let same = crate::content::encode(&checked) == crate::content::encode(&settings);
+    let same = crate::content::encode(&checked) == crate::content::encode(settings);
     if same { Ok(()) } else { Err(Malformed { kind: Kind::Settings }.into()) }
 }
 

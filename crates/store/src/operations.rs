@@ -74,7 +74,7 @@ impl Queries<'_> {
         // A log has no holes: what is left out was lost.
         let versions = || found.iter().map(|stored| stored.operation.version);
         let holes = versions().zip(versions().skip(1)).any(|(newer, older)| older + 1 != newer);
-        let headless = found.len() < limit && versions().last().is_some_and(|oldest| oldest != 1);
+        let headless = found.len() < limit && versions().next_back().is_some_and(|oldest| oldest != 1);
         if holes || headless {
             return Err(StoreError::Damaged("operations are missing from a log".to_owned()));
         }

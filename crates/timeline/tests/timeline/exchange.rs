@@ -159,7 +159,6 @@ fn a_long_history_comes_back_whole_and_soon() {
         let bytes = export(&world.timeline, thread);
         let started = std::time::Instant::now();
         import(bytes.clone(), &other, Importing::Same).expect("an import");
-        eprintln!("TIMING {:?}", started.elapsed());
         assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
         assert_eq!(export(&other, thread), bytes);
     }

@@ -159,7 +159,7 @@ fn branch(level: u8, children: &[(ContentId, u64, u64, u64)]) -> Vec<u8> {
 
 /// Whether the name of a node, or the hash of a cell, ends a chunk of entries.
 fn ends(hash: &[u8; 32]) -> bool {
-    hash[31] & 7 == 0
+    hash[31].trailing_zeros() >= 3
 }
 
 fn cell_ends(cell: &EntryCell) -> bool {
@@ -223,7 +223,7 @@ fn a_few_nodes_cannot_describe_millions_of_entries() {
     refused("a bomb", "twice", |forgery| {
         let version = forgery.entry("boom");
         let mut count = 64;
-        let quiet = (0..).map(|number| cell(number, version)).find(|cell| !cell_ends(cell));
+        let quiet = (0..100).map(|number| cell(number, version)).find(|cell| !cell_ends(cell));
         let bytes = leaf(&[quiet.expect("most cells end nothing"); 64]);
         let start =
             u64::from_be_bytes(*quiet.expect("as above").entry.bytes().first_chunk().expect("16 bytes"));
@@ -266,9 +266,7 @@ fn names_times_and_values_are_held_to_the_same_limits_as_everywhere() {
         refused("a title", "", |forgery| forgery.state.title = title.to_owned());
     }
     refused("a take's name", "must not contain", |forgery| forgery.with_takes(&[take_of(1, "a/b")]));
-    refused("a tag", "", |forgery| {
-        forgery.state.tags.insert("two words".to_owned());
-    });
+    refused("a tag", "", |forgery| forgery.state.tags = ["two words".to_owned()].into());
     refused("too many tags", "at most", |forgery| {
         forgery.state.tags = (0..1000).map(|number| number.to_string()).collect();
     });
