@@ -25,6 +25,11 @@ impl Samples {
         self.quantile(50)
     }
 
+    /// The one that a tenth stays below.
+    pub(crate) fn fast(&self) -> Duration {
+        self.quantile(10)
+    }
+
     /// The one that only a twentieth exceeds.
     pub(crate) fn slow(&self) -> Duration {
         self.quantile(95)

@@ -32,12 +32,18 @@ pub(crate) struct Figure {
     size: u64,
     unit: &'static str,
     value: f64,
+    /// What a tenth of the measurements stayed below: what the machine can do when nobody disturbs it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fast: Option<f64>,
     /// What only a twentieth of the measurements exceeded.
     #[serde(skip_serializing_if = "Option::is_none")]
     slow: Option<f64>,
     /// The raw insert that was measured beside it.
     #[serde(skip_serializing_if = "Option::is_none")]
     floor: Option<f64>,
+    /// What a tenth of those stayed below.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fast_floor: Option<f64>,
 }
 
 impl Figure {
@@ -49,8 +55,10 @@ impl Figure {
             size,
             unit: "µs",
             value: micros(ours.median()),
+            fast: Some(micros(ours.fast())),
             slow: Some(micros(ours.slow())),
             floor: floor.map(|floor| micros(floor.median())),
+            fast_floor: floor.map(|floor| micros(floor.fast())),
         }
     }
 
@@ -61,7 +69,7 @@ impl Figure {
 
     /// Any other number.
     pub(crate) fn plain(of: &str, size: u64, unit: &'static str, value: f64) -> Self {
-        Self { of: of.to_owned(), size, unit, value, slow: None, floor: None }
+        Self { of: of.to_owned(), size, unit, value, fast: None, slow: None, floor: None, fast_floor: None }
     }
 }
 

@@ -42,9 +42,11 @@ pub(crate) fn measure(folder: &Path, extent: &Extent, report: &mut Report) -> Ou
     let mut rates: [Vec<f64>; 4] = Default::default();
     for round in 0..rounds {
         eprintln!("writers: round {} of {rounds}", round + 1);
-        rates[0].push(threads(&timeline, &conversations[..1], millis)?);
-        rates[1].push(threads(&timeline, &conversations, millis)?);
-        rates[2].push(threads(&timeline, &shared, millis)?);
+        // No message twice: one that is stored already would cost less.
+        let seed = 1_000 * (round as u64 + 1);
+        rates[0].push(threads(&timeline, &conversations[..1], millis, seed + 100)?);
+        rates[1].push(threads(&timeline, &conversations, millis, seed + 200)?);
+        rates[2].push(threads(&timeline, &shared, millis, seed + 300)?);
         rates[3].push(processes(&folder, &conversations, millis)?);
     }
     let rates = rates.map(|mut rates| {
@@ -81,10 +83,10 @@ pub(crate) fn measure(folder: &Path, extent: &Extent, report: &mut Report) -> Ou
 }
 
 /// Appends from as many threads as there are conversations; changes per second of all together.
-fn threads(timeline: &Timeline, conversations: &[Conversation], millis: u64) -> Outcome<f64> {
+fn threads(timeline: &Timeline, conversations: &[Conversation], millis: u64, seed: u64) -> Outcome<f64> {
     let start = Instant::now();
     let done = std::thread::scope(|scope| -> Outcome<u64> {
-        let writers: Vec<_> = (0..)
+        let writers: Vec<_> = (seed..)
             .zip(conversations)
             .map(|(seed, conversation)| scope.spawn(move || write_for(timeline, *conversation, millis, seed)))
             .collect();
@@ -116,7 +118,7 @@ fn processes(folder: &Path, conversations: &[Conversation], millis: u64) -> Outc
 
 /// Appends to one conversation for a while.
 fn write_for(timeline: &Timeline, conversation: Conversation, millis: u64, seed: u64) -> Outcome<u64> {
-    let mut messages = Messages::new(100 + seed);
+    let mut messages = Messages::new(seed);
     let until = Instant::now() + Duration::from_millis(millis);
     let mut done = 0;
     while Instant::now() < until {
@@ -130,6 +132,6 @@ fn write_for(timeline: &Timeline, conversation: Conversation, millis: u64, seed:
 pub(crate) fn child(folder: &Path, thread: ThreadId, millis: u64) -> Outcome<()> {
     let timeline = Timeline::open(folder, Rules::default())?;
     let take = timeline.look()?.state(thread)?.active;
-    println!("{}", write_for(&timeline, (thread, take), millis, u64::from(std::process::id()))?);
+    println!("{}", write_for(&timeline, (thread, take), millis, 1_000_000 + u64::from(std::process::id()))?);
     Ok(())
 }

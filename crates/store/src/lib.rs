@@ -9,7 +9,7 @@
 //!   search.db   words ► entry versions             derived too, in a file of its own
 //! ```
 //!
-//! Writing goes through one [`Writer`](writer) per process, which gathers what is waiting into one
+//! Writing goes through one writer per process, which gathers what is waiting into one
 //! transaction with one sync. Between processes, writers queue on a lock file; readers never wait, and see
 //! the store as it was when they began ([`Reading`]). Nothing is acknowledged before SQLite has synced it.
 
