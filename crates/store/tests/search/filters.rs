@@ -12,7 +12,7 @@ fn filters_narrow_a_search() {
     let mut world = World::new();
     world.around.git_branch = Some("main".to_owned());
     world.around.git_commit = Some("abcdef0123".to_owned());
-    world.around.working_directory = Some("/home/me/work/api".to_owned());
+    world.around.working_directory = Some("/home/me/code/api".to_owned());
     let first = world.thread("Fix the login page");
     let old = world.say(first, "User", "needle one");
     world.around = retake_model::surroundings::Surroundings::default();
@@ -42,7 +42,7 @@ fn filters_narrow_a_search() {
     check(&facet(Facet::Branch, "main"), &[old]);
     check(&facet(Facet::Commit, "abcd"), &[old]);
     check(&facet(Facet::Commit, "abce"), &[]);
-    check(&facet(Facet::Directory, "/home/me/work"), &[old]);
+    check(&facet(Facet::Directory, "/home/me/code"), &[old]);
     check(&facet(Facet::Directory, "/home/you"), &[]);
     check(&|query| query.threads.title = Some("LOGIN".to_owned()), &[old]);
     check(&|query| query.threads.project = Some(world.project), &[new, old]);
