@@ -71,12 +71,15 @@ fn check_folder(folder: &Path) -> Result<(), OpenError> {
     if database(folder).exists() || lock(folder).exists() {
         return Ok(());
     }
-    let Ok(mut found) = std::fs::read_dir(folder) else { return Ok(()) };
-    match found.next() {
-        Some(_) => Err(OpenError::NotEmpty(folder.display().to_string())),
-        None => Ok(()),
-    }
+    let Ok(found) = std::fs::read_dir(folder) else { return Ok(()) };
+    // Another process may be making the store this very moment: what is ours does not count.
+    let ours = |name: &str| OWN_FILES.iter().any(|own| name.starts_with(own));
+    let foreign = found.flatten().any(|file| !ours(&file.file_name().to_string_lossy()));
+    if foreign { Err(OpenError::NotEmpty(folder.display().to_string())) } else { Ok(()) }
 }
+
+/// How the names of a store's files begin.
+const OWN_FILES: [&str; 4] = ["retake.db", "search.db", "writer.lock", "backups"];
 
 /// Makes sure that the database is there, is ours, and has the present schema.
 fn prepare(folder: &Path, lock: &std::fs::File, migrations: &[&str]) -> Result<(), OpenError> {
