@@ -25,6 +25,7 @@ use crate::state::ThreadState;
 use crate::surroundings::Surroundings;
 use crate::take::{FileItem, Take};
 use crate::time::Timestamp;
+use crate::tree::{LeftOut, Parts, Snapshot, Tree};
 
 pub use operation::operation;
 pub use state::Accepted;
@@ -87,6 +88,10 @@ pub fn content(kind: Kind, bytes: &[u8]) -> Result<(), BadContent> {
         Kind::State => thread(&decode(bytes)?),
         Kind::Surroundings => surroundings(&decode(bytes)?),
         Kind::Operation => operation(&decode(bytes)?),
+        Kind::Tree => Ok(decode::<Tree>(bytes)?.check()?),
+        Kind::Snapshot => Ok(decode::<Snapshot>(bytes)?.check()?),
+        Kind::Parts => decode::<Parts>(bytes).map(|_| ()).map_err(BadContent::from),
+        Kind::LeftOut => decode::<LeftOut>(bytes).map(|_| ()).map_err(BadContent::from),
         Kind::Blob | Kind::Entries | Kind::Takes => Ok(()),
     }
 }

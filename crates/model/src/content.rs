@@ -47,6 +47,18 @@ pub enum Kind {
     /// One operation of a thread's log.
     #[n(8)]
     Operation = 8,
+    /// One folder of files.
+    #[n(9)]
+    Tree = 9,
+    /// The parts of a long file.
+    #[n(10)]
+    Parts = 10,
+    /// The files of a workspace at one moment.
+    #[n(11)]
+    Snapshot = 11,
+    /// What a snapshot does not hold.
+    #[n(12)]
+    LeftOut = 12,
 }
 
 /// Content with a kind and one canonical encoding.
@@ -65,7 +77,7 @@ pub struct Malformed {
 
 impl Kind {
     /// Every kind, in the order of its number.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 13] = [
         Self::Blob,
         Self::Entry,
         Self::Entries,
@@ -75,6 +87,10 @@ impl Kind {
         Self::State,
         Self::Surroundings,
         Self::Operation,
+        Self::Tree,
+        Self::Parts,
+        Self::Snapshot,
+        Self::LeftOut,
     ];
 
     /// The kind with that number, if there is one.

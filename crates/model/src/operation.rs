@@ -57,6 +57,9 @@ pub struct Operation {
     /// The files that it changed.
     #[n(10)]
     pub files: Option<FileChange>,
+    /// The last operation of the thread that has `files`, this one included.
+    #[n(11)]
+    pub filed: Option<Version>,
 }
 
 /// Where an operation stands in the tree of changes: see [`crate::history`].
@@ -79,15 +82,19 @@ pub struct Place {
     pub tip: Version,
 }
 
-/// The files before and after an operation that changed them.
+/// The files before and after an operation. What differs between the two is what the operation changed; they
+/// are the same where files were looked at and found unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
 pub struct FileChange {
-    /// The tree before.
+    /// The snapshot before.
     #[n(0)]
-    pub before: Option<ContentId>,
-    /// The tree after.
+    pub before: ContentId,
+    /// The snapshot after.
     #[n(1)]
-    pub after: Option<ContentId>,
+    pub after: ContentId,
+    /// The take in whose folder it was.
+    #[n(2)]
+    pub take: TakeId,
 }
 
 /// Who made a change.

@@ -7,6 +7,7 @@ use crate::settings::Settings;
 use crate::state::ThreadState;
 use crate::surroundings::Surroundings;
 use crate::take::Take;
+use crate::tree::{LeftOut, Node, Parts, Snapshot, Tree};
 
 /// A piece of content that another one needs.
 pub type Reference = (Kind, ContentId);
@@ -27,14 +28,20 @@ pub fn references(kind: Kind, bytes: &[u8]) -> Result<Vec<Reference>, Malformed>
                 })
                 .collect()
         }
-        Kind::Entries => node_references::<EntryCell>(bytes, |cell| (Kind::Entry, cell.version))?,
-        Kind::Takes => node_references::<TakeCell>(bytes, |cell| (Kind::Take, cell.content))?,
+        Kind::Entries => node_references::<EntryCell>(bytes, |cell, found| {
+            found.push((Kind::Entry, cell.version));
+            found.extend(cell.files.map(|snapshot| (Kind::Snapshot, snapshot)));
+        })?,
+        Kind::Takes => {
+            node_references::<TakeCell>(bytes, |cell, found| found.push((Kind::Take, cell.content)))?
+        }
         Kind::Take => {
             let take: Take = decode(bytes)?;
             let mut found = root(&take.entries);
             if let Some(sent) = take.sent {
                 found.extend([(Kind::Blob, sent.markdown), (Kind::Blob, sent.system_prompt)]);
             }
+            found.extend(take.snapshot.map(|files| (Kind::Snapshot, files.snapshot)));
             found
         }
         Kind::Settings => none::<Settings>(bytes)?,
@@ -49,13 +56,43 @@ pub fn references(kind: Kind, bytes: &[u8]) -> Result<Vec<Reference>, Malformed>
             let operation: crate::operation::Operation = decode(bytes)?;
             let mut found = vec![(Kind::State, operation.after)];
             found.extend(operation.surroundings.map(|id| (Kind::Surroundings, id)));
+            found.extend(
+                operation
+                    .files
+                    .iter()
+                    .flat_map(|files| [(Kind::Snapshot, files.before), (Kind::Snapshot, files.after)]),
+            );
             found
         }
+        Kind::Tree => {
+            let tree: Tree = decode(bytes)?;
+            tree.check()?;
+            tree.entries().iter().filter_map(|entry| node_content(&entry.node)).collect()
+        }
+        Kind::Parts => decode::<Parts>(bytes)?.0.into_iter().map(|part| (Kind::Blob, part)).collect(),
+        Kind::Snapshot => {
+            let snapshot: Snapshot = decode(bytes)?;
+            let mut found: Vec<Reference> =
+                snapshot.roots.iter().map(|root| (Kind::Tree, root.tree)).collect();
+            found
+                .extend(snapshot.roots.iter().filter_map(|root| root.left_out).map(|id| (Kind::LeftOut, id)));
+            found
+        }
+        Kind::LeftOut => none::<LeftOut>(bytes)?,
     })
 }
 
 fn none<C: Content>(bytes: &[u8]) -> Result<Vec<Reference>, Malformed> {
     decode::<C>(bytes).map(|_| Vec::new())
+}
+
+/// What something in a folder needs.
+fn node_content(node: &Node) -> Option<Reference> {
+    match node {
+        Node::File { content, size, .. } => Some((Node::kind_of(*size), *content)),
+        Node::Folder { tree, .. } => Some((Kind::Tree, *tree)),
+        Node::Link { .. } => None,
+    }
 }
 
 fn root<C: Cell>(list: &List<C>) -> Vec<Reference> {
@@ -64,10 +101,14 @@ fn root<C: Cell>(list: &List<C>) -> Vec<Reference> {
 
 fn node_references<C: Cell>(
     bytes: &[u8],
-    of_cell: impl Fn(&C) -> Reference,
+    of_cell: impl Fn(&C, &mut Vec<Reference>),
 ) -> Result<Vec<Reference>, Malformed> {
     Ok(match parse_node::<C>(bytes)? {
-        NodeContents::Cells(cells) => cells.iter().map(of_cell).collect(),
+        NodeContents::Cells(cells) => {
+            let mut found = Vec::new();
+            cells.iter().for_each(|cell| of_cell(cell, &mut found));
+            found
+        }
         NodeContents::Nodes(children) => children.into_iter().map(|id| (C::KIND, id)).collect(),
     })
 }

@@ -150,6 +150,7 @@ impl Head {
             place: self.last.operation.place,
             surroundings: None,
             files: None,
+            filed: None,
         }
     }
 }

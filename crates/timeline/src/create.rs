@@ -86,6 +86,7 @@ pub(crate) fn publish_first(
         place: FIRST,
         surroundings: caller.surroundings.as_ref().map(|around| additions.add(around)),
         files: None,
+        filed: None,
     };
     let published = writing.publish(Publication { operation, objects: additions.into_new() })?;
     Ok(Done {

@@ -206,6 +206,7 @@ impl Recovery<'_, '_> {
             place,
             surroundings: None,
             files: None,
+            filed: None,
         };
         self.writing.put_operation(self.number, &operation)?;
         self.head = operation;

@@ -214,6 +214,7 @@ impl<'join, 'transaction> Joining<'join, 'transaction> {
             place: FIRST,
             surroundings: None,
             files: None,
+            filed: None,
             ..oldest.clone()
         })
     }

@@ -114,6 +114,7 @@ impl World {
             place: Place { position: version, ..FIRST },
             surroundings: Some(additions.add(&self.around)),
             files: None,
+            filed: None,
         };
         let publication = Publication { operation, objects: additions.into_new() };
         self.store

@@ -111,6 +111,7 @@ pub fn create(store: &Store, project: ProjectId, title: &str) -> ThreadId {
                 place: FIRST,
                 surroundings: Some(surroundings),
                 files: None,
+                filed: None,
             };
             let objects = additions.into_new();
             writing.publish(Publication { operation, objects })?;
@@ -195,6 +196,7 @@ pub fn publish_inside(
         place,
         surroundings,
         files: None,
+        filed: None,
     };
     let objects = additions.into_new();
     writing.publish(Publication { operation, objects })

@@ -70,6 +70,7 @@ impl<'base> Forgery<'base> {
             place: FIRST,
             surroundings: None,
             files: None,
+            filed: None,
         };
         Self { additions, state, operation, lines: Vec::new(), left_out: Vec::new() }
     }

@@ -1,0 +1,281 @@
+//! Paths inside a folder of the user's, safe by construction.
+//!
+//! A path is a row of names. A name is bytes, as the file system gives them; it need not be text. What could
+//! lead out of the folder, or into a repository's own data, is no name at all: such a path cannot be made, so
+//! nothing further down has to look for it.
+//!
+//! ```text
+//!   src/main.rs      ..        /etc/passwd      a//b      .git/hooks      .GIT./config      GIT~1
+//!   a path           no        no               no        no              no                no
+//! ```
+
+use std::fmt::{self, Write as _};
+
+use minicbor::{Decode, Encode};
+use serde::{Serialize, Serializer};
+
+/// The longest name that common file systems take, in bytes.
+pub const LONGEST_NAME: usize = 255;
+/// The longest path inside a folder, in bytes.
+pub const LONGEST_PATH: usize = 4096;
+/// What the names of our own temporary files begin with; nothing that is so named is ever held or restored.
+pub const TEMPORARY: &[u8] = b".retake-tmp-";
+
+/// The name of something in a folder.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Encode)]
+#[cbor(transparent)]
+pub struct FileName(#[cbor(n(0), with = "minicbor::bytes")] Vec<u8>);
+
+/// The way from a root to something below it: at least one name.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TreePath(Vec<FileName>);
+
+/// A path, and the root that it starts from. The main root of a workspace has the empty name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct RootPath {
+    /// The root.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub root: String,
+    /// The way from there.
+    pub path: TreePath,
+}
+
+/// Why bytes are not a name or a path that Retake would ever write to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadPath {
+    /// Nothing, `.`, `..`, a slash or a zero byte.
+    #[error("it does not name something inside the folder")]
+    NotInside,
+    /// Longer than file systems take.
+    #[error("it is longer than file systems take")]
+    TooLong,
+    /// `.git` in any of the spellings that some file system takes for it.
+    #[error("it would be taken for a repository's own data")]
+    Repository,
+    /// Our own temporary files.
+    #[error("it is kept for Retake's own temporary files")]
+    Reserved,
+}
+
+impl FileName {
+    /// The name with these bytes.
+    pub fn new(bytes: &[u8]) -> Result<Self, BadPath> {
+        check(bytes)?;
+        Ok(Self(bytes.to_vec()))
+    }
+
+    /// The bytes of the name.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl<'bytes, Context> Decode<'bytes, Context> for FileName {
+    fn decode(
+        decoder: &mut minicbor::Decoder<'bytes>,
+        _: &mut Context,
+    ) -> Result<Self, minicbor::decode::Error> {
+        // Trees come from other machines too: what is no name must not become one by being decoded.
+        Self::new(decoder.bytes()?).map_err(minicbor::decode::Error::custom)
+    }
+}
+
+impl TreePath {
+    /// The path with these bytes, names separated by slashes.
+    pub fn new(bytes: &[u8]) -> Result<Self, BadPath> {
+        if bytes.len() > LONGEST_PATH {
+            return Err(BadPath::TooLong);
+        }
+        bytes.split(|&byte| byte == b'/').map(FileName::new).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// The path of one name.
+    pub fn of(name: FileName) -> Self {
+        Self(vec![name])
+    }
+
+    /// The names, from the root down; never none.
+    pub fn names(&self) -> &[FileName] {
+        &self.0
+    }
+
+    /// The last name.
+    pub fn name(&self) -> &FileName {
+        self.0.last().expect("a path has a name")
+    }
+
+    /// The names of the folder that it stands in; none for the root itself.
+    pub fn parents(&self) -> &[FileName] {
+        &self.0[..self.0.len() - 1]
+    }
+
+    /// The path of the folder that it stands in, unless that is the root.
+    pub fn parent(&self) -> Option<Self> {
+        (self.0.len() > 1).then(|| Self(self.parents().to_vec()))
+    }
+
+    /// The path of something in the folder that this path names.
+    #[must_use]
+    pub fn join(&self, name: FileName) -> Self {
+        let mut names = self.0.clone();
+        names.push(name);
+        Self(names)
+    }
+
+    /// Whether this is that path, or something below it.
+    pub fn starts_with(&self, other: &Self) -> bool {
+        self.0.starts_with(&other.0)
+    }
+
+    /// The bytes, with slashes.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.0.iter().map(FileName::bytes).collect::<Vec<_>>().join(&b'/')
+    }
+}
+
+impl RootPath {
+    /// A path below the main root.
+    pub fn main(path: TreePath) -> Self {
+        Self { root: String::new(), path }
+    }
+}
+
+/// Whether bytes can be a name.
+pub fn check(name: &[u8]) -> Result<(), BadPath> {
+    if matches!(name, b"" | b"." | b"..") || name.contains(&b'/') || name.contains(&0) {
+        return Err(BadPath::NotInside);
+    }
+    if name.len() > LONGEST_NAME {
+        return Err(BadPath::TooLong);
+    }
+    if is_repository(name) {
+        return Err(BadPath::Repository);
+    }
+    if name.starts_with(TEMPORARY) {
+        return Err(BadPath::Reserved);
+    }
+    Ok(())
+}
+
+/// Whether some file system would take the name for `.git`: without regard to case, with characters that HFS+
+/// passes over, with the dots, spaces and streams that NTFS passes over, or as the short name of it.
+fn is_repository(name: &[u8]) -> bool {
+    // The shortest way out for nearly every name there is.
+    if !name.iter().any(|byte| matches!(byte, b'g' | b'G')) {
+        return false;
+    }
+    let seen: String =
+        String::from_utf8_lossy(name).chars().filter(|character| !is_passed_over(*character)).collect();
+    let seen = seen.split([':', '\\']).next().unwrap_or_default().trim_end_matches(['.', ' ']);
+    [".git", "git~1", "git~2", "git~3", "git~4"]
+        .iter()
+        .any(|repository| seen.eq_ignore_ascii_case(repository))
+}
+
+/// Characters that HFS+ leaves out when it compares names.
+fn is_passed_over(character: char) -> bool {
+    matches!(character, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
+}
+
+/// Text as it is; bytes that are not text as `\xNN`, and a backslash as two.
+fn write_name(name: &[u8], formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for chunk in name.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            if character == '\\' {
+                formatter.write_char('\\')?;
+            }
+            formatter.write_char(character)?;
+        }
+        for byte in chunk.invalid() {
+            write!(formatter, "\\x{byte:02x}")?;
+        }
+    }
+    Ok(())
+}
+
+impl fmt::Display for FileName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_name(&self.0, formatter)
+    }
+}
+
+impl fmt::Debug for FileName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:?}", self.to_string())
+    }
+}
+
+impl fmt::Display for TreePath {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, name) in self.0.iter().enumerate() {
+            if index > 0 {
+                formatter.write_char('/')?;
+            }
+            write_name(&name.0, formatter)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for TreePath {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:?}", self.to_string())
+    }
+}
+
+impl fmt::Display for RootPath {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.root.is_empty() {
+            write!(formatter, "{}:", self.root)?;
+        }
+        self.path.fmt(formatter)
+    }
+}
+
+impl Serialize for FileName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl Serialize for TreePath {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_leads_out_or_into_a_repository_is_no_path() {
+        let check = |bytes: &[u8], expected: Result<&str, BadPath>| {
+            let found = TreePath::new(bytes).map(|path| path.to_string());
+            assert_eq!(found.as_deref().map_err(|error| *error), expected, "{}", bytes.escape_ascii());
+        };
+        check(b"src/main.rs", Ok("src/main.rs"));
+        check(b"with space/\xff\\", Ok("with space/\\xff\\\\"));
+        check(".gitignore".as_bytes(), Ok(".gitignore"));
+        check(b"digit/legit~1", Ok("digit/legit~1"));
+        for outside in [&b""[..], b".", b"..", b"/a", b"a/", b"a//b", b"a/../b", b"a\0b"] {
+            check(outside, Err(BadPath::NotInside));
+        }
+        for repository in [
+            ".git",
+            "a/.GIT/config",
+            ".Git ",
+            ".git.",
+            ".git. .",
+            "GIT~1",
+            ".g\u{200c}it",
+            ".git::$INDEX_ALLOCATION",
+            ".git\\hooks",
+        ] {
+            check(repository.as_bytes(), Err(BadPath::Repository));
+        }
+        check(b".retake-tmp-1", Err(BadPath::Reserved));
+        check(&[b'a'; 256], Err(BadPath::TooLong));
+        check(&b"a/".repeat(2049)[..4098 - 1], Err(BadPath::TooLong));
+    }
+}

@@ -1,0 +1,82 @@
+//! What differs between two trees. Whole folders that are the same are passed over without being read.
+
+use super::{Node, Tree, TreeEntry};
+use crate::content::ContentId;
+use crate::object::{Objects, Unavailable, load};
+use crate::path::TreePath;
+
+/// One path that differs between two trees. Of a folder that came or went, the folder itself and everything
+/// below it are named, each on its own. A folder that is on both sides is named only if its permissions differ;
+/// its `tree` is then that of its side and says nothing more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Where.
+    pub path: TreePath,
+    /// What was there.
+    pub before: Option<Node>,
+    /// What is there.
+    pub after: Option<Node>,
+}
+
+/// Every path that differs between two trees, in the order of the paths' names.
+pub fn differences(
+    objects: &(impl Objects + ?Sized),
+    before: Option<ContentId>,
+    after: Option<ContentId>,
+) -> Result<Vec<Difference>, Unavailable> {
+    let mut found = Vec::new();
+    descend(objects, None, before, after, &mut found)?;
+    Ok(found)
+}
+
+fn descend(
+    objects: &(impl Objects + ?Sized),
+    at: Option<&TreePath>,
+    before: Option<ContentId>,
+    after: Option<ContentId>,
+    found: &mut Vec<Difference>,
+) -> Result<(), Unavailable> {
+    if before == after {
+        return Ok(());
+    }
+    let read = |id: Option<ContentId>| id.map_or_else(|| Ok(Tree::default()), |id| load(objects, id));
+    let (before, after) = (read(before)?, read(after)?);
+    let (mut left, mut right) = (before.entries().iter().peekable(), after.entries().iter().peekable());
+    loop {
+        let order = match (left.peek(), right.peek()) {
+            (None, None) => return Ok(()),
+            (Some(_), None) => std::cmp::Ordering::Less,
+            (None, Some(_)) => std::cmp::Ordering::Greater,
+            (Some(left), Some(right)) => left.name.cmp(&right.name),
+        };
+        let old = if order.is_le() { left.next() } else { None };
+        let new = if order.is_ge() { right.next() } else { None };
+        compare(objects, at, old, new, found)?;
+    }
+}
+
+fn compare(
+    objects: &(impl Objects + ?Sized),
+    at: Option<&TreePath>,
+    old: Option<&TreeEntry>,
+    new: Option<&TreeEntry>,
+    found: &mut Vec<Difference>,
+) -> Result<(), Unavailable> {
+    let (before, after) = (old.map(|entry| &entry.node), new.map(|entry| &entry.node));
+    let Some(entry) = old.or(new) else { return Ok(()) };
+    if before == after {
+        return Ok(());
+    }
+    let path = at.map_or_else(|| TreePath::of(entry.name.clone()), |at| at.join(entry.name.clone()));
+    let folder = |node: Option<&Node>| match node {
+        Some(Node::Folder { tree, mode }) => Some((*tree, *mode)),
+        _ => None,
+    };
+    let (inner_before, inner_after) = (folder(before), folder(after));
+    let same_folder = matches!((inner_before, inner_after), (Some((_, old)), Some((_, new))) if old == new);
+    if !same_folder {
+        found.push(Difference { path: path.clone(), before: before.cloned(), after: after.cloned() });
+    }
+    let tree = |folder: Option<(ContentId, u16)>| folder.map(|(tree, _)| tree);
+    descend(objects, Some(&path), tree(inner_before), tree(inner_after), found)
+}
