@@ -127,6 +127,19 @@ pub fn distance<L: Log>(log: &L, to: Move) -> Result<u64, L::Error> {
     Ok(tip.saturating_sub(position))
 }
 
+/// The last change that the ways to two positions have in common.
+pub fn common<L: Log>(log: &L, left: Version, right: Version) -> Result<Version, L::Error> {
+    let depth = log.step(left)?.place.depth.min(log.step(right)?.place.depth);
+    let (mut left, mut right) = (ancestor_at(log, left, depth)?, ancestor_at(log, right, depth)?);
+    while left != right {
+        let (here, there) = (log.step(left)?.place, log.step(right)?.place);
+        // Changes of one depth have hops of one length, so both sides stay level.
+        (left, right) =
+            if here.jump == there.jump { (here.parent, there.parent) } else { (here.jump, there.jump) };
+    }
+    Ok(left)
+}
+
 /// Whether a new operation continues the typing that `head` recorded, and so is undone together with it.
 pub fn continues_typing(
     head: &Operation,
@@ -249,6 +262,22 @@ mod tests {
         assert_eq!(log.redo(), Some(3));
         assert_eq!(log.jump(5), Some(5));
         assert_eq!(log.redo(), None);
+    }
+
+    #[test]
+    fn two_branches_have_a_last_change_in_common() {
+        let mut log = Steps::new();
+        for number in 1..=6 {
+            log.change(number); // 2 to 7
+        }
+        log.jump(4); // 8
+        for number in 7..=9 {
+            log.change(number); // 9 to 11
+        }
+        for (left, right, expected) in [(7, 11, 4), (11, 7, 4), (7, 5, 5), (4, 11, 4), (2, 2, 2), (11, 9, 9)]
+        {
+            assert_eq!(common(&log, left, right), Ok(expected), "{left} and {right}");
+        }
     }
 
     #[test]

@@ -202,6 +202,17 @@ identity!(
     /// Operations that are undone together.
     TurnId
 );
+identity!(
+    /// A folder that files are kept of: that of a project, or one that a take has for itself.
+    FolderId
+);
+
+impl FolderId {
+    /// The folder of a project.
+    pub fn of_project(project: ProjectId) -> Self {
+        Self::from_bytes(*project.bytes())
+    }
+}
 
 #[cfg(test)]
 mod tests {

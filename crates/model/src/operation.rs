@@ -467,6 +467,43 @@ pub enum OperationKind {
         #[n(1)]
         to: Version,
     },
+    /// Files were found changed by hand since Retake last looked.
+    #[n(31)]
+    FilesSeen {
+        /// How many paths.
+        #[n(0)]
+        paths: u64,
+    },
+    /// Files were changed by the agent, a tool or a client.
+    #[n(32)]
+    FilesChanged {
+        /// How many paths.
+        #[n(0)]
+        paths: u64,
+    },
+    /// Files were made exactly what they were at another moment.
+    #[n(33)]
+    FilesRestored {
+        /// The files of that moment.
+        #[n(0)]
+        snapshot: ContentId,
+        /// How many paths.
+        #[n(1)]
+        paths: u64,
+    },
+    /// Files were moved along the log while the conversation stayed.
+    #[n(34)]
+    FilesMoved {
+        /// The change that was current.
+        #[n(0)]
+        from: Version,
+        /// The change whose files are there now.
+        #[n(1)]
+        to: Version,
+        /// How many paths.
+        #[n(2)]
+        paths: u64,
+    },
 }
 
 impl Content for Operation {
@@ -474,8 +511,16 @@ impl Content for Operation {
 }
 
 impl OperationKind {
-    /// Whether the operation only moves along the log (or names a moment) and changes nothing of its own.
+    /// Whether the operation only moves along the log, names a moment or notes what a hand did to files: it is
+    /// no step of undo. What someone did by hand is theirs to take back.
     pub fn moves_only(&self) -> bool {
-        matches!(self, Self::Undone { .. } | Self::Redone { .. } | Self::Jumped { .. } | Self::Saved { .. })
+        matches!(
+            self,
+            Self::Undone { .. }
+                | Self::Redone { .. }
+                | Self::Jumped { .. }
+                | Self::Saved { .. }
+                | Self::FilesSeen { .. }
+        )
     }
 }

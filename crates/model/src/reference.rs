@@ -41,7 +41,6 @@ pub fn references(kind: Kind, bytes: &[u8]) -> Result<Vec<Reference>, Malformed>
             if let Some(sent) = take.sent {
                 found.extend([(Kind::Blob, sent.markdown), (Kind::Blob, sent.system_prompt)]);
             }
-            found.extend(take.snapshot.map(|files| (Kind::Snapshot, files.snapshot)));
             found
         }
         Kind::Settings => none::<Settings>(bytes)?,

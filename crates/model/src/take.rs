@@ -9,7 +9,6 @@ use crate::content::{Content, ContentId, Kind};
 use crate::id::{EntryId, TakeId};
 use crate::json::Json;
 use crate::list::{EntryCell, List};
-use crate::operation::Version;
 use crate::time::Timestamp;
 
 /// The name of a thread's first take.
@@ -51,9 +50,6 @@ pub struct Take {
     /// What the last send gave to the model.
     #[n(10)]
     pub sent: Option<Sent>,
-    /// The files of the workspace when this take was last left; of the active take, the folder itself tells.
-    #[n(11)]
-    pub snapshot: Option<TakeFiles>,
 }
 
 /// A file that a take names. Fields that Retake does not know are kept.
@@ -66,17 +62,6 @@ pub struct FileItem {
     #[n(1)]
     #[serde(flatten)]
     pub extra: BTreeMap<String, Json>,
-}
-
-/// The files of a take while they are in no folder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
-pub struct TakeFiles {
-    /// The snapshot.
-    #[n(0)]
-    pub snapshot: ContentId,
-    /// The version of the thread when the folder was like that.
-    #[n(1)]
-    pub version: Version,
 }
 
 /// What was last given to the model, as blobs.
@@ -125,7 +110,6 @@ impl Take {
             parent: None,
             fork_point: None,
             sent: None,
-            snapshot: None,
         }
     }
 

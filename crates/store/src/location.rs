@@ -33,6 +33,11 @@ pub(crate) fn lock(folder: &Path) -> PathBuf {
     folder.join("writer.lock")
 }
 
+/// What is remembered of folders that files are kept of: locks, and what files looked like.
+pub(crate) fn folders(folder: &Path) -> PathBuf {
+    folder.join("folders")
+}
+
 pub(crate) fn backups(folder: &Path) -> PathBuf {
     folder.join("backups")
 }

@@ -24,11 +24,7 @@ pub(super) fn reset<O: Objects + ?Sized, F: Fresh>(
 ) -> Result<Applied, Refusal> {
     let mut cells = Vec::new();
     for take in state.all_takes(context.additions)? {
-        let emptied = Take {
-            parent: take.parent,
-            snapshot: take.snapshot,
-            ..Take::empty(take.id, take.name, take.created)
-        };
+        let emptied = Take { parent: take.parent, ..Take::empty(take.id, take.name, take.created) };
         let content = context.additions.add(&emptied);
         cells.push(take_cell(&emptied, content));
     }

@@ -113,3 +113,20 @@ CREATE TABLE presentation (
     shown  INTEGER NOT NULL,
     PRIMARY KEY (thread, entry)
 ) STRICT, WITHOUT ROWID;
+
+-- Folders that files are kept of: what each was when Retake last knew it. `digest` guards the record.
+CREATE TABLE folder (
+    key    BLOB PRIMARY KEY,
+    record BLOB NOT NULL,
+    digest INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Moves of files that have begun and not ended: at most one to a folder, and one to a thread. Numbers are never
+-- used again, since temporary files are named after them.
+CREATE TABLE intent (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    folder BLOB NOT NULL UNIQUE,
+    thread BLOB NOT NULL UNIQUE,
+    body   BLOB NOT NULL,
+    digest INTEGER NOT NULL
+) STRICT;

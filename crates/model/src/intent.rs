@@ -1,0 +1,69 @@
+//! Intents: what is being done to a folder, written down before the first file moves.
+//!
+//! ```text
+//!   1  intent durable ──► 2  files move, path by path ──► 3  operation published, intent gone
+//!        └── a crash from here on: whoever comes next finishes 2 and does 3
+//! ```
+//!
+//! An intent holds the whole operation, so that finishing it needs nothing but the store and the folder.
+
+use minicbor::{Decode, Encode};
+
+use crate::content::ContentId;
+use crate::id::{FolderId, ProjectId, TakeId, ThreadId};
+use crate::operation::{FileChange, Operation};
+
+/// A folder that files are kept of.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct FolderRecord {
+    /// Its identity: that of its project, or one of its own.
+    #[n(0)]
+    pub id: FolderId,
+    /// The project it belongs to.
+    #[n(1)]
+    pub project: ProjectId,
+    /// Where its roots are, by name; the main root has the empty name and comes first.
+    #[n(2)]
+    pub roots: Vec<(String, String)>,
+    /// What it was when Retake last knew it.
+    #[n(3)]
+    pub snapshot: Option<ContentId>,
+    /// The take that lives in it apart from the others; none for the folder of the project itself.
+    #[n(4)]
+    pub apart: Option<Apart>,
+}
+
+/// A take that has a folder of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Apart {
+    /// Of which thread.
+    #[n(0)]
+    pub thread: ThreadId,
+    /// Which take.
+    #[n(1)]
+    pub take: TakeId,
+}
+
+/// A move of files that has begun.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct Intent {
+    /// The folder whose files move.
+    #[n(0)]
+    pub folder: FolderId,
+    /// Where its roots are, by name.
+    #[n(1)]
+    pub roots: Vec<(String, String)>,
+    /// The files as they were and as they are to be.
+    #[n(2)]
+    pub files: FileChange,
+    /// What is published when they are.
+    #[n(3)]
+    pub operation: Operation,
+}
+
+impl FolderRecord {
+    /// The path of the main root.
+    pub fn path(&self) -> &str {
+        self.roots.first().map_or("", |(_, path)| path)
+    }
+}

@@ -1,0 +1,237 @@
+//! Replay: taking changes of files back, or making them again, on top of whatever is there now.
+//!
+//! Each change is a step from one snapshot to another, and owns only the paths that differ between the two.
+//! The steps are carried over to the present files one after the other, path by path:
+//!
+//! ```text
+//!   undo of  a ──► b  (the step from b to a)        the file is b now      ──► a
+//!                                                   it is a already        ──► nothing to do
+//!                                                   someone made it b'     ──► merge of a and b' over b
+//!                                                   that does not merge    ──► it stays b'; a conflict, with both
+//! ```
+//!
+//! Paths that no step touches are not touched, whoever changed them since. A path that conflicts once is left
+//! alone by the steps that follow. A folder goes only when nothing is left in it, and nothing is put where
+//! someone has made a file of a folder, or a folder of a file.
+
+mod path;
+mod settle;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::content::ContentId;
+use crate::merge::Labels;
+use crate::object::{Additions, Objects, Unavailable, load};
+use crate::path::{RootPath, TreePath};
+use crate::tree::{Node, Snapshot, SnapshotRoot, differences, graft};
+
+/// A change of files that is to be carried over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The snapshot that it starts from.
+    pub from: ContentId,
+    /// The snapshot that it leads to.
+    pub to: ContentId,
+}
+
+/// What to do with a file that two changed differently.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnConflict {
+    /// Leave the file as it is.
+    #[default]
+    Keep,
+    /// Take the other version; what was there is in the snapshot that was taken before.
+    Take,
+    /// Write both versions into the file, marked; leave it as it is where it is not text.
+    Mark,
+}
+
+/// What is to become of the present files.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replayed {
+    /// The files as they are to be; what is new of it is in the additions.
+    pub snapshot: Snapshot,
+    /// Each path that a step touches, in order.
+    pub paths: Vec<ReplayedPath>,
+}
+
+/// What is to become of one path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplayedPath {
+    /// Which.
+    pub path: RootPath,
+    /// What is there.
+    pub present: Option<Node>,
+    /// What is to be there.
+    pub wanted: Option<Node>,
+    /// How that came about.
+    pub how: How,
+}
+
+/// How the wanted content of a path came about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum How {
+    /// It was as the step expected, or is already as the step leaves it.
+    Exact,
+    /// Someone had changed it since, and both changes stand.
+    Merged,
+    /// Someone had changed it since in a way that does not go together.
+    Conflict {
+        /// What the step would have put there.
+        theirs: Option<Node>,
+    },
+}
+
+/// Carries steps over to the present files, in order.
+pub fn replay<O: Objects + ?Sized>(
+    additions: &mut Additions<'_, O>,
+    present: &Snapshot,
+    steps: &[Step],
+    on_conflict: OnConflict,
+    labels: Labels<'_>,
+) -> Result<Replayed, Unavailable> {
+    let mut touched = BTreeMap::new();
+    for step in steps {
+        let (from, to): (Snapshot, Snapshot) = (load(additions, step.from)?, load(additions, step.to)?);
+        for root in &present.roots {
+            let tree = |snapshot: &Snapshot| snapshot.root(&root.name).map(|root| root.tree);
+            // A root that one side does not know was not changed by the step.
+            let (Some(before), Some(after)) = (tree(&from), tree(&to)) else { continue };
+            for difference in differences(additions, Some(before), Some(after))? {
+                path::carry(additions, root, &mut touched, difference, on_conflict, labels)?;
+            }
+        }
+    }
+    settle::settle(additions, present, &mut touched)?;
+    let snapshot = with_paths(additions, present, &touched)?;
+    let paths = touched
+        .into_iter()
+        .map(|(path, touched)| ReplayedPath {
+            path,
+            present: touched.present,
+            wanted: touched.wanted,
+            how: touched.how,
+        })
+        .collect();
+    Ok(Replayed { snapshot, paths })
+}
+
+/// The present files with some paths exactly as they are in another snapshot, and the paths that differ. No
+/// path: all of them.
+pub fn take_over<O: Objects + ?Sized>(
+    additions: &mut Additions<'_, O>,
+    present: &Snapshot,
+    target: &Snapshot,
+    only: &[RootPath],
+) -> Result<Replayed, Unavailable> {
+    let mut touched = BTreeMap::new();
+    for root in &present.roots {
+        let Some(wanted) = target.root(&root.name) else { continue };
+        for difference in differences(additions, Some(root.tree), Some(wanted.tree))? {
+            let path = RootPath { root: root.name.clone(), path: difference.path };
+            let meant = only.is_empty()
+                || only.iter().any(|only| {
+                    // A folder on the way to what is wanted comes along if it is not there.
+                    path.root == only.root
+                        && (path.path.starts_with(&only.path)
+                            || (difference.before.is_none() && only.path.starts_with(&path.path)))
+                });
+            if meant {
+                let (present, wanted) = (difference.before, difference.after);
+                touched.insert(path, Touched { present, wanted, how: How::Exact });
+            }
+        }
+    }
+    settle::settle(additions, present, &mut touched)?;
+    let snapshot = with_paths(additions, present, &touched)?;
+    let paths = touched
+        .into_iter()
+        .map(|(path, Touched { present, wanted, how })| ReplayedPath { path, present, wanted, how })
+        .collect();
+    Ok(Replayed { snapshot, paths })
+}
+
+/// A path as the steps so far leave it.
+#[derive(Clone, Debug)]
+struct Touched {
+    present: Option<Node>,
+    wanted: Option<Node>,
+    how: How,
+}
+
+impl Touched {
+    fn conflicts(&self) -> bool {
+        matches!(self.how, How::Conflict { .. })
+    }
+}
+
+/// Whether two things are the same as far as one path is concerned: what is in a folder has paths of its own.
+fn same(left: Option<&Node>, right: Option<&Node>) -> bool {
+    match (left, right) {
+        (Some(Node::Folder { mode: left, .. }), Some(Node::Folder { mode: right, .. })) => left == right,
+        _ => left == right,
+    }
+}
+
+/// The snapshot with what is wanted at each path.
+pub fn graft_paths<O: Objects + ?Sized>(
+    additions: &mut Additions<'_, O>,
+    present: &Snapshot,
+    paths: &BTreeMap<RootPath, Option<Node>>,
+) -> Result<Snapshot, Unavailable> {
+    let mut roots = Vec::with_capacity(present.roots.len());
+    for root in &present.roots {
+        let here: BTreeMap<TreePath, Option<Node>> = paths
+            .iter()
+            .filter(|(path, _)| path.root == root.name)
+            .map(|(path, node)| (path.path.clone(), node.clone()))
+            .collect();
+        if here.is_empty() {
+            roots.push(root.clone());
+            continue;
+        }
+        let tree = graft(additions, root.tree, &here)?;
+        roots.push(counted_again(additions, root, tree)?);
+    }
+    Ok(Snapshot { roots })
+}
+
+/// The root with another tree, its counts carried along.
+fn counted_again(
+    objects: &(impl Objects + ?Sized),
+    root: &SnapshotRoot,
+    tree: ContentId,
+) -> Result<SnapshotRoot, Unavailable> {
+    let (mut files, mut bytes) = (root.files, root.bytes);
+    for difference in differences(objects, Some(root.tree), Some(tree))? {
+        let (gone, come) = (weight(difference.before.as_ref()), weight(difference.after.as_ref()));
+        files = (files + come.0).saturating_sub(gone.0);
+        bytes = (bytes + come.1).saturating_sub(gone.1);
+    }
+    Ok(SnapshotRoot { tree, files, bytes, ..root.clone() })
+}
+
+fn weight(node: Option<&Node>) -> (u64, u64) {
+    match node {
+        Some(Node::File { size, .. }) => (1, *size),
+        Some(Node::Link { .. }) => (1, 0),
+        Some(Node::Folder { .. }) | None => (0, 0),
+    }
+}
+
+fn with_paths<O: Objects + ?Sized>(
+    additions: &mut Additions<'_, O>,
+    present: &Snapshot,
+    touched: &BTreeMap<RootPath, Touched>,
+) -> Result<Snapshot, Unavailable> {
+    let mut changes = BTreeMap::new();
+    for (path, touched) in touched {
+        if !same(touched.present.as_ref(), touched.wanted.as_ref()) {
+            changes.insert(path.clone(), settle::as_grafted(additions, touched));
+        }
+    }
+    graft_paths(additions, present, &changes)
+}

@@ -1,0 +1,218 @@
+//! Replay against what a person would expect, path by path.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use retake_model::content::{ContentId, Kind};
+use retake_model::merge::Labels;
+use retake_model::object::{Additions, Memory, load};
+use retake_model::path::{RootPath, TreePath};
+use retake_model::replay::{How, OnConflict, Replayed, Step, replay, take_over};
+use retake_model::tree::{Node, Snapshot, SnapshotRoot, Tree, differences, graft, resolve};
+
+const LABELS: Labels<'static> = Labels { ours: "ours", theirs: "theirs" };
+
+/// A folder in a few words: path to text; a path that ends with a slash is an empty folder.
+type Files<'text> = &'text [(&'text str, &'text str)];
+
+#[derive(Default)]
+struct World {
+    memory: Memory,
+}
+
+impl World {
+    fn snapshot(&mut self, files: Files<'_>) -> ContentId {
+        let mut additions = Additions::new(&self.memory);
+        let mut nodes = BTreeMap::new();
+        for (path, text) in files {
+            let node = match path.strip_suffix('/') {
+                Some(_) => Node::Folder { tree: additions.add(&Tree::default()), mode: 0o755 },
+                None => Node::File {
+                    content: additions.add_bytes(Kind::Blob, text.as_bytes().to_vec()),
+                    size: text.len() as u64,
+                    mode: 0o644,
+                },
+            };
+            nodes.insert(self::path(path), Some(node));
+        }
+        let empty = additions.add(&Tree::default());
+        let tree = graft(&mut additions, empty, &nodes).expect("all is in memory");
+        let root = SnapshotRoot { name: String::new(), tree, left_out: None, files: 0, bytes: 0 };
+        let id = additions.add(&Snapshot { roots: vec![root] });
+        let new = additions.into_new();
+        self.memory.keep(new);
+        id
+    }
+
+    fn load(&self, id: ContentId) -> Snapshot {
+        load(&self.memory, id).expect("it was made here")
+    }
+
+    fn replay(&mut self, present: ContentId, steps: &[(ContentId, ContentId)], on: OnConflict) -> Replayed {
+        let steps: Vec<Step> = steps.iter().map(|&(from, to)| Step { from, to }).collect();
+        let mut additions = Additions::new(&self.memory);
+        let replayed =
+            replay(&mut additions, &self.load(present), &steps, on, LABELS).expect("all is in memory");
+        let new = additions.into_new();
+        self.memory.keep(new);
+        replayed
+    }
+
+    /// Every file and empty folder of a snapshot.
+    fn files(&self, snapshot: &Snapshot) -> Vec<(String, String)> {
+        let tree = snapshot.roots[0].tree;
+        let all = differences(&self.memory, None, Some(tree)).expect("all is in memory");
+        let mut files = Vec::new();
+        for difference in &all {
+            match &difference.after {
+                Some(Node::File { content, .. }) => {
+                    let bytes = retake_model::object::Objects::bytes(&self.memory, Kind::Blob, *content);
+                    let text = String::from_utf8_lossy(&bytes.expect("all is in memory")).into_owned();
+                    files.push((difference.path.to_string(), text));
+                }
+                Some(Node::Folder { tree, .. }) => {
+                    let inside: Tree = load(&self.memory, *tree).expect("all is in memory");
+                    if inside.entries().is_empty() {
+                        files.push((format!("{}/", difference.path), String::new()));
+                    }
+                }
+                _ => {}
+            }
+        }
+        files
+    }
+}
+
+fn path(text: &str) -> TreePath {
+    TreePath::new(text.trim_end_matches('/').as_bytes()).expect("a good path")
+}
+
+/// Undoes the step from `before` to `after` on top of `present`.
+fn check(before: Files<'_>, after: Files<'_>, present: Files<'_>, expected: Files<'_>, conflicts: &[&str]) {
+    let mut world = World::default();
+    let [before, after, present] = [before, after, present].map(|files| world.snapshot(files));
+    let replayed = world.replay(present, &[(after, before)], OnConflict::Keep);
+    let expected: Vec<(String, String)> =
+        expected.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
+    assert_eq!(world.files(&replayed.snapshot), expected);
+    let found: Vec<String> = replayed
+        .paths
+        .iter()
+        .filter(|path| matches!(path.how, How::Conflict { .. }))
+        .map(|path| path.path.to_string())
+        .collect();
+    assert_eq!(found, conflicts);
+}
+
+#[test]
+fn what_nobody_touched_since_goes_back() {
+    check(&[("a", "1")], &[("a", "2")], &[("a", "2")], &[("a", "1")], &[]);
+    check(&[], &[("new", "x")], &[("new", "x")], &[], &[]);
+    check(&[("gone", "x")], &[], &[], &[("gone", "x")], &[]);
+    check(&[("d/a", "1"), ("d/b", "2")], &[], &[], &[("d/a", "1"), ("d/b", "2")], &[]);
+    check(&[], &[("d/e/a", "1")], &[("d/e/a", "1")], &[], &[]);
+    check(&[("empty/", "")], &[], &[], &[("empty/", "")], &[]);
+    check(&[("t", "file")], &[("t/in", "x")], &[("t/in", "x")], &[("t", "file")], &[]);
+}
+
+#[test]
+fn what_others_did_stays() {
+    // Another file, a new file in a folder that the step made, and a file that is already back.
+    check(&[("a", "1")], &[("a", "2")], &[("a", "2"), ("b", "mine")], &[("a", "1"), ("b", "mine")], &[]);
+    check(&[], &[("d/a", "1")], &[("d/a", "1"), ("d/mine", "x")], &[("d/mine", "x")], &[]);
+    check(&[("a", "1")], &[("a", "2")], &[("a", "1")], &[("a", "1")], &[]);
+    // Both changes of one text.
+    let (old, new) = ("one\ntwo\nthree\nfour\nfive\n", "one\nTWO\nthree\nfour\nfive\n");
+    let hand = "one\nTWO\nthree\nfour\nfive\nsix\n";
+    check(&[("t", old)], &[("t", new)], &[("t", hand)], &[("t", "one\ntwo\nthree\nfour\nfive\nsix\n")], &[]);
+}
+
+#[test]
+fn what_does_not_go_together_is_left_alone() {
+    check(&[("a", "1")], &[("a", "2")], &[("a", "3")], &[("a", "3")], &["a"]);
+    check(&[], &[("a", "2")], &[("a", "3")], &[("a", "3")], &["a"]);
+    check(&[("a", "1")], &[("a", "2")], &[], &[], &["a"]);
+    check(&[("a", "1")], &[], &[("a", "mine")], &[("a", "mine")], &["a"]);
+    // Someone made a file where a folder has to be, and a folder where a file has to be.
+    check(&[("d/a", "1")], &[("d/", "")], &[("d", "mine")], &[("d", "mine")], &["d/a"]);
+    check(&[("d", "1")], &[("d/a", "2")], &[("d/a", "2"), ("d/mine", "x")], &[("d/mine", "x")], &["d"]);
+}
+
+#[test]
+fn conflicts_can_be_decided() {
+    let mut world = World::default();
+    let [one, two, three] =
+        [&[("a", "1\n")], &[("a", "2\n")], &[("a", "3\n")]].map(|files: &[_; 1]| world.snapshot(files));
+    let taken = world.replay(three, &[(two, one)], OnConflict::Take);
+    assert_eq!(world.files(&taken.snapshot), [("a".to_owned(), "1\n".to_owned())]);
+    let marked = world.replay(three, &[(two, one)], OnConflict::Mark);
+    let text = &world.files(&marked.snapshot)[0].1;
+    assert!(text.contains("<<<<<<< ours\n3\n") && text.contains("1\n>>>>>>> theirs"), "{text}");
+    for replayed in [taken, marked] {
+        assert!(matches!(replayed.paths[0].how, How::Conflict { .. }));
+    }
+}
+
+#[test]
+fn a_path_that_conflicts_once_is_left_alone_by_later_steps() {
+    let mut world = World::default();
+    let [one, two, three, hand] = ["1", "2", "3", "hand"].map(|text| world.snapshot(&[("a", text)]));
+    let replayed = world.replay(hand, &[(three, two), (two, one)], OnConflict::Keep);
+    assert_eq!(world.files(&replayed.snapshot), [("a".to_owned(), "hand".to_owned())]);
+    assert_eq!(replayed.paths.len(), 1);
+}
+
+#[test]
+fn restoring_makes_the_chosen_paths_exact() {
+    let mut world = World::default();
+    let target = world.snapshot(&[("a", "1"), ("d/x", "old"), ("d/y", "y")]);
+    let present = world.snapshot(&[("a", "2"), ("d/x", "new"), ("d/z", "z")]);
+    let (target, present) = (world.load(target), world.load(present));
+    let mut check = |only: &[&str], expected: Files<'_>| {
+        let only: Vec<RootPath> = only.iter().map(|text| RootPath::main(path(text))).collect();
+        let mut additions = Additions::new(&world.memory);
+        let restored = take_over(&mut additions, &present, &target, &only).expect("all is in memory");
+        let new = additions.into_new();
+        world.memory.keep(new);
+        let expected: Vec<(String, String)> =
+            expected.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
+        assert_eq!(world.files(&restored.snapshot), expected);
+    };
+    check(&[], &[("a", "1"), ("d/x", "old"), ("d/y", "y")]);
+    check(&["d"], &[("a", "2"), ("d/x", "old"), ("d/y", "y")]);
+    check(&["d/y"], &[("a", "2"), ("d/x", "new"), ("d/y", "y"), ("d/z", "z")]);
+    check(&["nowhere"], &[("a", "2"), ("d/x", "new"), ("d/z", "z")]);
+}
+
+fn some_files() -> impl Strategy<Value = BTreeMap<String, String>> {
+    let name = prop::sample::select(vec!["a", "b", "c/a", "c/b", "c/d/a", "e/a"]);
+    let text = prop::collection::vec(prop::sample::select(vec!["1\n", "2\n", "3\n"]), 0..4)
+        .prop_map(|lines| lines.concat());
+    prop::collection::btree_map(name.prop_map(str::to_owned), text, 0..6)
+}
+
+proptest! {
+    #[test]
+    fn a_step_and_its_way_back_meet(before in some_files(), after in some_files()) {
+        let mut world = World::default();
+        let pairs = |files: &BTreeMap<String, String>| -> Vec<(String, String)> {
+            files.iter().map(|(path, text)| (path.clone(), text.clone())).collect()
+        };
+        let make = |world: &mut World, files: &BTreeMap<String, String>| {
+            let pairs = pairs(files);
+            let files: Vec<(&str, &str)> =
+                pairs.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+            world.snapshot(&files)
+        };
+        let (old, new) = (make(&mut world, &before), make(&mut world, &after));
+        let there = world.replay(old, &[(old, new)], OnConflict::Keep);
+        prop_assert_eq!(world.files(&there.snapshot), pairs(&after));
+        let back = world.replay(new, &[(new, old)], OnConflict::Keep);
+        prop_assert_eq!(world.files(&back.snapshot), pairs(&before));
+        // What is compared in parts is the same as what is looked up whole.
+        for difference in differences(&world.memory, Some(world.load(old).roots[0].tree), Some(world.load(new).roots[0].tree)).expect("in memory") {
+            let now = resolve(&world.memory, world.load(new).roots[0].tree, &difference.path).expect("in memory");
+            prop_assert_eq!(now, difference.after);
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The desk: a timeline together with a folder that its threads work in.
+//!
+//! Conversation and files move together. Every move goes the same way, and a crash at any point of it leaves
+//! something that the next one to come finishes:
+//!
+//! ```text
+//!   lock the folder ─► finish what a crash left ─► look: hand edits become an operation of the human's
+//!        │
+//!        └─► plan (pure): which changes to take back or make again, carried over to the present files
+//!                │
+//!                ├─► nothing moves ──────────────────────────────────────► publish the operation
+//!                └─► intent durable ─► files move, path by path, synced ─► publish, intent gone
+//! ```
+//!
+//! Each operation owns the paths that differ between its two snapshots, whoever else works in the folder: a move
+//! of one thread never takes another thread's changes along, nor those that were made by hand.
+
+mod apart;
+mod carry_out;
+mod error;
+mod look;
+mod moves;
+mod plan;
+mod recover;
+mod report;
+mod restore;
+mod takes;
+
+use retake_model::id::{FolderId, ProjectId};
+use retake_model::intent::Apart;
+use retake_model::replay::OnConflict;
+use retake_store::FolderLock;
+use retake_workspace::snapshot::Workspace;
+use serde::Serialize;
+
+use crate::Timeline;
+
+pub use apart::{ApartFolder, ClosedApart, OpenedApart};
+pub use error::FileError;
+pub use look::{Present, Seen};
+pub use moves::{Goal, Moment};
+pub use recover::Recovered;
+pub use report::{FileReport, Outcome, PathReport};
+pub use restore::{FilesAt, Restored};
+pub use takes::Changed;
+
+/// A timeline together with a folder.
+#[derive(Clone)]
+pub struct Desk {
+    timeline: Timeline,
+    folder: FolderId,
+    project: ProjectId,
+    workspace: Workspace,
+    apart: Option<Apart>,
+}
+
+/// What moves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Halves {
+    /// Conversation and files.
+    #[default]
+    Both,
+    /// The conversation alone.
+    Conversation,
+    /// The files alone.
+    Files,
+}
+
+/// How files are moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Handling {
+    /// What moves.
+    pub halves: Halves,
+    /// What becomes of files that do not merge.
+    pub on_conflict: OnConflict,
+    /// Only say what would happen. What was changed by hand is recorded all the same.
+    pub preview: bool,
+}
+
+impl Desk {
+    /// The timeline at a project's own folder.
+    pub fn at(timeline: Timeline, project: ProjectId, workspace: Workspace) -> Self {
+        Self { timeline, folder: FolderId::of_project(project), project, workspace, apart: None }
+    }
+
+    /// The timeline underneath.
+    pub fn timeline(&self) -> &Timeline {
+        &self.timeline
+    }
+
+    /// The take that lives in this folder apart from the others; none in the folder of a project.
+    pub fn apart(&self) -> Option<Apart> {
+        self.apart
+    }
+
+    /// Keeps everybody else out of the folder, and finishes what a crash left.
+    fn begin(&self) -> Result<Session<'_>, FileError> {
+        let lock = self.timeline.store.lock_folder(self.folder)?;
+        let recovered = recover::recover_locked(&self.timeline, self.folder)?;
+        Ok(Session { desk: self, recovered, _lock: lock })
+    }
+}
+
+/// The folder while nobody else moves files in it.
+struct Session<'desk> {
+    desk: &'desk Desk,
+    recovered: Option<Recovered>,
+    _lock: FolderLock,
+}

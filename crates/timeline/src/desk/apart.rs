@@ -1,0 +1,142 @@
+//! Takes apart: a take in a folder of its own, so that several are alive at once.
+
+use std::path::{Path, PathBuf};
+
+use retake_model::content::ContentId;
+use retake_model::id::{FolderId, ProjectId, TakeId, ThreadId};
+use retake_model::intent::{Apart, FolderRecord};
+use retake_model::object::load;
+use retake_model::tree::Snapshot;
+use retake_store::StoreError;
+use retake_workspace::copy::{self, Copied};
+use retake_workspace::folder::{path_from_text, path_to_text};
+use retake_workspace::snapshot::Workspace;
+use serde::Serialize;
+
+use super::plan::files_of_take;
+use super::{Desk, FileError, Seen};
+use crate::clock::Ticks;
+use crate::{Caller, Looking, LookError, Timeline};
+
+/// A take that was given a folder.
+#[derive(Clone, Debug, Serialize)]
+pub struct OpenedApart {
+    /// The take.
+    pub take: TakeId,
+    /// Its folder.
+    pub path: PathBuf,
+    /// The snapshot that it was filled with.
+    pub snapshot: ContentId,
+    /// How it was filled.
+    pub copied: Copied,
+}
+
+/// A take whose folder was given up.
+#[derive(Clone, Debug, Serialize)]
+pub struct ClosedApart {
+    /// Its last state.
+    pub seen: Seen,
+    /// Where the folder is, or was.
+    pub path: PathBuf,
+    /// Whether the files were removed from it.
+    pub removed: bool,
+}
+
+/// A folder that a take has for itself.
+#[derive(Clone, Debug, Serialize)]
+pub struct ApartFolder {
+    /// The folder.
+    #[serde(skip)]
+    pub id: FolderId,
+    /// Its project.
+    pub project: ProjectId,
+    /// Of which thread.
+    pub thread: ThreadId,
+    /// Which take.
+    pub take: TakeId,
+    /// Where it is.
+    pub path: PathBuf,
+}
+
+impl Desk {
+    /// The timeline at the folder that a take has for itself.
+    pub fn at_apart(timeline: Timeline, folder: &ApartFolder, workspace: Workspace) -> Self {
+        let apart = Some(Apart { thread: folder.thread, take: folder.take });
+        Self { timeline, folder: folder.id, project: folder.project, workspace, apart }
+    }
+
+    /// Gives a take a folder of its own, filled with the take's files.
+    pub fn open_apart(
+        &self,
+        thread: ThreadId,
+        take: TakeId,
+        path: &Path,
+        caller: &Caller,
+    ) -> Result<OpenedApart, FileError> {
+        let session = self.begin()?;
+        let present = session.present(thread, caller)?;
+        let looking = self.timeline.look()?;
+        let queries = looking.queries();
+        if looking.state(thread)?.active == take {
+            return Err(FileError::TakeHere);
+        }
+        if let Some(open) = looking.apart_folders()?.into_iter().find(|open| open.thread == thread && open.take == take) {
+            return Err(FileError::TakeElsewhere(open.path));
+        }
+        let row = looking.thread(thread)?;
+        let known = files_of_take(&queries, row.number, row.summary.version, take)?;
+        // A take that never had files of its own goes on from those that are there.
+        let id = known.map_or(present.id, |files| files.after);
+        let snapshot: Snapshot = load(&queries, id)?;
+        let Some(root) = snapshot.root("") else { return Err(FileError::NoSuchSnapshot) };
+        let copied = copy::materialise(&queries, root.tree, path, self.workspace.known_files())?;
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let record = FolderRecord {
+            id: FolderId::fresh(&mut Ticks(&*self.timeline.clock)),
+            project: self.project,
+            roots: vec![(String::new(), path_to_text(&path))],
+            snapshot: Some(id),
+            apart: Some(Apart { thread, take }),
+        };
+        drop(looking);
+        self.timeline.store.write(move |writing| writing.put_folder(&record).map_err(FileError::from))?;
+        Ok(OpenedApart { take, path, snapshot: id, copied })
+    }
+
+    /// Records the last state of the take that lives in this folder, and gives the folder up. With `remove`, the
+    /// files that are recorded are removed from it; whatever is not recorded stays.
+    pub fn close_apart(&self, caller: Caller, remove: bool) -> Result<ClosedApart, FileError> {
+        let Some(apart) = self.apart else { return Err(FileError::NotApart) };
+        let seen = self.look(apart.thread, caller)?;
+        let session = self.begin()?;
+        let path = self.workspace.main_root().to_owned();
+        if remove {
+            session.clear(seen.snapshot)?;
+        }
+        let folder = self.folder;
+        self.timeline.store.write(move |writing| writing.forget_folder(folder).map_err(FileError::from))?;
+        Ok(ClosedApart { seen, path, removed: remove })
+    }
+}
+
+impl Looking<'_> {
+    /// The folders that takes have for themselves.
+    pub fn apart_folders(&self) -> Result<Vec<ApartFolder>, LookError> {
+        let folders = self.queries().folders()?;
+        let found = folders.into_iter().filter_map(|folder| {
+            let Apart { thread, take } = folder.apart?;
+            let path = path_from_text(folder.path())?;
+            Some(ApartFolder { id: folder.id, project: folder.project, thread, take, path })
+        });
+        Ok(found.collect())
+    }
+
+    /// The folder that a take has for itself and that holds a path.
+    pub fn apart_folder_at(&self, path: &Path) -> Result<Option<ApartFolder>, StoreError> {
+        let folders = self.apart_folders().map_err(|error| match error {
+            LookError::Store(error) => error,
+            other => StoreError::Damaged(other.to_string()),
+        })?;
+        Ok(folders.into_iter().find(|folder| path.starts_with(&folder.path)))
+    }
+}

@@ -1,0 +1,210 @@
+//! Carrying a plan out: intent, files, operation.
+
+use std::collections::BTreeMap;
+
+use retake_model::content::ContentId;
+use retake_model::id::ThreadId;
+use retake_model::intent::{FolderRecord, Intent};
+use retake_model::object::{Additions, NewObject, load};
+use retake_model::operation::FileChange;
+use retake_model::path::RootPath;
+use retake_model::replay::{Replayed, graft_paths};
+use retake_model::state::ThreadState;
+use retake_model::tree::{Node, Snapshot, Tree, differences};
+use retake_store::{Queries, StoredIntent, Writing};
+use retake_workspace::apply;
+use retake_workspace::folder::path_from_text;
+
+use super::look::with_files;
+use super::report::{FileReport, Outcome, of_plan};
+use super::{FileError, Present, Session};
+use crate::change::{Composed, Head, finish};
+use crate::clock::Clock;
+use crate::promote::follow;
+use crate::{Caller, Done, Timeline};
+
+/// What is to be done: how the files are to be, and the content that is new for it.
+pub(super) struct Plan {
+    pub(super) wanted: ContentId,
+    pub(super) replayed: Replayed,
+    pub(super) objects: Vec<NewObject>,
+}
+
+/// What was done.
+pub(super) struct CarriedOut {
+    pub(super) done: Done,
+    pub(super) also: Vec<ThreadId>,
+    pub(super) report: FileReport,
+}
+
+/// Makes the operation, inside a write, from the newest state of the thread.
+pub(super) trait Compose:
+    for<'writing, 'transaction> FnOnce(
+        &'writing Writing<'transaction>,
+        &Head,
+    ) -> Result<Composed<'writing, 'transaction>, FileError>
+    + Send
+    + 'static
+{
+}
+
+impl<F> Compose for F where
+    F: for<'writing, 'transaction> FnOnce(
+            &'writing Writing<'transaction>,
+            &Head,
+        ) -> Result<Composed<'writing, 'transaction>, FileError>
+        + Send
+        + 'static
+{
+}
+
+impl Session<'_> {
+    /// Carries a plan out that was made for the present files and the thread's version then.
+    pub(super) fn carry_out(
+        self,
+        thread: ThreadId,
+        present: &Present,
+        plan: Plan,
+        caller: &Caller,
+        compose: impl Compose,
+    ) -> Result<CarriedOut, FileError> {
+        let timeline = &self.desk.timeline;
+        let (clock, folder, apart, roots) =
+            (timeline.clock.clone(), self.desk.folder, self.desk.apart, self.desk.roots());
+        let caller = caller.clone().expecting(present.version);
+        let (before, wanted, objects) = (present.id, plan.wanted, plan.objects);
+        let begun = timeline.store.write(move |writing| -> Result<Begun, FileError> {
+            let at = Head::of(writing, thread, &caller)?;
+            let composed = compose(writing, &at)?;
+            writing.put_contents(&objects, clock.now())?;
+            let state: ThreadState = load(&composed.additions, composed.operation.after)?;
+            let take = apart.map_or(state.active, |apart| apart.take);
+            let files = FileChange { before, after: wanted, take };
+            let composed = with_files(composed, files);
+            if before == wanted {
+                let (done, also) = publish(writing, &at, composed, &*clock)?;
+                return Ok(Begun::Done(Box::new((done, also))));
+            }
+            let Composed { operation, additions } = composed;
+            writing.put_contents(&additions.into_new(), clock.now())?;
+            let intent = Intent { folder, roots, files, operation };
+            let number = writing.put_intent(&intent)?;
+            Ok(Begun::Intent(Box::new(StoredIntent { number, intent })))
+        })?;
+        let (done, also, after, applied) = match begun {
+            Begun::Done(done) => (done.0, done.1, wanted, BTreeMap::new()),
+            Begun::Intent(intent) => {
+                let applied = move_files(timeline, &intent)?;
+                let (done, also, after) = end(timeline, *intent, &applied)?;
+                (done, also, after, applied)
+            }
+        };
+        let paths = of_plan(&plan.replayed.paths, Some(&applied));
+        Ok(CarriedOut { done, also, report: FileReport::new(before, after, paths, self.recovered) })
+    }
+}
+
+enum Begun {
+    /// No file had to move.
+    Done(Box<(Done, Vec<ThreadId>)>),
+    /// Files are to move now.
+    Intent(Box<StoredIntent>),
+}
+
+/// What became of each path that was to move.
+pub(super) type Applied = BTreeMap<RootPath, Outcome>;
+
+/// Moves the files of an intent. If that fails they are put back, and the intent is gone as if it had never been.
+pub(super) fn move_files(timeline: &Timeline, intent: &StoredIntent) -> Result<Applied, FileError> {
+    match try_move_files(timeline, intent) {
+        Ok(applied) => Ok(applied),
+        Err(FileError::Apply(error)) if error.put_back() => {
+            let number = intent.number;
+            timeline.store.write(move |writing| writing.end_intent(number).map_err(FileError::from))?;
+            Err(FileError::Apply(error))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn try_move_files(timeline: &Timeline, intent: &StoredIntent) -> Result<Applied, FileError> {
+    let reading = timeline.store.read()?;
+    let queries = reading.queries();
+    let files = &intent.intent.files;
+    let (before, after): (Snapshot, Snapshot) = (load(&queries, files.before)?, load(&queries, files.after)?);
+    let mut applied = BTreeMap::new();
+    let mut moved: Vec<apply::Undo> = Vec::new();
+    todo!()
+}
+
+/// Publishes the operation of an intent whose files have moved, as far as they would.
+pub(super) fn end(
+    timeline: &Timeline,
+    intent: StoredIntent,
+    applied: &Applied,
+) -> Result<(Done, Vec<ThreadId>, ContentId), FileError> {
+    let clock = timeline.clock.clone();
+    let left: Vec<RootPath> =
+        applied.iter().filter(|(_, outcome)| outcome.left()).map(|(path, _)| path.clone()).collect();
+    timeline
+        .store
+        .write(move |writing| -> Result<_, FileError> {
+            let StoredIntent { number, intent } = intent;
+            let Intent { folder, files, operation, .. } = intent;
+            let at = Head::regardless(writing, operation.thread)?;
+            writing.end_intent(number)?;
+            let mut additions = Additions::new(&**writing);
+            let after = as_left(&mut additions, files, &left)?;
+            let composed = with_files(Composed { operation, additions }, FileChange { after, ..files });
+            let (done, also) = publish(writing, &at, composed, &*clock)?;
+            if let Some(known) = writing.folder(folder)? {
+                writing.put_folder(&FolderRecord { snapshot: Some(after), ..known })?;
+            }
+            Ok((done, also, after))
+        })
+        .map_err(FileError::from)
+}
+
+/// Publishes, and brings threads along that had been promoted out of this one.
+fn publish(
+    writing: &Writing<'_>,
+    at: &Head,
+    composed: Composed<'_, '_>,
+    clock: &dyn Clock,
+) -> Result<(Done, Vec<ThreadId>), FileError> {
+    let operation = &composed.operation;
+    let caller =
+        Caller { actor: operation.actor.clone(), surroundings: None, turn: Some(operation.turn), expected: None };
+    let to = operation.place.position;
+    let also = if operation.kind.moves_only() { follow(writing, at, to, &caller, clock)? } else { Vec::new() };
+    Ok((finish(writing, composed)?, also))
+}
+
+/// The snapshot after a move that left some paths as they were: what the operation did not do is not its doing.
+fn as_left(
+    additions: &mut Additions<'_, Queries<'_>>,
+    files: FileChange,
+    left: &[RootPath],
+) -> Result<ContentId, FileError> {
+    if left.is_empty() {
+        return Ok(files.after);
+    }
+    let (before, after): (Snapshot, Snapshot) = (load(additions, files.before)?, load(additions, files.after)?);
+    let mut stays = BTreeMap::new();
+    for path in left {
+        let node = match before.root(&path.root) {
+            Some(root) => retake_model::tree::resolve(additions, root.tree, &path.path)?,
+            None => None,
+        };
+        // What is in a folder has paths of its own.
+        let node = match node {
+            Some(Node::Folder { mode, .. }) => {
+                Some(Node::Folder { tree: additions.add(&Tree::default()), mode })
+            }
+            other => other,
+        };
+        stays.insert(path.clone(), node);
+    }
+    let snapshot = graft_paths(additions, &after, &stays)?;
+    Ok(additions.add(&snapshot))
+}

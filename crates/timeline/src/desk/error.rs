@@ -1,0 +1,104 @@
+//! Why files did not move, or could not be looked at.
+
+use std::path::PathBuf;
+
+use retake_model::object::Unavailable;
+use retake_store::{StoreError, WriteError};
+use retake_workspace::apply::ApplyError;
+use retake_workspace::copy::CopyError;
+use retake_workspace::snapshot::SnapshotError;
+
+use crate::{ChangeError, Done, LookError};
+
+/// Why files were not moved. Neither they nor the conversation were changed, but for what the error itself names.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// The change of the conversation was refused.
+    #[error(transparent)]
+    Change(ChangeError),
+    /// Something could not be seen.
+    #[error(transparent)]
+    Look(LookError),
+    /// The folder could not be looked at.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
+    /// The files could not be moved, and were put back.
+    #[error(transparent)]
+    Apply(#[from] ApplyError),
+    /// A folder for a take could not be filled.
+    #[error(transparent)]
+    Copy(#[from] CopyError),
+    /// Content was destroyed while the folder was looked at.
+    #[error("content was purged while the folder was looked at; try again")]
+    Outdated,
+    /// There is nothing for the files to do.
+    #[error("the files are already as they would be; nothing was changed")]
+    NothingMoves,
+    /// The snapshot is not one of this thread's.
+    #[error("this thread has no such snapshot; `retake snapshot list` shows those there are")]
+    NoSuchSnapshot,
+    /// The take has a folder of its own.
+    #[error("this take is open apart, in {}; work there, or close it with `retake take close`", .0.display())]
+    TakeElsewhere(PathBuf),
+    /// The take is the one that the project's folder shows.
+    #[error("this take is the active one, and its files are in the project's folder; branch or fork it first")]
+    TakeHere,
+    /// The folder that a take was to have is not empty.
+    #[error("{} exists already; name another folder, or remove that one", .0.display())]
+    InTheWay(PathBuf),
+    /// No take lives apart in this folder.
+    #[error("no take is open apart in this folder; `retake take list` shows where takes are")]
+    NotApart,
+    /// The command had nothing to do.
+    #[error("there was nothing to do")]
+    Unchanged(Box<Done>),
+}
+
+impl From<ChangeError> for FileError {
+    fn from(error: ChangeError) -> Self {
+        match error {
+            ChangeError::Files(error) => *error,
+            error => Self::Change(error),
+        }
+    }
+}
+
+impl From<FileError> for ChangeError {
+    fn from(error: FileError) -> Self {
+        match error {
+            FileError::Change(error) => error,
+            error => Self::Files(Box::new(error)),
+        }
+    }
+}
+
+impl From<LookError> for FileError {
+    fn from(error: LookError) -> Self {
+        match error {
+            LookError::Store(error) => error.into(),
+            error => Self::Look(error),
+        }
+    }
+}
+
+impl From<StoreError> for FileError {
+    fn from(error: StoreError) -> Self {
+        Self::Change(ChangeError::Store(error))
+    }
+}
+
+impl From<Unavailable> for FileError {
+    fn from(unavailable: Unavailable) -> Self {
+        StoreError::from(unavailable).into()
+    }
+}
+
+impl From<WriteError<FileError>> for FileError {
+    fn from(error: WriteError<FileError>) -> Self {
+        match error {
+            WriteError::Refused(error) => error,
+            WriteError::Store(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Looking at the folder: what was changed since Retake last knew it belongs to someone.
+
+use retake_model::content::ContentId;
+use retake_model::id::ThreadId;
+use retake_model::intent::FolderRecord;
+use retake_model::object::{Additions, load};
+use retake_model::operation::{FileChange, OperationKind, Version};
+use retake_model::tree::{Snapshot, differences};
+use retake_store::{Queries, StoreError, Writing};
+use retake_workspace::folder::path_to_text;
+use serde::Serialize;
+
+use super::report::{FileReport, Outcome, PathReport};
+use super::{Desk, FileError, Session};
+use crate::change::{Composed, Head, compose_change, finish};
+use crate::{Caller, ChangeError, Done, Rules};
+
+/// The files as they are.
+#[derive(Clone, Debug)]
+pub struct Present {
+    /// Their snapshot.
+    pub id: ContentId,
+    /// What it holds.
+    pub snapshot: Snapshot,
+    /// The version of the thread now.
+    pub version: Version,
+}
+
+/// What was found when the folder was looked at.
+#[derive(Clone, Debug, Serialize)]
+pub struct Seen {
+    /// The snapshot of the files as they are.
+    pub snapshot: ContentId,
+    /// The version of the thread now.
+    pub version: Version,
+    /// The operation that records what had changed; `None` if nothing had.
+    pub operation: Option<Done>,
+    /// What had changed, path by path.
+    pub files: FileReport,
+}
+
+/// Whose the changes are that are found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    /// Someone made them by hand.
+    Hand,
+    /// The caller made them.
+    Caller,
+}
+
+impl Desk {
+    /// Records what was changed by hand since the last look.
+    pub fn look(&self, thread: ThreadId, caller: Caller) -> Result<Seen, FileError> {
+        self.look_as(thread, caller, Whose::Hand)
+    }
+
+    /// Records what the caller (a tool, the agent, a client) has just changed, as a change that can be undone.
+    /// What a hand changed before the caller began should have been recorded by [`Desk::look`] then.
+    pub fn record(&self, thread: ThreadId, caller: Caller) -> Result<Seen, FileError> {
+        self.look_as(thread, caller, Whose::Caller)
+    }
+
+    fn look_as(&self, thread: ThreadId, caller: Caller, whose: Whose) -> Result<Seen, FileError> {
+        let session = self.begin()?;
+        let (present, operation, before) = session.take_stock(thread, &caller, whose)?;
+        let reading = self.timeline.store.read()?;
+        let queries = reading.queries();
+        let paths = match before {
+            Some(before) => changed_paths(&queries, before, present.id)?,
+            None => Vec::new(),
+        };
+        let files = FileReport::new(before.unwrap_or(present.id), present.id, paths, session.recovered);
+        Ok(Seen { snapshot: present.id, version: present.version, operation, files })
+    }
+}
+
+/// The files as they are, the operation that was published if they had changed, and what they had been.
+type Stock = (Present, Option<Done>, Option<ContentId>);
+
+impl Session<'_> {
+    /// The files as they are, with what was changed by hand recorded.
+    pub(super) fn present(&self, thread: ThreadId, caller: &Caller) -> Result<Present, FileError> {
+        Ok(self.take_stock(thread, caller, Whose::Hand)?.0)
+    }
+
+    fn take_stock(&self, thread: ThreadId, caller: &Caller, whose: Whose) -> Result<Stock, FileError> {
+        loop {
+            match self.try_take_stock(thread, caller, whose) {
+                // Content that the snapshot relied on was destroyed meanwhile: look again.
+                Err(FileError::Outdated) => {}
+                other => return other,
+            }
+        }
+    }
+
+    fn try_take_stock(&self, thread: ThreadId, caller: &Caller, whose: Whose) -> Result<Stock, FileError> {
+        let desk = self.desk;
+        let taken = desk.workspace.snapshot(&desk.timeline.store)?;
+        let (id, snapshot) = (taken.id(), taken.snapshot().clone());
+        if taken.is_stored()
+            && let Some(version) = self.already(thread, caller, id)?
+        {
+            return Ok((Present { id, snapshot, version }, None, None));
+        }
+        let (clock, caller) = (desk.timeline.clock.clone(), caller.clone());
+        let (folder, project, apart) = (desk.folder, desk.project, desk.apart);
+        let roots = desk.roots();
+        let bundle = taken.bundle();
+        let (version, done, before) = desk.timeline.store.write(move |writing| -> Result<_, FileError> {
+            bundle.store(writing, clock.now())?;
+            let at = Head::of(writing, thread, &caller)?;
+            if at.state.deleted.is_some() {
+                return Err(ChangeError::ThreadDeleted.into());
+            }
+            let known = writing.folder(folder)?;
+            let before = known.and_then(|known| known.snapshot).filter(|before| *before != id);
+            let record = FolderRecord { id: folder, project, roots, snapshot: Some(id), apart };
+            writing.put_folder(&record)?;
+            let Some(before) = before else { return Ok((at.last.operation.version, None, None)) };
+            let paths = count_changed(writing, before, id)?;
+            if paths == 0 {
+                return Ok((at.last.operation.version, None, None));
+            }
+            let take = apart.map_or(at.state.active, |apart| apart.take);
+            let (kind, caller) = match whose {
+                Whose::Hand => (OperationKind::FilesSeen { paths }, by_hand(&caller)),
+                Whose::Caller => (OperationKind::FilesChanged { paths }, caller),
+            };
+            let composed = compose_change(
+                writing,
+                &at,
+                Additions::new(&**writing),
+                &at.state,
+                kind,
+                &caller,
+                &*clock,
+                Rules::default(),
+            )?;
+            let done = finish(writing, with_files(composed, FileChange { before, after: id, take }))?;
+            Ok((done.version, Some(done), Some(before)))
+        })?;
+        taken.remember();
+        Ok((Present { id, snapshot, version }, done, before))
+    }
+
+    /// The version of the thread, if the folder is known to be just like that.
+    fn already(
+        &self,
+        thread: ThreadId,
+        caller: &Caller,
+        snapshot: ContentId,
+    ) -> Result<Option<Version>, FileError> {
+        let looking = self.desk.timeline.look()?;
+        let known = looking.queries().folder(self.desk.folder)?;
+        if known.is_none_or(|known| known.snapshot != Some(snapshot) || known.roots != self.desk.roots()) {
+            return Ok(None);
+        }
+        let head = looking.head(thread)?.operation;
+        match caller.expected {
+            Some(expected) if expected != head.version => {
+                Err(ChangeError::Conflict { expected, current: head.version }.into())
+            }
+            _ => Ok(Some(head.version)),
+        }
+    }
+}
+
+impl Desk {
+    /// Where the roots are, as they are written down.
+    pub(super) fn roots(&self) -> Vec<(String, String)> {
+        self.workspace.roots().map(|(name, path)| (name.to_owned(), path_to_text(path))).collect()
+    }
+}
+
+/// The operation with the files that it changed.
+pub(super) fn with_files<'writing, 'transaction>(
+    mut composed: Composed<'writing, 'transaction>,
+    files: FileChange,
+) -> Composed<'writing, 'transaction> {
+    composed.operation.filed = Some(composed.operation.version);
+    composed.operation.files = Some(files);
+    composed
+}
+
+/// Whoever asks, what was changed by hand was changed by a human, and belongs to no turn.
+fn by_hand(caller: &Caller) -> Caller {
+    Caller { actor: retake_model::operation::Actor::Human, turn: None, ..caller.clone() }
+}
+
+/// How many paths differ between two snapshots.
+fn count_changed(writing: &Writing<'_>, before: ContentId, after: ContentId) -> Result<u64, StoreError> {
+    Ok(changed_paths(writing, before, after)?.len() as u64)
+}
+
+/// What differs between two snapshots, as it was found.
+fn changed_paths(
+    queries: &Queries<'_>,
+    before: ContentId,
+    after: ContentId,
+) -> Result<Vec<PathReport>, StoreError> {
+    let (old, new): (Snapshot, Snapshot) = (load(queries, before)?, load(queries, after)?);
+    let mut found = Vec::new();
+    for root in &new.roots {
+        let known = old.root(&root.name).map(|root| root.tree);
+        for difference in differences(queries, known, Some(root.tree))? {
+            let outcome = if difference.after.is_some() { Outcome::Written } else { Outcome::Removed };
+            found.push(PathReport::new(&root.name, difference, outcome));
+        }
+    }
+    Ok(found)
+}

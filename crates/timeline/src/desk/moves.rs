@@ -1,0 +1,223 @@
+//! Undo, redo and jump with files.
+
+use retake_model::history::{self, Move, Unit, place_of_move};
+use retake_model::id::{TakeId, ThreadId};
+use retake_model::merge::Labels;
+use retake_model::object::Additions;
+use retake_model::operation::{OperationKind, Place, Version};
+use retake_model::replay::{OnConflict, Step, replay};
+use retake_store::Queries;
+use serde::Serialize;
+
+use super::carry_out::{CarriedOut, Plan};
+use super::report::{FileReport, of_plan};
+use super::{Desk, FileError, Halves, Handling, Present, Session, plan};
+use crate::change::{compose_change, compose_move};
+use crate::{Caller, ChangeError, Moved, Rules};
+
+/// Where to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Goal {
+    /// Back by that many steps.
+    Undo(Unit, u64),
+    /// Forward by that many steps.
+    Redo(Unit, u64),
+    /// To the moment just after an operation.
+    Jump(Version),
+}
+
+/// What came of a move of conversation and files.
+#[derive(Clone, Debug, Serialize)]
+pub struct Moment {
+    /// What became of the conversation; of a preview, nothing.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub moved: Option<Moved>,
+    /// What became of the files; `None` if the thread has none, or only the conversation was to move.
+    pub files: Option<FileReport>,
+}
+
+/// The texts that name the two sides of a marked conflict.
+pub(super) const LABELS: Labels<'static> = Labels { ours: "as it is", theirs: "as it would be" };
+
+impl Desk {
+    /// Moves along the log: the conversation, the files, or both.
+    pub fn go(
+        &self,
+        thread: ThreadId,
+        goal: Goal,
+        caller: Caller,
+        handling: Handling,
+    ) -> Result<Moment, FileError> {
+        let head = self.timeline.look()?.head(thread)?.operation;
+        let conversation_only = handling.halves == Halves::Conversation || head.filed.is_none();
+        if conversation_only && handling.halves != Halves::Files && !handling.preview {
+            let moved = self.timeline.go(thread, goal, caller)?;
+            return Ok(Moment { moved: Some(moved), files: None });
+        }
+        loop {
+            match self.try_go(thread, goal, &caller, handling) {
+                // The thread moved on while the plan was made, and the caller did not ask for a version.
+                Err(FileError::Change(ChangeError::Conflict { .. })) if caller.expected.is_none() => {}
+                other => return other,
+            }
+        }
+    }
+
+    fn try_go(
+        &self,
+        thread: ThreadId,
+        goal: Goal,
+        caller: &Caller,
+        handling: Handling,
+    ) -> Result<Moment, FileError> {
+        let session = self.begin()?;
+        let present = session.present(thread, caller)?;
+        let planned = session.plan_move(thread, goal, &present, handling)?;
+        if handling.preview {
+            return Ok(Moment { moved: None, files: Some(planned.preview(&present)) });
+        }
+        let Planned { from, to, steps, plan } = planned;
+        let clock = self.timeline.clock.clone();
+        let kind = match (handling.halves, goal) {
+            (Halves::Files, _) => {
+                let paths = plan.replayed.paths.iter().filter(|path| path.present != path.wanted).count();
+                if paths == 0 {
+                    return Err(FileError::NothingMoves);
+                }
+                OperationKind::FilesMoved { from, to: to.position, paths: paths as u64 }
+            }
+            (_, Goal::Undo(..)) => OperationKind::Undone { from, to: to.position },
+            (_, Goal::Redo(..)) => OperationKind::Redone { from, to: to.position },
+            (_, Goal::Jump(_)) => OperationKind::Jumped { from, to: to.position },
+        };
+        let composing = caller.clone();
+        let CarriedOut { done, also, report } =
+            session.carry_out(thread, &present, plan, caller, move |writing, at| {
+                Ok(if kind.moves_only() {
+                    compose_move(writing, at, to, kind, &composing, &*clock)?
+                } else {
+                    let additions = Additions::new(&**writing);
+                    let rules = Rules::default();
+                    compose_change(writing, at, additions, &at.state, kind, &composing, &*clock, rules)?
+                })
+            })?;
+        let standing = self.timeline.look()?.standing(thread)?;
+        let moved = Moved {
+            done,
+            steps,
+            position: standing.position,
+            can_undo: standing.can_undo,
+            can_redo: standing.can_redo,
+            also,
+        };
+        Ok(Moment { moved: Some(moved), files: Some(report) })
+    }
+}
+
+struct Planned {
+    from: Version,
+    to: Move,
+    steps: u64,
+    plan: Plan,
+}
+
+impl Planned {
+    fn preview(self, present: &Present) -> FileReport {
+        let paths = of_plan(&self.plan.replayed.paths, None);
+        FileReport { preview: true, ..FileReport::new(present.id, self.plan.wanted, paths, None) }
+    }
+}
+
+impl Session<'_> {
+    fn plan_move(
+        &self,
+        thread: ThreadId,
+        goal: Goal,
+        present: &Present,
+        handling: Handling,
+    ) -> Result<Planned, FileError> {
+        let looking = self.desk.timeline.look()?;
+        let queries = looking.queries();
+        let row = looking.thread(thread)?;
+        let head = looking.head(thread)?.operation;
+        let (to, steps) = destination(&queries, row.number, &head.place, head.version, goal, self.desk.timeline.rules)?;
+        let elsewhere = self.desk.takes_elsewhere(&queries, thread)?;
+        let here = |take: TakeId| match self.desk.apart {
+            Some(apart) => apart.take == take,
+            None => !elsewhere.contains(&take),
+        };
+        let from = head.place.position;
+        let back = plan::steps_between(&queries, row.number, head.version, from, to.position, &here)?;
+        let plan = make_plan(&queries, present, &back, handling.on_conflict)?;
+        Ok(Planned { from, to, steps, plan })
+    }
+}
+
+impl Desk {
+    /// The takes of a thread whose files are not in this folder.
+    pub(super) fn takes_elsewhere(
+        &self,
+        queries: &Queries<'_>,
+        thread: ThreadId,
+    ) -> Result<Vec<TakeId>, FileError> {
+        let folders = queries.folders()?;
+        let apart = folders.iter().filter(|folder| folder.id != self.folder).filter_map(|folder| folder.apart);
+        Ok(apart.filter(|apart| apart.thread == thread).map(|apart| apart.take).collect())
+    }
+}
+
+/// Carries steps over to the present files.
+pub(super) fn make_plan(
+    queries: &Queries<'_>,
+    present: &Present,
+    steps: &[Step],
+    on_conflict: OnConflict,
+) -> Result<Plan, FileError> {
+    let mut additions = Additions::new(queries);
+    let replayed = replay(&mut additions, &present.snapshot, steps, on_conflict, LABELS)?;
+    let wanted = additions.add(&replayed.snapshot);
+    Ok(Plan { wanted, replayed, objects: additions.into_new() })
+}
+
+/// Where a goal leads, and in how many steps.
+fn destination(
+    queries: &Queries<'_>,
+    thread: i64,
+    place: &Place,
+    head: Version,
+    goal: Goal,
+    rules: Rules,
+) -> Result<(Move, u64), FileError> {
+    let log = queries.log(thread);
+    let (mut place, mut found, mut made) = (*place, None, 0);
+    match goal {
+        Goal::Jump(version) => {
+            if version == 0 || version > head {
+                return Err(ChangeError::NoSuchVersion { asked: version, current: head }.into());
+            }
+            return Ok((history::jump(&log, &place, version)?, 1));
+        }
+        Goal::Undo(unit, steps) => {
+            while made < steps {
+                let Some(to) = history::undo(&log, &place, unit)? else { break };
+                if let Some(depth) = rules.depth
+                    && history::distance(&log, to)? > depth
+                {
+                    if made == 0 {
+                        return Err(ChangeError::TooDeep(depth).into());
+                    }
+                    break;
+                }
+                (place, found, made) = (place_of_move(&place, to), Some(to), made + 1);
+            }
+            found.map(|to| (to, made)).ok_or_else(|| ChangeError::NothingToUndo.into())
+        }
+        Goal::Redo(unit, steps) => {
+            while made < steps {
+                let Some(to) = history::redo(&log, &place, unit)? else { break };
+                (place, found, made) = (place_of_move(&place, to), Some(to), made + 1);
+            }
+            found.map(|to| (to, made)).ok_or_else(|| ChangeError::NothingToRedo.into())
+        }
+    }
+}

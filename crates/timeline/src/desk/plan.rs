@@ -1,0 +1,179 @@
+//! Which changes of files a move along the log takes back, and which it makes again.
+//!
+//! ```text
+//!   1 ── 2 ── 3* ── 4 ── 5*          from 5 to 8: take back 5 and 3, then make 8 again   (* changed files)
+//!         \
+//!          7 ── 8*
+//! ```
+//!
+//! Operations with files form a row of their own (`filed`), so that a long conversation between two of them
+//! costs nothing.
+
+use retake_model::history;
+use retake_model::id::TakeId;
+use retake_model::operation::{FileChange, Operation, OperationKind, Version};
+use retake_model::replay::Step;
+use retake_store::{Queries, StoreError};
+
+/// The operations of a thread that have files, newest first.
+pub(super) struct Filed<'queries, 'transaction> {
+    queries: &'queries Queries<'transaction>,
+    thread: i64,
+    next: Option<Version>,
+}
+
+impl<'queries, 'transaction> Filed<'queries, 'transaction> {
+    /// Those up to and including a version.
+    pub(super) fn up_to(
+        queries: &'queries Queries<'transaction>,
+        thread: i64,
+        version: Version,
+    ) -> Result<Self, StoreError> {
+        let next = match queries.operation(thread, version)? {
+            Some(found) => found.operation.filed,
+            None => None,
+        };
+        Ok(Self { queries, thread, next })
+    }
+
+    fn read(&mut self, version: Version) -> Result<(Operation, FileChange), StoreError> {
+        let missing = || StoreError::Damaged(format!("operation {version} is missing"));
+        let operation = self.queries.operation(self.thread, version)?.ok_or_else(missing)?.operation;
+        let files = operation
+            .files
+            .ok_or_else(|| StoreError::Damaged(format!("operation {version} should have files")))?;
+        self.next = match version.checked_sub(1).filter(|before| *before > 0) {
+            Some(before) => {
+                self.queries.operation(self.thread, before)?.and_then(|found| found.operation.filed)
+            }
+            None => None,
+        };
+        Ok((operation, files))
+    }
+}
+
+impl Iterator for Filed<'_, '_> {
+    type Item = Result<(Operation, FileChange), StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let version = self.next.take()?;
+        Some(self.read(version))
+    }
+}
+
+/// What a move from one position to another does to the files of the takes that `here` lets through.
+pub(super) fn steps_between(
+    queries: &Queries<'_>,
+    thread: i64,
+    head: Version,
+    from: Version,
+    to: Version,
+    here: &dyn Fn(TakeId) -> bool,
+) -> Result<Vec<Step>, StoreError> {
+    if let Some(step) = way_back(queries, thread, head, from, to, here)? {
+        return Ok(vec![step]);
+    }
+    let log = queries.log(thread);
+    let common = history::common(&log, from, to)?;
+    let mut steps = Vec::new();
+    for (_, files) in on_the_way(queries, thread, from, common, here)? {
+        steps.push(Step { from: files.after, to: files.before });
+    }
+    for (_, files) in on_the_way(queries, thread, to, common, here)?.into_iter().rev() {
+        steps.push(Step { from: files.before, to: files.after });
+    }
+    Ok(steps)
+}
+
+/// The changes with files between a position and one of its ancestors, newest first.
+pub(super) fn on_the_way(
+    queries: &Queries<'_>,
+    thread: i64,
+    position: Version,
+    ancestor: Version,
+    here: &dyn Fn(TakeId) -> bool,
+) -> Result<Vec<(Version, FileChange)>, StoreError> {
+    let log = queries.log(thread);
+    let mut found = Vec::new();
+    for filed in Filed::up_to(queries, thread, position)? {
+        let (operation, files) = filed?;
+        if operation.version <= ancestor {
+            break;
+        }
+        let changed = files.before != files.after && here(files.take);
+        if changed
+            && !operation.kind.moves_only()
+            && history::contains(&log, position, operation.version)?
+        {
+            found.push((operation.version, files));
+        }
+    }
+    Ok(found)
+}
+
+/// The newest move that went just the other way and moved files: going back over it brings back, byte for byte,
+/// what it found, whatever had to be merged on the way there.
+fn way_back(
+    queries: &Queries<'_>,
+    thread: i64,
+    head: Version,
+    from: Version,
+    to: Version,
+    here: &dyn Fn(TakeId) -> bool,
+) -> Result<Option<Step>, StoreError> {
+    for filed in Filed::up_to(queries, thread, head)? {
+        let (operation, files) = filed?;
+        // A move between two changes is younger than both.
+        if operation.version <= from.max(to) {
+            break;
+        }
+        let moved = match operation.kind {
+            OperationKind::Undone { from, to }
+            | OperationKind::Redone { from, to }
+            | OperationKind::Jumped { from, to } => Some((from, to)),
+            _ => None,
+        };
+        if moved == Some((to, from)) && here(files.take) {
+            return Ok(Some(Step { from: files.after, to: files.before }));
+        }
+    }
+    Ok(None)
+}
+
+/// What brings the files of a take back that was left some time ago: everything that this thread did in the folder
+/// since is taken back. `None` if nothing is known of the take's files.
+pub(super) fn steps_to_take(
+    queries: &Queries<'_>,
+    thread: i64,
+    head: Version,
+    take: TakeId,
+    here: &dyn Fn(TakeId) -> bool,
+) -> Result<Option<Vec<Step>>, StoreError> {
+    let mut steps = Vec::new();
+    for filed in Filed::up_to(queries, thread, head)? {
+        let (_, files) = filed?;
+        if files.take == take {
+            return Ok(Some(steps));
+        }
+        if here(files.take) && files.before != files.after {
+            steps.push(Step { from: files.after, to: files.before });
+        }
+    }
+    Ok(None)
+}
+
+/// The last files of a take that are known.
+pub(crate) fn files_of_take(
+    queries: &Queries<'_>,
+    thread: i64,
+    head: Version,
+    take: TakeId,
+) -> Result<Option<FileChange>, StoreError> {
+    for filed in Filed::up_to(queries, thread, head)? {
+        let (_, files) = filed?;
+        if files.take == take {
+            return Ok(Some(files));
+        }
+    }
+    Ok(None)
+}

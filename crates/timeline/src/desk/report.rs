@@ -1,0 +1,157 @@
+//! What became of files, path by path.
+
+use std::collections::BTreeMap;
+
+use retake_model::content::ContentId;
+use retake_model::path::RootPath;
+use retake_model::replay::{How, ReplayedPath};
+use retake_model::tree::{Difference, Node};
+use serde::Serialize;
+
+use super::Recovered;
+
+/// What became of files, or what would.
+#[derive(Clone, Debug, Serialize)]
+pub struct FileReport {
+    /// The snapshot before.
+    pub before: ContentId,
+    /// The snapshot after.
+    pub after: ContentId,
+    /// Whether this only says what would happen.
+    pub preview: bool,
+    /// Each path that was concerned, in order.
+    pub paths: Vec<PathReport>,
+    /// What an earlier crash had left unfinished, and was finished first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recovered: Option<Box<Recovered>>,
+}
+
+/// What became of one path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PathReport {
+    /// Which.
+    #[serde(flatten)]
+    pub path: RootPath,
+    /// What became of it.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    /// What is there now, or would be.
+    #[serde(skip)]
+    pub after: Option<Node>,
+    /// What was there.
+    #[serde(skip)]
+    pub before: Option<Node>,
+}
+
+/// What became of a path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum Outcome {
+    /// It was written.
+    Written,
+    /// It was written, with what someone else had changed since.
+    Merged,
+    /// It was removed.
+    Removed,
+    /// It was already as it should be.
+    Unchanged,
+    /// It was left as it is, because someone had changed it since in a way that does not go together.
+    Conflicted {
+        /// The version that would have been written; nothing, if it would have been removed.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        theirs: Option<ContentId>,
+        /// What was written all the same, because the caller asked for it.
+        written: bool,
+    },
+    /// It was left as it is, because it changed at the last moment.
+    Kept,
+    /// It was left as it is, for that reason.
+    Skipped {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl FileReport {
+    pub(super) fn new(
+        before: ContentId,
+        after: ContentId,
+        paths: Vec<PathReport>,
+        recovered: Option<Recovered>,
+    ) -> Self {
+        Self { before, after, preview: false, paths, recovered: recovered.map(Box::new) }
+    }
+
+    /// How many paths came out in a way.
+    pub fn count(&self, of: impl Fn(&Outcome) -> bool) -> usize {
+        self.paths.iter().filter(|path| of(&path.outcome)).count()
+    }
+
+    /// Whether any file was, or would be, written or removed.
+    pub fn moves_files(&self) -> bool {
+        self.paths.iter().any(|path| path.outcome.moved())
+    }
+
+    /// Whether something was left as it is that should have moved.
+    pub fn left_something(&self) -> bool {
+        self.paths.iter().any(|path| path.outcome.left())
+    }
+}
+
+impl PathReport {
+    pub(super) fn new(root: &str, difference: Difference, outcome: Outcome) -> Self {
+        let Difference { path, before, after } = difference;
+        Self { path: RootPath { root: root.to_owned(), path }, outcome, after, before }
+    }
+}
+
+impl Outcome {
+    /// Whether the file was written or removed.
+    pub fn moved(&self) -> bool {
+        matches!(self, Self::Written | Self::Merged | Self::Removed | Self::Conflicted { written: true, .. })
+    }
+
+    /// Whether it was left as it is although it should have moved.
+    pub fn left(&self) -> bool {
+        matches!(self, Self::Conflicted { written: false, .. } | Self::Kept | Self::Skipped { .. })
+    }
+}
+
+/// What became of what was planned, where the outcome of what was applied is known by path; of a plan alone
+/// otherwise.
+pub(super) fn of_plan(
+    planned: &[ReplayedPath],
+    applied: Option<&BTreeMap<RootPath, Outcome>>,
+) -> Vec<PathReport> {
+    planned
+        .iter()
+        .map(|planned| {
+            let moves = planned.present != planned.wanted;
+            let done = applied.and_then(|applied| applied.get(&planned.path));
+            let outcome = match (done, &planned.how) {
+                (Some(left), _) if left.left() => left.clone(),
+                (_, How::Conflict { theirs }) => {
+                    Outcome::Conflicted { theirs: theirs.as_ref().and_then(content), written: moves }
+                }
+                _ if !moves => Outcome::Unchanged,
+                (_, How::Merged) => Outcome::Merged,
+                _ if planned.wanted.is_none() => Outcome::Removed,
+                _ => Outcome::Written,
+            };
+            PathReport {
+                path: planned.path.clone(),
+                outcome,
+                after: planned.wanted.clone(),
+                before: planned.present.clone(),
+            }
+        })
+        .collect()
+}
+
+fn content(node: &Node) -> Option<ContentId> {
+    match node {
+        Node::File { content, .. } => Some(*content),
+        Node::Folder { tree, .. } => Some(*tree),
+        Node::Link { .. } => None,
+    }
+}

@@ -1,0 +1,162 @@
+//! Takes with files: a switch brings the other take's files, a fork goes on with the ones that are there.
+
+use retake_model::command::{Applied, Context, apply};
+use retake_model::history;
+use retake_model::id::{EntryId, TakeId, ThreadId};
+use retake_model::object::Additions;
+use retake_model::operation::{OperationKind, Version};
+use retake_model::replay::Step;
+use retake_model::state::ThreadState;
+use retake_store::Queries;
+use serde::Serialize;
+
+use super::carry_out::CarriedOut;
+use super::moves::make_plan;
+use super::report::{FileReport, of_plan};
+use super::{Desk, FileError, Halves, Handling, Present, Session, plan};
+use crate::change::{Head, compose_change};
+use crate::clock::Ticks;
+use crate::{Caller, ChangeError, Command, Done};
+
+/// What came of a change that may bring files along.
+#[derive(Clone, Debug, Serialize)]
+pub struct Changed {
+    /// What became of the thread; of a preview, nothing.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub done: Option<Done>,
+    /// What became of the files; `None` if only the conversation was to change.
+    pub files: Option<FileReport>,
+}
+
+impl Desk {
+    /// Does what a command asks. Where that makes another take the active one, its files come along.
+    pub fn change(
+        &self,
+        thread: ThreadId,
+        command: Command,
+        caller: Caller,
+        handling: Handling,
+    ) -> Result<Changed, FileError> {
+        if handling.halves == Halves::Conversation || !may_switch(&command) || self.apart.is_some() {
+            let done = self.timeline.change(thread, command, caller)?;
+            return Ok(Changed { done: Some(done), files: None });
+        }
+        loop {
+            match self.try_change(thread, &command, &caller, handling) {
+                Err(FileError::Change(ChangeError::Conflict { .. })) if caller.expected.is_none() => {}
+                other => return other,
+            }
+        }
+    }
+
+    fn try_change(
+        &self,
+        thread: ThreadId,
+        command: &Command,
+        caller: &Caller,
+        handling: Handling,
+    ) -> Result<Changed, FileError> {
+        let session = self.begin()?;
+        let present = session.present(thread, caller)?;
+        let steps = session.steps_of(thread, command)?;
+        let plan = {
+            let looking = self.timeline.look()?;
+            make_plan(&looking.queries(), &present, &steps, handling.on_conflict)?
+        };
+        if handling.preview {
+            let paths = of_plan(&plan.replayed.paths, None);
+            let files = FileReport::new(present.id, plan.wanted, paths, session.recovered);
+            return Ok(Changed { done: None, files: Some(FileReport { preview: true, ..files }) });
+        }
+        let (clock, rules) = (self.timeline.clock.clone(), self.timeline.rules);
+        let (command, composing) = (command.clone(), caller.clone());
+        let carried = session.carry_out(thread, &present, plan, caller, move |writing, at| {
+            if at.state.deleted.is_some() {
+                return Err(ChangeError::ThreadDeleted.into());
+            }
+            let mut additions = Additions::new(&**writing);
+            let taken = |name: &str| Ok(writing.take_named(at.row.number, name)?.is_some());
+            let mut context =
+                Context { additions: &mut additions, fresh: &mut Ticks(&*clock), take_named: &taken };
+            match apply(&at.state, command, &mut context).map_err(ChangeError::from)? {
+                Applied::Unchanged => Err(FileError::Unchanged(Box::new(at.unchanged()))),
+                Applied::Changed { state, kind } => {
+                    Ok(compose_change(writing, at, additions, &state, kind, &composing, &*clock, rules)?)
+                }
+            }
+        });
+        match carried {
+            Ok(CarriedOut { done, report, .. }) => Ok(Changed { done: Some(done), files: Some(report) }),
+            Err(FileError::Unchanged(done)) => Ok(Changed { done: Some(*done), files: None }),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Whether a command can make another take the active one.
+fn may_switch(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Switch { .. } | Command::Branch { .. } | Command::Fork { .. } | Command::DeleteTake { .. }
+    )
+}
+
+impl Session<'_> {
+    /// What the command does to files.
+    fn steps_of(&self, thread: ThreadId, command: &Command) -> Result<Vec<Step>, FileError> {
+        let looking = self.desk.timeline.look()?;
+        let queries = looking.queries();
+        let row = looking.thread(thread)?;
+        let head = looking.head(thread)?.operation;
+        let state: ThreadState = looking.state(thread)?;
+        let elsewhere = self.desk.takes_elsewhere(&queries, thread)?;
+        let here = |take: TakeId| !elsewhere.contains(&take);
+        let moment = |entry: EntryId| added_at(&queries, row.number, head.version, entry);
+        let since = |version: Option<Version>| -> Result<Vec<Step>, FileError> {
+            let Some(version) = version else { return Ok(Vec::new()) };
+            // The moment may lie on a branch that was left; only what led to the present can be taken back.
+            let ancestor = history::common(&queries.log(row.number), head.place.position, version)?;
+            let changes = plan::on_the_way(&queries, row.number, head.place.position, ancestor, &here)?;
+            Ok(changes.into_iter().map(|(_, files)| Step { from: files.after, to: files.before }).collect())
+        };
+        match command {
+            Command::Branch { from, at: Some(entry), .. } if *from == state.active => since(moment(*entry)?),
+            Command::Fork { from, at, .. } if *from == state.active => since(moment(*at)?),
+            Command::Switch { take } | Command::Branch { from: take, .. } | Command::Fork { from: take, .. }
+                if *take != state.active =>
+            {
+                self.desk.check_here(&looking, thread, *take)?;
+                let steps = plan::steps_to_take(&queries, row.number, head.version, *take, &here)?;
+                Ok(steps.unwrap_or_default())
+            }
+            Command::DeleteTake { take } if *take == state.active => {
+                let heir = heir(&queries, &state, *take)?;
+                let steps = plan::steps_to_take(&queries, row.number, head.version, heir, &here)?;
+                Ok(steps.unwrap_or_default())
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+}
+
+/// The change that brought an entry into the thread; `None` if it came along with others, or from elsewhere.
+fn added_at(
+    queries: &Queries<'_>,
+    thread: i64,
+    head: Version,
+    entry: EntryId,
+) -> Result<Option<Version>, FileError> {
+    const PAGE: usize = 500;
+    let mut from = head;
+    while from > 0 {
+        let page = queries.operations_back(thread, from, PAGE)?;
+        for stored in &page {
+            if matches!(stored.operation.kind, OperationKind::EntriesAdded { entry: added, .. } if added == entry)
+            {
+                return Ok(Some(stored.operation.version));
+            }
+        }
+        from = page.last().map_or(0, |last| last.operation.version - 1);
+    }
+    Ok(None)
+}
