@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::change::{Head, publish_move};
 use crate::promote::follow;
-use crate::{Caller, ChangeError, Done, Timeline};
+use crate::{Caller, ChangeError, Done, Goal, Timeline};
 
 /// What came of an undo, a redo or a jump. It is durable.
 #[derive(Clone, Debug, Serialize)]
@@ -29,8 +29,27 @@ pub struct Moved {
 }
 
 impl Timeline {
+    /// Moves the conversation along the log, and leaves files alone.
+    pub fn go(&self, thread: ThreadId, goal: Goal, caller: Caller) -> Result<Moved, ChangeError> {
+        self.settled(|| match goal {
+            Goal::Undo(unit, steps) => self.undo_once(thread, unit, steps, caller.clone()),
+            Goal::Redo(unit, steps) => self.redo_once(thread, unit, steps, caller.clone()),
+            Goal::Jump(version) => self.jump_once(thread, version, caller.clone()),
+        })
+    }
+
     /// Takes back that many steps.
     pub fn undo(
+        &self,
+        thread: ThreadId,
+        unit: Unit,
+        steps: u64,
+        caller: Caller,
+    ) -> Result<Moved, ChangeError> {
+        self.go(thread, Goal::Undo(unit, steps), caller)
+    }
+
+    fn undo_once(
         &self,
         thread: ThreadId,
         unit: Unit,
@@ -70,6 +89,16 @@ impl Timeline {
         steps: u64,
         caller: Caller,
     ) -> Result<Moved, ChangeError> {
+        self.go(thread, Goal::Redo(unit, steps), caller)
+    }
+
+    fn redo_once(
+        &self,
+        thread: ThreadId,
+        unit: Unit,
+        steps: u64,
+        caller: Caller,
+    ) -> Result<Moved, ChangeError> {
         let clock = self.clock.clone();
         let moved = self.store.write(move |writing| {
             let start = Head::of(writing, thread, &caller)?;
@@ -89,6 +118,10 @@ impl Timeline {
 
     /// Makes the state just after operation `version` current again.
     pub fn jump(&self, thread: ThreadId, version: Version, caller: Caller) -> Result<Moved, ChangeError> {
+        self.go(thread, Goal::Jump(version), caller)
+    }
+
+    fn jump_once(&self, thread: ThreadId, version: Version, caller: Caller) -> Result<Moved, ChangeError> {
         let clock = self.clock.clone();
         let moved = self.store.write(move |writing| {
             let start = Head::of(writing, thread, &caller)?;

@@ -42,7 +42,9 @@ pub enum FileError {
     #[error("this take is open apart, in {}; work there, or close it with `retake take close`", .0.display())]
     TakeElsewhere(PathBuf),
     /// The take is the one that the project's folder shows.
-    #[error("this take is the active one, and its files are in the project's folder; branch or fork it first")]
+    #[error(
+        "this take is the active one, and its files are in the project's folder; branch or fork it first"
+    )]
     TakeHere,
     /// The folder that a take was to have is not empty.
     #[error("{} exists already; name another folder, or remove that one", .0.display())]

@@ -8,6 +8,7 @@ use retake_model::operation::{FileChange, OperationKind, Version};
 use retake_model::tree::{Snapshot, differences};
 use retake_store::{Queries, StoreError, Writing};
 use retake_workspace::folder::path_to_text;
+use retake_workspace::snapshot;
 use serde::Serialize;
 
 use super::report::{FileReport, Outcome, PathReport};
@@ -95,7 +96,7 @@ impl Session<'_> {
 
     fn try_take_stock(&self, thread: ThreadId, caller: &Caller, whose: Whose) -> Result<Stock, FileError> {
         let desk = self.desk;
-        let taken = desk.workspace.snapshot(&desk.timeline.store)?;
+        let taken = snapshot::snapshot(&desk.timeline.store, &desk.workspace)?;
         let (id, snapshot) = (taken.id(), taken.snapshot().clone());
         if taken.is_stored()
             && let Some(version) = self.already(thread, caller, id)?
@@ -168,7 +169,7 @@ impl Session<'_> {
 impl Desk {
     /// Where the roots are, as they are written down.
     pub(super) fn roots(&self) -> Vec<(String, String)> {
-        self.workspace.roots().map(|(name, path)| (name.to_owned(), path_to_text(path))).collect()
+        self.workspace.roots().iter().map(|root| (root.name.clone(), path_to_text(&root.path))).collect()
     }
 }
 

@@ -140,7 +140,8 @@ impl Session<'_> {
         let queries = looking.queries();
         let row = looking.thread(thread)?;
         let head = looking.head(thread)?.operation;
-        let (to, steps) = destination(&queries, row.number, &head.place, head.version, goal, self.desk.timeline.rules)?;
+        let (to, steps) =
+            destination(&queries, row.number, &head.place, head.version, goal, self.desk.timeline.rules)?;
         let elsewhere = self.desk.takes_elsewhere(&queries, thread)?;
         let here = |take: TakeId| match self.desk.apart {
             Some(apart) => apart.take == take,
@@ -161,7 +162,8 @@ impl Desk {
         thread: ThreadId,
     ) -> Result<Vec<TakeId>, FileError> {
         let folders = queries.folders()?;
-        let apart = folders.iter().filter(|folder| folder.id != self.folder).filter_map(|folder| folder.apart);
+        let apart =
+            folders.iter().filter(|folder| folder.id != self.folder).filter_map(|folder| folder.apart);
         Ok(apart.filter(|apart| apart.thread == thread).map(|apart| apart.take).collect())
     }
 }
