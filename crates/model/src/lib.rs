@@ -21,6 +21,7 @@ pub mod id;
 pub mod json;
 pub mod limits;
 pub mod list;
+pub mod merge;
 pub mod name;
 pub mod object;
 pub mod operation;
