@@ -1,11 +1,11 @@
 //! `retake entry`: what was said.
 
 mod add;
-mod collapse;
 mod delete;
 mod edit;
 mod insert;
 mod picture;
+mod present;
 mod role;
 mod show;
 
@@ -39,9 +39,13 @@ pub(crate) enum Command {
     /// Show one entry in full.
     Show(show::Arguments),
     /// Show entries as one line each. Remembered, and not part of history.
-    Collapse(collapse::CollapseArguments),
+    Collapse(present::CollapseArguments),
     /// Show entries in full again.
-    Expand(collapse::ExpandArguments),
+    Expand(present::ExpandArguments),
+    /// Show entries as rendered Markdown, which is the usual way.
+    Read(present::ReadArguments),
+    /// Show entries as they were written, from now on. Remembered, and not part of history.
+    Source(present::SourceArguments),
 }
 
 pub(crate) fn run(command: Command, context: &Context) -> Result<(), Failure> {
@@ -54,6 +58,8 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Show(arguments) => arguments.run(context),
         Command::Collapse(arguments) => arguments.run(context),
         Command::Expand(arguments) => arguments.run(context),
+        Command::Read(arguments) => arguments.run(context),
+        Command::Source(arguments) => arguments.run(context),
     }
 }
 
