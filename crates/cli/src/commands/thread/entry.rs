@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use retake_model::entry::{Block, RoleKind};
+use retake_model::json::Json;
 use retake_timeline::EntryView;
 
 use crate::context::Context;
@@ -40,7 +41,7 @@ pub(crate) fn write_entry(
     if let Some(model) = &view.entry.model {
         write!(out, ", {}", sanitize(model, Lines::Fold))?;
     }
-    if let Some(usage) = view.entry.usage {
+    if let Some(usage) = &view.entry.usage {
         write!(out, ", {} in, {} out", count(usage.input_tokens), count(usage.output_tokens))?;
         if usage.cache_read_input_tokens + usage.cache_creation_input_tokens > 0 {
             let (read, written) = (usage.cache_read_input_tokens, usage.cache_creation_input_tokens);
@@ -54,12 +55,32 @@ pub(crate) fn write_entry(
     let manner = Manner { source: manner.source || view.shown.source, ..manner };
     for block in &view.entry.blocks {
         write_block(out, context, block, manner)?;
+        // Of a block that is not known, this is all there is to show.
+        for (name, value) in block.extra().iter() {
+            write_field(out, context, name, value, manner)?;
+        }
+    }
+    for (name, value) in view.entry.usage.iter().flat_map(|usage| usage.extra.iter()) {
+        write_field(out, context, &format!("usage.{name}"), value, manner)?;
     }
     for (name, value) in &view.entry.extra {
-        let line = format!("{name}: {}", value.as_str());
-        writeln!(out, "     {muted}{}{muted:#}", sanitize(&line, Lines::Fold))?;
+        write_field(out, context, name, value, manner)?;
     }
     writeln!(out)
+}
+
+/// A field that Retake does not know.
+fn write_field(
+    out: &mut dyn Write,
+    context: &Context,
+    name: &str,
+    value: &Json,
+    manner: Manner,
+) -> io::Result<()> {
+    let muted = context.styles.muted;
+    let line = format!("{name}: {}", value.as_str());
+    let line = if manner.full { line } else { retake_model::entry::preview(&line) };
+    writeln!(out, "     {muted}{}{muted:#}", sanitize(&line, Lines::Fold))
 }
 
 fn write_block(out: &mut dyn Write, context: &Context, block: &Block, manner: Manner) -> io::Result<()> {
@@ -67,7 +88,7 @@ fn write_block(out: &mut dyn Write, context: &Context, block: &Block, manner: Ma
     let styles = &context.styles;
     let (muted, tool) = (styles.muted, styles.tool);
     match block {
-        Block::Text { text } => write_markdown(out, context, text, manner),
+        Block::Text { text, .. } => write_markdown(out, context, text, manner),
         Block::Thinking { text, .. } if full => {
             writeln!(out, "     {muted}thinking:{muted:#}")?;
             write_text(out, context, text)
@@ -93,6 +114,9 @@ fn write_block(out: &mut dyn Write, context: &Context, block: &Block, manner: Ma
         }
         Block::Image { media, .. } => {
             writeln!(out, "     {muted}[{}]{muted:#}", sanitize(media, Lines::Fold))
+        }
+        Block::Unknown { kind, .. } => {
+            writeln!(out, "     {muted}[unknown block: {}]{muted:#}", sanitize(kind, Lines::Fold))
         }
     }
 }
