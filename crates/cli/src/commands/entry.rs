@@ -83,29 +83,33 @@ pub(crate) struct Content {
     fields: bool,
 }
 
+/// A new entry, and its text if a person wrote it by hand just now.
+pub(crate) struct Read {
+    entry: NewEntry,
+    by_hand: Option<String>,
+}
+
 impl Content {
     /// The entry, or nothing if the user left the editor without writing anything.
-    fn read(self, roles: &[String], now: Timestamp) -> Result<Option<NewEntry>, Failure> {
+    fn read(self, roles: &[String], now: Timestamp) -> Result<Option<Read>, Failure> {
         let mut pictures = Vec::new();
         for path in &self.image {
             pictures.push(picture::read(path)?);
         }
-        let Some(version) = self.read_version(roles, now)? else { return Ok(None) };
-        Ok(Some(picture::attach(version, pictures)))
-    }
-
-    fn read_version(self, roles: &[String], now: Timestamp) -> Result<Option<EntryVersion>, Failure> {
-        let text = match Source::choose(self.text, self.file, Stdin::detect(), "")?
-            .read(std::io::stdin(), &environment)?
-        {
+        let source = Source::choose(self.text, self.file, Stdin::detect(), "")?;
+        let in_editor = matches!(source, Source::Editor { .. });
+        let text = match source.read(std::io::stdin(), &environment)? {
             Edited::Changed(text) => text,
             Edited::Unchanged => return Ok(None),
         };
         let role = self.role.as_deref().unwrap_or_else(|| default_role(roles));
-        if self.fields {
-            let entry = from_json(&text, role, now).map_err(|error| Failure::new(Code::Usage, error))?;
-            return Ok(Some(entry));
-        }
-        Ok(Some(EntryVersion::from_text(role, text.strip_suffix('\n').unwrap_or(&text), now)))
+        let by_hand = in_editor.then(|| text.clone());
+        let version = if self.fields {
+            from_json(&text, role, now)
+                .map_err(|error| Failure::new(Code::Usage, error).keeping_if(by_hand.as_deref()))?
+        } else {
+            EntryVersion::from_text(role, text.strip_suffix('\n').unwrap_or(&text), now)
+        };
+        Ok(Some(Read { entry: picture::attach(version, pictures), by_hand }))
     }
 }
