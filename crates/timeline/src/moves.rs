@@ -1,19 +1,19 @@
-//! Undo, redo and jump.
+//! Undo, redo and jump. Each is one operation, however many steps it goes.
 
 use retake_model::history::{self, Move, Unit};
 use retake_model::id::ThreadId;
-use retake_model::operation::{OperationKind, Version};
+use retake_model::operation::{OperationKind, Place, Version};
 use retake_store::Writing;
 use serde::Serialize;
 
 use crate::change::{Head, publish_move};
 use crate::promote::follow;
-use crate::{Caller, ChangeError, Done, Timeline};
+use crate::{Caller, ChangeError, Clock, Done, Timeline};
 
 /// What came of an undo, a redo or a jump. It is durable.
 #[derive(Clone, Debug, Serialize)]
 pub struct Moved {
-    /// The operation that made the move (the last one, if there were several steps).
+    /// The operation that made the move: one, however many steps there were.
     #[serde(flatten)]
     pub done: Done,
     /// How many steps were made; fewer than asked for if there were no more.
@@ -41,23 +41,21 @@ impl Timeline {
         let depth = self.rules.depth;
         let moved = self.store.write(move |writing| {
             let start = Head::of(writing, thread, &caller)?;
-            let mut moving = Moving::new(writing, start, caller);
-            while moving.steps < steps {
-                let place = moving.at.last.operation.place;
-                let log = writing.log(moving.at.row.number);
-                let Some(to) = history::undo(&log, &place, unit)? else { break };
-                if let Some(depth) = depth
-                    && history::distance(&log, to)? > depth
-                {
-                    if moving.steps == 0 {
-                        return Err(ChangeError::TooDeep(depth));
-                    }
-                    break;
+            let log = writing.log(start.row.number);
+            let way = walk(&start, steps, |place| {
+                let Some(to) = history::undo(&log, place, unit)? else { return Ok(Next::Nothing) };
+                let beyond = depth.map_or(Ok(false), |depth| Ok(history::distance(&log, to)? > depth));
+                beyond.map(|beyond: bool| if beyond { Next::TooFar } else { Next::To(to) })
+            })?;
+            let from = start.last.operation.place.position;
+            match way {
+                Way { to: Some(to), steps, .. } => {
+                    let kind = OperationKind::Undone { from, to: to.position };
+                    go(writing, &start, to, steps, kind, caller, &*clock)
                 }
-                let kind = OperationKind::Undone { from: place.position, to: to.position };
-                moving.step(to, kind, &*clock)?;
+                Way { too_far: true, .. } => Err(ChangeError::TooDeep(depth.unwrap_or_default())),
+                _ => Err(ChangeError::NothingToUndo),
             }
-            moving.finish(ChangeError::NothingToUndo)
         })?;
         Ok(moved)
     }
@@ -73,16 +71,14 @@ impl Timeline {
         let clock = self.clock.clone();
         let moved = self.store.write(move |writing| {
             let start = Head::of(writing, thread, &caller)?;
-            let mut moving = Moving::new(writing, start, caller);
-            while moving.steps < steps {
-                let place = moving.at.last.operation.place;
-                let Some(to) = history::redo(&writing.log(moving.at.row.number), &place, unit)? else {
-                    break;
-                };
-                let kind = OperationKind::Redone { from: place.position, to: to.position };
-                moving.step(to, kind, &*clock)?;
-            }
-            moving.finish(ChangeError::NothingToRedo)
+            let log = writing.log(start.row.number);
+            let way = walk(&start, steps, |place| {
+                Ok(history::redo(&log, place, unit)?.map_or(Next::Nothing, Next::To))
+            })?;
+            let from = start.last.operation.place.position;
+            let Some(to) = way.to else { return Err(ChangeError::NothingToRedo) };
+            let kind = OperationKind::Redone { from, to: to.position };
+            go(writing, &start, to, way.steps, kind, caller, &*clock)
         })?;
         Ok(moved)
     }
@@ -98,57 +94,86 @@ impl Timeline {
             }
             let place = start.last.operation.place;
             let to = history::jump(&writing.log(start.row.number), &place, version)?;
-            let mut moving = Moving::new(writing, start, caller);
-            if to.position != place.position {
-                let kind = OperationKind::Jumped { from: place.position, to: to.position };
-                moving.step(to, kind, &*clock)?;
+            if to.position == place.position {
+                return stand(writing, &start, 0, Vec::new(), start.unchanged());
             }
-            moving.finish_anyway()
+            let kind = OperationKind::Jumped { from: place.position, to: to.position };
+            go(writing, &start, to, 1, kind, caller, &*clock)
         })?;
         Ok(moved)
     }
 }
 
-/// A row of moves inside one transaction.
-struct Moving<'writing, 'transaction> {
-    writing: &'writing Writing<'transaction>,
-    at: Head,
-    caller: Caller,
-    steps: u64,
-    done: Option<Done>,
-    also: Vec<ThreadId>,
+/// What lies one step further.
+enum Next {
+    To(Move),
+    Nothing,
+    /// Something, but further back than the rules allow.
+    TooFar,
 }
 
-impl<'writing, 'transaction> Moving<'writing, 'transaction> {
-    fn new(writing: &'writing Writing<'transaction>, at: Head, caller: Caller) -> Self {
-        Self { writing, at, caller, steps: 0, done: None, also: Vec::new() }
-    }
+/// Where a row of steps leads, without anything having moved yet.
+struct Way {
+    to: Option<Move>,
+    steps: u64,
+    too_far: bool,
+}
 
-    fn step(&mut self, to: Move, kind: OperationKind, clock: &dyn crate::Clock) -> Result<(), ChangeError> {
-        let also = follow(self.writing, &self.at, to.position, &self.caller, clock)?;
-        self.done = Some(publish_move(self.writing, &self.at, to, kind, &self.caller, clock)?);
-        self.also.extend(also);
-        self.steps += 1;
-        // What the caller expected was checked by the first step.
-        self.caller.expected = None;
-        self.at = Head::of(self.writing, self.at.row.summary.id, &self.caller)?;
-        Ok(())
+/// Follows the steps as far as they go, and at most as many as were asked for.
+fn walk(
+    start: &Head,
+    most: u64,
+    next: impl Fn(&Place) -> Result<Next, ChangeError>,
+) -> Result<Way, ChangeError> {
+    let mut place = start.last.operation.place;
+    let mut way = Way { to: None, steps: 0, too_far: false };
+    while way.steps < most {
+        match next(&place)? {
+            Next::To(to) => {
+                place = history::place_of_move(&place, to);
+                way = Way { to: Some(to), steps: way.steps + 1, ..way };
+            }
+            Next::TooFar => return Ok(Way { too_far: true, ..way }),
+            Next::Nothing => break,
+        }
     }
+    Ok(way)
+}
 
-    fn finish(self, nothing: ChangeError) -> Result<Moved, ChangeError> {
-        if self.steps == 0 { Err(nothing) } else { self.finish_anyway() }
-    }
+/// Makes the move, however many steps it has, as one operation. Threads that were promoted on the way come along.
+fn go(
+    writing: &Writing<'_>,
+    start: &Head,
+    to: Move,
+    steps: u64,
+    kind: OperationKind,
+    caller: Caller,
+    clock: &dyn Clock,
+) -> Result<Moved, ChangeError> {
+    let also = follow(writing, start, to.position, &caller, clock)?;
+    let done = publish_move(writing, start, to, kind, &caller, clock)?;
+    // What the caller expected was checked before the move.
+    let caller = Caller { expected: None, ..caller };
+    let now = Head::of(writing, start.row.summary.id, &caller)?;
+    stand(writing, &now, steps, also, done)
+}
 
-    fn finish_anyway(self) -> Result<Moved, ChangeError> {
-        let place = self.at.last.operation.place;
-        let log = self.writing.log(self.at.row.number);
-        Ok(Moved {
-            steps: self.steps,
-            position: place.position,
-            can_undo: history::undo(&log, &place, Unit::Turn)?.is_some(),
-            can_redo: history::redo(&log, &place, Unit::Turn)?.is_some(),
-            also: self.also,
-            done: self.done.unwrap_or_else(|| self.at.unchanged()),
-        })
-    }
+/// The answer: where the thread stands after a move.
+fn stand(
+    writing: &Writing<'_>,
+    at: &Head,
+    steps: u64,
+    also: Vec<ThreadId>,
+    done: Done,
+) -> Result<Moved, ChangeError> {
+    let place = at.last.operation.place;
+    let log = writing.log(at.row.number);
+    Ok(Moved {
+        steps,
+        position: place.position,
+        can_undo: history::undo(&log, &place, Unit::Turn)?.is_some(),
+        can_redo: history::redo(&log, &place, Unit::Turn)?.is_some(),
+        also,
+        done,
+    })
 }
