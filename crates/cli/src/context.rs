@@ -163,6 +163,17 @@ impl Context {
         Ok(done)
     }
 
+    /// Makes a change out of what was written by hand, which must not go with a refusal.
+    pub(crate) fn change_keeping(
+        &self,
+        thread: ThreadId,
+        command: Command,
+        expect: Option<u64>,
+        written: Option<&str>,
+    ) -> Result<Done, Failure> {
+        self.change(thread, command, expect).map_err(|failure| failure.keeping_if(written))
+    }
+
     /// Makes a change to a thread and says what came of it.
     pub(crate) fn change_and_report(
         &self,

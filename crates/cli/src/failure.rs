@@ -111,6 +111,14 @@ impl Failure {
         }
     }
 
+    /// The same where there may be no such text.
+    pub(crate) fn keeping_if(self, text: Option<&str>) -> Self {
+        match text {
+            Some(text) => self.keeping(text),
+            None => self,
+        }
+    }
+
     /// Tells the user, and gives the exit code.
     pub(crate) fn report(self, general: &General) -> ExitCode {
         let mut out = stderr(general.color);

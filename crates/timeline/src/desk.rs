@@ -40,7 +40,7 @@ use crate::Timeline;
 pub use apart::{ApartFolder, ClosedApart, OpenedApart};
 pub use error::FileError;
 pub use look::{Present, Seen};
-pub use moves::{Goal, Moment};
+pub use moves::Moment;
 pub use recover::Recovered;
 pub use report::{FileReport, Outcome, PathReport};
 pub use restore::{FilesAt, Restored};

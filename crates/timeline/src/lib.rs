@@ -43,7 +43,7 @@ pub use change::Done;
 pub use clock::{Clock, Seeded, SystemClock};
 pub use create::NewThread;
 pub use desk::{
-    ApartFolder, Changed, ClosedApart, Desk, FileError, FileReport, FilesAt, Goal, Halves, Handling, Moment,
+    ApartFolder, Changed, ClosedApart, Desk, FileError, FileReport, FilesAt, Halves, Handling, Moment,
     OpenedApart, Outcome, PathReport, Present, Recovered, Restored, Seen,
 };
 pub use error::{ChangeError, LookError};
@@ -51,7 +51,7 @@ pub use export::{ExportError, Exported};
 pub use find::{FindError, Found};
 pub use import::{ImportError, Imported, Importing};
 pub use looking::Looking;
-pub use moves::Moved;
+pub use moves::{Goal, Moved};
 pub use project::{Noticed, Project, ProjectError};
 pub use promote::Promoted;
 pub use retake_model as model;

@@ -6,13 +6,15 @@
 
 use std::io::{self, Write};
 
+use clap::Args;
 use retake_model::id::ThreadId;
 use retake_model::operation::{OperationKind, Version};
 use retake_model::state::ThreadState;
 use retake_model::summary::ThreadSummary;
-use retake_timeline::{LookError, Looking, Moved};
+use retake_timeline::{Caller, ChangeError, LookError, Looking, Moved, Timeline, Unit};
 use serde::Serialize;
 
+use crate::arguments::ThreadTarget;
 use crate::context::Context;
 use crate::describe;
 use crate::failure::Failure;
@@ -26,6 +28,40 @@ use crate::ui::width::width;
 const TOLD: usize = 100;
 /// How many of them people are shown.
 const SHOWN: usize = 10;
+
+/// How far an undo or a redo goes.
+#[derive(Args)]
+pub(crate) struct Steps {
+    /// How many.
+    #[arg(default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: u64,
+    /// Count single operations, not turns.
+    #[arg(long = "step")]
+    single: bool,
+    #[command(flatten)]
+    target: ThreadTarget,
+}
+
+impl Steps {
+    /// Makes the move, and tells it under a verb such as "Undid".
+    pub(crate) fn go(
+        self,
+        context: &Context,
+        verb: &str,
+        make: impl Fn(&Timeline, ThreadId, Unit, u64, Caller) -> Result<Moved, ChangeError>,
+    ) -> Result<(), Failure> {
+        let timeline = context.timeline()?;
+        let thread = context.thread(&timeline.look()?, self.target.thread.as_deref())?.summary.id;
+        let unit = if self.single { Unit::Operation } else { Unit::Turn };
+        let moved = make(timeline, thread, unit, self.count, context.caller(self.target.expect)?)?;
+        let story = tell(context, moved)?;
+        context.report(&story, |out, styles| {
+            story.write_changes(out, styles, verb)?;
+            story.write_also(out, context)?;
+            story.write_stand(out, context)
+        })
+    }
+}
 
 /// What came of an undo, a redo or a jump.
 #[derive(Serialize)]
@@ -77,12 +113,10 @@ pub(crate) fn tell(context: &Context, moved: Moved) -> Result<Story, Failure> {
     let looking = context.timeline()?.look()?;
     let (thread, version) = (moved.done.thread, moved.done.version);
     let log = Log { looking: &looking, thread, number: looking.thread(thread)?.number };
-    // The steps of one move are written together, so the versions before it are known.
-    let first = version + 1 - moved.steps.max(1);
-    let (from, upwards) = match log.kind(first)? {
-        OperationKind::Undone { from, .. } if moved.steps > 0 => (from, Some((from, moved.position))),
-        OperationKind::Redone { from, .. } if moved.steps > 0 => (from, Some((moved.position, from))),
-        OperationKind::Jumped { from, .. } if moved.steps > 0 => (from, None),
+    let (from, upwards) = match moved.done.kind {
+        Some(OperationKind::Undone { from, .. }) => (from, Some((from, moved.position))),
+        Some(OperationKind::Redone { from, .. }) => (from, Some((moved.position, from))),
+        Some(OperationKind::Jumped { from, .. }) => (from, None),
         _ => (moved.position, None),
     };
     let (mut changes, count) = match upwards {
@@ -96,7 +130,8 @@ pub(crate) fn tell(context: &Context, moved: Moved) -> Result<Story, Failure> {
     for thread in &moved.also {
         also.push(looking.thread(*thread)?.summary);
     }
-    let before = log.stand(version - moved.steps)?;
+    // A move is one operation, so how the thread stood before it is known.
+    let before = log.stand(if moved.done.changed() { version - 1 } else { version })?;
     let after = log.stand(version)?;
     Ok(Story { from, count, changes, before, after, also, moved })
 }
@@ -191,10 +226,6 @@ impl Log<'_, '_> {
         let current = self.looking.thread(self.thread)?.summary.version;
         let found = self.looking.queries().operation(self.number, version)?;
         Ok(found.ok_or(LookError::NoSuchVersion { asked: version, current })?)
-    }
-
-    fn kind(&self, version: Version) -> Result<OperationKind, Failure> {
-        Ok(self.operation(version)?.operation.kind)
     }
 
     /// The changes from one back to (and without) one of its ancestors, newest first, and how many they are.

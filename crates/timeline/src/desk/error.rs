@@ -6,7 +6,7 @@ use retake_model::object::Unavailable;
 use retake_store::{StoreError, WriteError};
 use retake_workspace::apply::ApplyError;
 use retake_workspace::copy::CopyError;
-use retake_workspace::snapshot::SnapshotError;
+use retake_workspace::snapshot::{SnapshotError, StoreTakenError};
 
 use crate::{ChangeError, Done, LookError};
 
@@ -80,6 +80,15 @@ impl From<LookError> for FileError {
         match error {
             LookError::Store(error) => error.into(),
             error => Self::Look(error),
+        }
+    }
+}
+
+impl From<StoreTakenError> for FileError {
+    fn from(error: StoreTakenError) -> Self {
+        match error {
+            StoreTakenError::Stale => Self::Outdated,
+            StoreTakenError::Store(error) => error.into(),
         }
     }
 }
