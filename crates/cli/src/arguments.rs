@@ -152,6 +152,15 @@ pub(crate) enum Command {
     Undo(commands::undo::Arguments),
     /// Make what was undone again.
     Redo(commands::redo::Arguments),
+    /// Make files exactly what they were at another moment: all of them, or only some.
+    Restore(commands::restore::Arguments),
+    /// Show what was changed by hand since Retake last looked, and what is not held.
+    Status(commands::status::Arguments),
+    /// Snapshots: the files of a thread at its moments.
+    #[command(subcommand, visible_alias = "snapshots")]
+    Snapshot(commands::snapshot::Command),
+    /// Run a command, and record what it does to files as one change that can be undone.
+    Run(commands::run::Arguments),
     /// Go to any moment of a thread's history.
     Jump(commands::jump::Arguments),
     /// Show what was done to a thread, newest first.

@@ -1,5 +1,6 @@
 //! Operations in words, for people.
 
+pub(crate) mod files;
 pub(crate) mod story;
 
 use retake_model::operation::{Actor, OperationKind};

@@ -2,10 +2,14 @@
 //! are.
 
 use std::io::{self, IsTerminal, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use retake_model::id::{FolderId, ThreadId};
+use retake_model::path::{RootPath, TreePath};
 use retake_model::replay::OnConflict;
-use retake_timeline::{Desk, FileReport, Halves, Handling};
+use retake_timeline::{Changed, Command, Desk, FileReport, Halves, Handling};
 use retake_workspace::folder::path_from_text;
 use retake_workspace::snapshot::{Options, Workspace};
 
@@ -86,24 +90,101 @@ impl Context {
     /// The timeline together with the folder of the project, or with the folder that a take has for itself.
     pub(crate) fn desk(&self) -> Result<Desk, Failure> {
         let timeline = self.timeline()?.clone();
-        if let Some(apart) = timeline.look()?.apart_folder_at(self.directory())? {
+        if let Some(apart) = self.apart()? {
             let workspace = Workspace::open(&apart.path, &[], self.file_options())?;
-            return Ok(Desk::at_apart(timeline, &apart, workspace));
+            return Ok(Desk::at_apart(timeline, apart, workspace));
         }
-        let project = self.own_project()?;
-        let path = path_from_text(&project.path)
-            .ok_or_else(|| Failure::new(Code::Failed, format!("{} is not a path", project.path)))?;
-        let workspace = Workspace::open(&path, &self.config.files.roots(&path), self.file_options())?;
-        Ok(Desk::at(timeline, project.id, workspace))
+        let project = self.own_project()?.id;
+        let roots = self.file_roots()?;
+        let workspace = Workspace::open(&roots[0].1, &roots[1..], self.file_options())?;
+        Ok(Desk::at(timeline, project, workspace))
     }
 
-    fn file_options(&self) -> Options {
+    /// The desk, if moving files is wanted and there may be any to move.
+    pub(crate) fn desk_for(&self, thread: ThreadId, handling: Handling) -> Result<Option<Desk>, Failure> {
+        let head = self.timeline()?.look()?.head(thread)?.operation;
+        let none = handling.halves == Halves::Conversation || head.filed.is_none();
+        if none && handling.halves != Halves::Files && !handling.preview { Ok(None) } else { self.desk().map(Some) }
+    }
+
+    /// Makes a change after which another take may be the active one, its files along with it.
+    pub(crate) fn change_takes(
+        &self,
+        thread: ThreadId,
+        command: Command,
+        expect: Option<u64>,
+        flags: FileFlags,
+    ) -> Result<Option<Changed>, Failure> {
+        let (handling, caller) = (flags.handling(), self.caller(expect)?);
+        let desk = match self.desk() {
+            Ok(desk) if self.config.files.enabled && handling.halves != Halves::Conversation => desk,
+            // A folder that files are not kept of has none to bring along.
+            _ => {
+                let done = self.change(thread, command, expect)?;
+                return Ok(Some(Changed { done: Some(done), files: None }));
+            }
+        };
+        if self.looks_ahead(flags.careful()) {
+            let ahead =
+                desk.change(thread, command.clone(), caller.clone(), Handling { preview: true, ..handling })?;
+            if let Some(files) = &ahead.files
+                && self.look_ahead(files)? == Decision::Stop
+            {
+                return Err(Failure::new(Code::Refused, STOPPED));
+            }
+        }
+        let changed = desk.change(thread, command, caller, handling)?;
+        self.warn_of_budget();
+        if changed.done.is_none() {
+            self.report(&changed, |out, _| match &changed.files {
+                Some(report) => files::write_report(out, self, report),
+                None => Ok(()),
+            })?;
+            return Ok(None);
+        }
+        Ok(Some(changed))
+    }
+
+    /// The path below the project's folder that a person means by a path on the command line.
+    pub(crate) fn root_path(&self, path: &Path) -> Result<RootPath, Failure> {
+        let absolute = std::path::absolute(self.directory().join(path))
+            .map_err(|error| Failure::new(Code::Usage, format!("{}: {error}", path.display())))?;
+        let normal = normalised(&absolute);
+        let roots = self.file_roots()?;
+        for (name, root) in &roots {
+            if let Ok(below) = normal.strip_prefix(root) {
+                let found = TreePath::new(below.as_os_str().as_bytes()).map_err(|error| {
+                    Failure::new(Code::Usage, format!("{}: {error}", path.display()))
+                })?;
+                return Ok(RootPath { root: name.clone(), path: found });
+            }
+        }
+        let message = format!("{} is not in the project's folder", path.display());
+        Err(Failure::new(Code::Usage, message))
+    }
+
+    /// The folders that files are kept of, by name, the main one first.
+    fn file_roots(&self) -> Result<Vec<(String, PathBuf)>, Failure> {
+        let looking = self.timeline()?.look()?;
+        if let Some(apart) = self.apart()? {
+            return Ok(vec![(String::new(), apart.path.clone())]);
+        }
+        let project = self.project()?;
+        let main = path_from_text(&project.path).unwrap_or_default();
+        let known = looking.queries().folder(FolderId::of_project(project.id))?;
+        let others = known.map(|known| known.roots).unwrap_or_default().into_iter().skip(1);
+        let others = others.filter_map(|(name, path)| Some((name, path_from_text(&path)?)));
+        Ok(std::iter::once((String::new(), main)).chain(others).collect())
+    }
+
+    pub(crate) fn file_options(&self) -> Options {
         let files = &self.config.files;
         Options {
             include: files.include.clone(),
             exclude: files.exclude.clone(),
             secrets: files.secrets.clone(),
             largest_file: files.largest.0,
+            ..Options::default()
         }
     }
 
@@ -127,6 +208,21 @@ impl Context {
         let no = matches!(line.trim().to_lowercase().as_str(), "n" | "no");
         Ok(if read == 0 || no { Decision::Stop } else { Decision::Go })
     }
+}
+
+/// The path without `.` and `..`, as the names say; links are not looked at.
+fn normalised(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                normal.pop();
+            }
+            Component::CurDir => {}
+            part => normal.push(part),
+        }
+    }
+    normal
 }
 
 /// Said where a person stopped a move after looking ahead.

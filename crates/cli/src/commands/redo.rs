@@ -1,7 +1,7 @@
 //! `retake redo`
 
 use clap::Args;
-use retake_timeline::Timeline;
+use retake_timeline::Goal;
 
 use super::moving::Steps;
 use crate::context::Context;
@@ -23,6 +23,6 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        self.steps.go(context, "Redid", Timeline::redo)
+        self.steps.go(context, "Redid", Goal::Redo)
     }
 }

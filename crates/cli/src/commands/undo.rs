@@ -1,7 +1,7 @@
 //! `retake undo`
 
 use clap::Args;
-use retake_timeline::Timeline;
+use retake_timeline::Goal;
 
 use super::moving::Steps;
 use crate::context::Context;
@@ -14,10 +14,13 @@ Examples:
   retake undo
   retake undo 3
   retake undo --step                      one operation, not the whole turn
+  retake undo --dry-run                   what would happen to which file
+  retake undo --conversation              leave the files as they are
   retake undo --expect 12                 only if nothing happened since version 12
 
-Undo belongs to the thread: another thread's work is not touched. Nothing is lost by it: `retake redo` makes
-it again, and `retake jump` reaches every state there ever was.")]
+Undo belongs to the thread: another thread's work is not touched, in the conversation or in files. A file that
+was changed since is merged; where that does not work it stays as it is, and both versions are kept. Nothing is
+lost by it: `retake redo` makes it again, and `retake jump` reaches every state there ever was.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     steps: Steps,
@@ -25,6 +28,6 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        self.steps.go(context, "Undid", Timeline::undo)
+        self.steps.go(context, "Undid", Goal::Undo)
     }
 }
