@@ -78,7 +78,8 @@ impl Mover<'_> {
         let total = self.steps.len();
         // What goes, goes from the bottom up: a folder is empty when its turn comes.
         for index in (0..total).rev() {
-            self.check(index)?;
+            self.request.check_cancel()?;
+            self.request.tell(Phase::Moving, 0, total);
             let fared = match self.actions[index].out {
                 Out::Nothing => continue,
                 Out::File(seen) => self.take_out(index, &seen),
@@ -89,7 +90,7 @@ impl Mover<'_> {
         }
         self.walker.forget();
         for index in 0..total {
-            self.check(index)?;
+            self.request.check_cancel()?;
             self.request.tell(Phase::Moving, index, total);
             if self.outcomes[index].is_some() {
                 continue;
@@ -111,15 +112,13 @@ impl Mover<'_> {
         // A folder that is closed to us must be the last thing that happens in it.
         for index in (0..total).rev() {
             if self.is_folder_mode_due(index) {
+                self.request.check_cancel()?;
+                self.request.tell(Phase::Moving, total, total);
                 let fared = self.set_folder_mode(index);
                 self.note(index, fared, Some(Outcome::Written))?;
             }
         }
         Ok(())
-    }
-
-    fn check(&self, index: usize) -> Result<(), Cause> {
-        if index.is_multiple_of(64) { self.request.check_cancel() } else { Ok(()) }
     }
 
     fn is_folder_mode_due(&self, index: usize) -> bool {

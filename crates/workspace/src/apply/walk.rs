@@ -10,21 +10,35 @@ use rustix::io::Errno;
 /// other mostly share it.
 pub(super) struct Walker<'top> {
     top: BorrowedFd<'top>,
-    way: Vec<(FileName, OwnedFd)>,
+    /// The way to the last folder.
+    way: Vec<FileName>,
+    /// Folders on the way that are open, by how many names they are down; the last is the end of the way.
+    open: Vec<(usize, OwnedFd)>,
 }
+
+/// So many folders of a way are kept open at most: the deepest paths have more names than a process may have
+/// descriptors.
+const MOST_OPEN: usize = 32;
 
 impl<'top> Walker<'top> {
     pub(super) fn new(top: BorrowedFd<'top>) -> Self {
-        Self { top, way: Vec::new() }
+        Self { top, way: Vec::new(), open: Vec::new() }
     }
 
     /// The folder with these names below the top.
     pub(super) fn folder(&mut self, names: &[FileName]) -> Result<BorrowedFd<'_>, Errno> {
-        let shared = self.way.iter().zip(names).take_while(|((known, _), name)| known == *name).count();
-        self.way.truncate(shared);
-        for name in &names[shared..] {
+        let shared = self.way.iter().zip(names).take_while(|(known, name)| known == name).count();
+        self.open.retain(|(depth, _)| *depth <= shared);
+        let start = self.open.last().map_or(0, |(depth, _)| *depth);
+        self.way.truncate(start);
+        for name in &names[start..] {
             let next = open_folder(self.here(), name.bytes())?;
-            self.way.push((name.clone(), next));
+            self.way.push(name.clone());
+            if self.open.len() == MOST_OPEN {
+                // The nearest to the top are the ones that paths come back to.
+                self.open.remove(MOST_OPEN / 2);
+            }
+            self.open.push((self.way.len(), next));
         }
         Ok(self.here())
     }
@@ -53,10 +67,11 @@ impl<'top> Walker<'top> {
     /// Forgets the way, so that the next path is walked anew.
     pub(super) fn forget(&mut self) {
         self.way.clear();
+        self.open.clear();
     }
 
     fn here(&self) -> BorrowedFd<'_> {
-        self.way.last().map_or(self.top, |(_, folder)| folder.as_fd())
+        self.open.last().map_or(self.top, |(_, folder)| folder.as_fd())
     }
 }
 
@@ -88,17 +103,54 @@ pub(super) fn names(folder: BorrowedFd<'_>) -> Result<Vec<Vec<u8>>, Errno> {
 
 /// Removes whatever stands under a name in a folder of ours, with all that is in it.
 pub(super) fn remove_all(above: BorrowedFd<'_>, name: &[u8]) -> Result<(), Errno> {
-    match rustix::fs::statat(above, name, AtFlags::SYMLINK_NOFOLLOW) {
+    let top = match open_folder(above, name) {
         Err(Errno::NOENT) => return Ok(()),
-        Err(errno) => return Err(errno),
-        Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {}
-        Ok(_) => return rustix::fs::unlinkat(above, name, AtFlags::empty()),
+        Err(Errno::NOTDIR | Errno::LOOP) => return rustix::fs::unlinkat(above, name, AtFlags::empty()),
+        other => other?,
+    };
+    let mut deep = 0;
+    loop {
+        let moved = deep;
+        empty(top.as_fd(), top.as_fd(), 0, &mut deep)?;
+        match rustix::fs::unlinkat(above, name, AtFlags::REMOVEDIR) {
+            // Folders from far below were moved up, and are next.
+            Err(Errno::NOTEMPTY) if deep > moved => {}
+            other => return other,
+        }
     }
-    let folder = open_folder(above, name)?;
+}
+
+/// Deeper than this, folders are moved up instead of being gone down into.
+const DEEP: usize = 64;
+
+fn empty(top: BorrowedFd<'_>, folder: BorrowedFd<'_>, depth: usize, deep: &mut usize) -> Result<(), Errno> {
     // Folders of ours may have been given their last permissions already, which may not allow to empty them.
-    let _ = rustix::fs::fchmod(&folder, Mode::from_raw_mode(0o700));
-    for inner in names(folder.as_fd())? {
-        remove_all(folder.as_fd(), &inner)?;
+    let _ = rustix::fs::fchmod(folder, Mode::from_raw_mode(0o700));
+    for entry in Dir::read_from(folder)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if name == b"." || name == b".." {
+            continue;
+        }
+        if !matches!(entry.file_type(), FileType::Directory | FileType::Unknown) {
+            rustix::fs::unlinkat(folder, name, AtFlags::empty())?;
+            continue;
+        }
+        let inner = match open_folder(folder, name) {
+            Err(Errno::NOTDIR | Errno::LOOP) => {
+                rustix::fs::unlinkat(folder, name, AtFlags::empty())?;
+                continue;
+            }
+            other => other?,
+        };
+        if depth == DEEP {
+            let _ = rustix::fs::fchmod(&inner, Mode::from_raw_mode(0o700));
+            rustix::fs::renameat(folder, name, top, format!("deep-{deep}"))?;
+            *deep += 1;
+            continue;
+        }
+        empty(top, inner.as_fd(), depth + 1, deep)?;
+        rustix::fs::unlinkat(folder, name, AtFlags::REMOVEDIR)?;
     }
-    rustix::fs::unlinkat(above, name, AtFlags::REMOVEDIR)
+    Ok(())
 }
