@@ -13,3 +13,4 @@
 pub mod folder;
 pub mod git;
 pub mod root;
+pub mod snapshot;
