@@ -34,6 +34,7 @@ impl Arguments {
         drop(looking);
         let moved = timeline.jump(thread, version, context.caller(self.target.expect)?)?;
         let story = tell(context, moved)?;
+        let thread = story.moved.done.thread;
         context.report(&story, |out, _| {
             let position = story.moved.position;
             if story.moved.steps == 0 {
@@ -43,7 +44,8 @@ impl Arguments {
             }
             story.write_also(out, context)?;
             story.write_stand(out, context)
-        })
+        })?;
+        context.remark_namesakes(thread)
     }
 
     fn version(&self, looking: &Looking<'_>, thread: retake_model::id::ThreadId) -> Result<Version, Failure> {

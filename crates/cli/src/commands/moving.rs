@@ -59,7 +59,8 @@ impl Steps {
             story.write_changes(out, styles, verb)?;
             story.write_also(out, context)?;
             story.write_stand(out, context)
-        })
+        })?;
+        context.remark_namesakes(thread)
     }
 }
 

@@ -39,6 +39,9 @@ pub(crate) struct Arguments {
     /// The take: a name, or the beginning of an id [default: the active one].
     #[arg(short = 'k', long, value_name = "TAKE")]
     take: Option<String>,
+    /// Destroy nothing unless the thread is at that version.
+    #[arg(long, value_name = "VERSION")]
+    expect: Option<u64>,
     /// Do not ask.
     #[arg(short, long)]
     yes: bool,
@@ -122,6 +125,12 @@ impl Arguments {
 
     fn meant(&self, context: &Context, looking: &Looking<'_>) -> Result<EntryId, Failure> {
         let target = Target { thread: self.thread.clone(), take: self.take.clone(), expect: None };
+        if let Some(expected) = self.expect {
+            let current = context.thread(looking, self.thread.as_deref())?.summary.version;
+            if expected != current {
+                return Err(retake_timeline::ChangeError::Conflict { expected, current }.into());
+            }
+        }
         if let Ok(whole) = self.entry.parse::<EntryId>() {
             return Ok(whole);
         }
