@@ -20,6 +20,7 @@ pub(crate) mod thread;
 
 pub(crate) mod clear;
 pub(crate) mod context;
+mod defaulted;
 pub(crate) mod draft;
 pub(crate) mod history;
 pub(crate) mod jump;

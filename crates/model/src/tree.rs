@@ -18,7 +18,7 @@ use minicbor::{Decode, Encode};
 use serde::Serialize;
 
 pub use build::{graft, resolve};
-pub use difference::{Difference, differences};
+pub use difference::{Difference, changes, differences};
 
 use crate::content::{Content, ContentId, Kind, Malformed};
 use crate::path::FileName;
@@ -222,6 +222,16 @@ impl Tree {
         } else {
             Err(Malformed { kind: Kind::Tree })
         }
+    }
+}
+
+impl LeftOut {
+    /// Whether a path is left out, or is in a folder that is.
+    pub fn covers(&self, path: &[u8]) -> bool {
+        let mut ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(end, _)| end);
+        let named =
+            |end: usize| self.0.binary_search_by(|left| left.path.as_slice().cmp(&path[..end])).is_ok();
+        !self.0.is_empty() && (named(path.len()) || ends.any(named))
     }
 }
 
