@@ -25,10 +25,10 @@ mod moves;
 mod plan;
 mod recover;
 mod rename;
-mod stage;
+pub(crate) mod stage;
 #[cfg(test)]
-mod tests;
-mod walk;
+pub(crate) mod tests;
+pub(crate) mod walk;
 
 use std::fmt;
 use std::io;

@@ -11,6 +11,7 @@
 //! ```
 
 pub mod apply;
+pub mod copy;
 pub mod folder;
 pub mod git;
 pub mod root;

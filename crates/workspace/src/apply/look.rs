@@ -77,7 +77,7 @@ pub(super) fn is_still(folder: BorrowedFd<'_>, name: &[u8], seen: &Identity) -> 
 }
 
 impl Identity {
-    pub(super) fn of(stat: &Stat) -> Self {
+    pub(crate) fn of(stat: &Stat) -> Self {
         Self {
             device: stat.st_dev,
             inode: stat.st_ino,
