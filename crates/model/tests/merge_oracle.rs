@@ -24,8 +24,8 @@ fn changes() -> impl Strategy<Value = (Vec<u8>, Vec<u8>, Vec<u8>)> {
     let edit = (0usize..14, 0usize..3, prop_oneof![Just(""), Just("x\n"), Just("y\nz\n"), Just("a\n")]);
     let edits = prop::collection::vec(edit, 0..3);
     let distinct =
-        (3usize..14).prop_map(|count| (0..count).map(|line| format!("{line}\n")).collect::<String>());
-    let base = prop_oneof![text(), distinct.prop_map(String::into_bytes)];
+        (3usize..14).prop_map(|count| (0..count).flat_map(|line| format!("{line}\n").into_bytes()).collect());
+    let base = prop_oneof![text(), distinct];
     (base, edits.clone(), edits).prop_map(|(base, ours, theirs)| {
         let changed = |edits: Vec<(usize, usize, &str)>| {
             let mut lines: Vec<&[u8]> = base.split_inclusive(|byte| *byte == b'\n').collect();

@@ -63,16 +63,16 @@ impl Made {
         let mut paths = Vec::new();
         let mut tops = Vec::new();
         for top in 0..files.div_ceil(PER_FOLDER * PER_TOP) {
-            let top_path = TreePath::of(name(format!("top{top}")));
+            let top_path = TreePath::of(name(&format!("top{top}")));
             let mut folders = Vec::new();
             let place = paths.len();
             for folder in 0..PER_TOP {
-                let folder_path = top_path.join(name(format!("folder{folder}")));
+                let folder_path = top_path.join(name(&format!("folder{folder}")));
                 let mut entries = Vec::new();
                 let place = paths.len();
                 for file in 0..PER_FOLDER {
                     let node = self.file((top * PER_TOP * PER_FOLDER + folder * PER_FOLDER + file) as u64);
-                    let name = name(format!("file{file}.txt"));
+                    let name = name(&format!("file{file}.txt"));
                     paths.push((folder_path.join(name.clone()), node.clone()));
                     entries.push(TreeEntry { name, node });
                 }
@@ -90,7 +90,7 @@ impl Made {
     }
 }
 
-fn name(text: String) -> FileName {
+fn name(text: &str) -> FileName {
     FileName::new(text.as_bytes()).expect("a plain name")
 }
 

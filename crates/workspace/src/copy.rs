@@ -139,7 +139,7 @@ fn lay_out(request: &Request<'_>) -> Result<Materialised, MaterialiseError> {
     set_folder_modes(&mut walker, &found.folders)?;
     rustix::fs::syncfs(target)?;
     Ok(Materialised {
-        shared: shared.shared.load(Ordering::Relaxed),
+        shared: shared.cloned.load(Ordering::Relaxed),
         copied: shared.copied.load(Ordering::Relaxed),
         written,
         links: found.links,

@@ -185,7 +185,7 @@ impl Staging<'_> {
                     }
                 }
                 Some(Read::Parts(parts)) => {
-                    self.write_parts(&mut walker, *index, names, &parts, After::Sync)?
+                    self.write_parts(&mut walker, *index, names, &parts, After::Sync)?;
                 }
                 None => self.write_link(&mut walker, *index, names)?,
             }

@@ -24,7 +24,7 @@ pub(super) struct Batch {
 /// What the workers find out together.
 #[derive(Default)]
 pub(super) struct Shared {
-    pub(super) shared: Count,
+    pub(super) cloned: Count,
     pub(super) copied: Count,
     /// Set when the file systems turn out not to share blocks, so that it is tried once and not for each file.
     apart: AtomicBool,
@@ -123,7 +123,7 @@ fn take_one(
     }
     let made = create(to, path.name())?;
     let count = if size > 0 && is_shared(&made, &source, shared) {
-        &shared.shared
+        &shared.cloned
     } else if copy(&made, &source, size)? {
         &shared.copied
     } else {
