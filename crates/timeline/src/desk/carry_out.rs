@@ -80,7 +80,7 @@ impl Session<'_> {
             writing.put_contents(&objects, clock.now())?;
             let state: ThreadState = load(&composed.additions, composed.operation.after)?;
             let take = apart.map_or(state.active, |apart| apart.take);
-            let files = FileChange { before, after: wanted, take };
+            let files = FileChange { before, after: wanted, take, apart: apart.is_some() };
             let composed = with_files(composed, files);
             if before == wanted {
                 let (done, also) = publish(writing, &at, composed, &*clock)?;
@@ -93,15 +93,16 @@ impl Session<'_> {
             Ok(Begun::Intent(Box::new(StoredIntent { number, intent })))
         })?;
         let (done, also, after, applied) = match begun {
-            Begun::Done(done) => (done.0, done.1, wanted, BTreeMap::new()),
+            Begun::Done(done) => (done.0, done.1, wanted, Applied::default()),
             Begun::Intent(intent) => {
                 let applied = move_files(timeline, &intent)?;
                 let (done, also, after) = end(timeline, *intent, &applied)?;
                 (done, also, after, applied)
             }
         };
-        let paths = of_plan(&plan.replayed.paths, Some(&applied));
-        Ok(CarriedOut { done, also, report: FileReport::new(before, after, paths, self.recovered) })
+        let paths = of_plan(&plan.replayed.paths, Some(&applied.paths));
+        let report = FileReport::new(before, after, paths, self.recovered);
+        Ok(CarriedOut { done, also, report: FileReport { aside: applied.aside, ..report } })
     }
 }
 
@@ -133,14 +134,23 @@ enum Begun {
     Intent(Box<StoredIntent>),
 }
 
-/// What became of each path that was to move.
-pub(super) type Applied = BTreeMap<RootPath, Outcome>;
+/// What became of what was to move.
+#[derive(Default)]
+pub(super) struct Applied {
+    /// Each path.
+    pub(super) paths: BTreeMap<RootPath, Outcome>,
+    /// Where files of somebody's are that could not go back to their place.
+    pub(super) aside: Vec<String>,
+}
 
 /// Moves the files of an intent. If that fails they are put back, and the intent is gone as if it had never been.
 pub(super) fn move_files(timeline: &Timeline, intent: &StoredIntent) -> Result<Applied, FileError> {
     match try_move_files(timeline, intent) {
         Ok(applied) => Ok(applied),
-        Err(FileError::Apply(error)) if error.not_put_back.is_empty() => {
+        // Where it is not known what is on the disk, whoever comes next finds out.
+        Err(FileError::Apply(error))
+            if error.not_put_back.is_empty() && !matches!(error.cause, Cause::Sync(_)) =>
+        {
             let number = intent.number;
             timeline.store.write(move |writing| writing.end_intent(number).map_err(FileError::from))?;
             Err(FileError::Apply(error))
@@ -154,7 +164,7 @@ fn try_move_files(timeline: &Timeline, intent: &StoredIntent) -> Result<Applied,
     let queries = reading.queries();
     let files = &intent.intent.files;
     let (before, after): (Snapshot, Snapshot) = (load(&queries, files.before)?, load(&queries, files.after)?);
-    let mut applied = BTreeMap::new();
+    let mut applied = Applied::default();
     let mut moved: Vec<(OpenRoot, Vec<Difference>)> = Vec::new();
     for (name, path) in &intent.intent.roots {
         let tree = |snapshot: &Snapshot| snapshot.root(name).map(|root| root.tree);
@@ -167,8 +177,9 @@ fn try_move_files(timeline: &Timeline, intent: &StoredIntent) -> Result<Applied,
             Ok((root, report)) => {
                 for result in report.results {
                     let path = RootPath { root: name.clone(), path: result.path };
-                    applied.insert(path, outcome(result.outcome));
+                    applied.paths.insert(path, outcome(result.outcome));
                 }
+                applied.aside.extend(report.left.into_iter().map(|left| left.file));
                 moved.push((root, steps));
             }
             Err(error) => {
@@ -240,7 +251,7 @@ pub(super) fn end(
 ) -> Result<(Done, Vec<ThreadId>, ContentId), FileError> {
     let clock = timeline.clock.clone();
     let left: Vec<RootPath> =
-        applied.iter().filter(|(_, outcome)| outcome.left()).map(|(path, _)| path.clone()).collect();
+        applied.paths.iter().filter(|(_, outcome)| outcome.left()).map(|(path, _)| path.clone()).collect();
     timeline
         .store
         .write(move |writing| -> Result<_, FileError> {
