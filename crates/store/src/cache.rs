@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use retake_model::content::ContentId;
 
+use crate::index::Recent;
+
 /// Bytes in one generation.
 const GENERATION: usize = 16 * 1024 * 1024;
 /// Larger content is not worth pushing everything else out for.
@@ -15,6 +17,8 @@ const LARGEST: usize = 256 * 1024;
 #[derive(Default)]
 pub(crate) struct Cache {
     generations: Mutex<Generations>,
+    /// Names of objects that came lately.
+    pub(crate) recent: Recent,
 }
 
 #[derive(Default)]
@@ -60,6 +64,7 @@ impl Cache {
     pub(crate) fn clear(&self) {
         let mut generations = self.lock();
         *generations = Generations { epoch: generations.epoch, ..Generations::default() };
+        self.recent.clear();
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Generations> {

@@ -53,8 +53,9 @@ pub struct UnreadableRows {
 }
 
 /// Tables with numbered rows, which can be read from both ends and around holes.
-const NUMBERED: [Table; 4] = [
+const NUMBERED: [Table; 5] = [
     Table { name: "object", key: "number", columns: "kind, packing, born, body" },
+    Table { name: "object_recent", key: "number", columns: "first, names" },
     Table { name: "operation", key: "sequence", columns: "thread, version, id, body" },
     Table {
         name: "thread",

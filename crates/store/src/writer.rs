@@ -236,7 +236,7 @@ impl Writer {
         };
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let queries = Queries::begin(&transaction, &self.cache);
-        let epoch = queries.epoch;
+        let moment = queries.moment();
         // Alone so far: if the first says no, the transaction goes, which is cheaper than a savepoint.
         if !first.run(&Writing::new(queries)) {
             return Ok(transaction.rollback()?);
@@ -246,11 +246,11 @@ impl Writer {
         {
             transaction.execute_batch("SAVEPOINT job")?;
             // Queries of its own: what the last job read may have been rolled back.
-            let keep = job.run(&Writing::new(Queries::at(&transaction, &self.cache, epoch)));
+            let keep = job.run(&Writing::new(Queries::at(&transaction, &self.cache, moment)));
             jobs.push(job);
             transaction.execute_batch(if keep { "RELEASE job" } else { "ROLLBACK TO job; RELEASE job" })?;
         }
-        let sequence = Queries::at(&transaction, &self.cache, epoch).last_sequence()?;
+        let sequence = Queries::at(&transaction, &self.cache, moment).last_sequence()?;
         transaction.commit().map_err(|error| self.commit_failed(error))?;
         mark::advance(&self.lock, sequence);
         Ok(())

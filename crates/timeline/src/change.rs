@@ -1,14 +1,16 @@
 //! One change: from the newest state to the next, published as one operation.
 
+use std::ops::Deref;
+
 use retake_model::command::{Applied, Context, apply};
 use retake_model::content::ContentId;
 use retake_model::history::{Move, continues_typing, place_of_change, place_of_move};
 use retake_model::id::{ThreadId, TurnId};
-use retake_model::object::{Additions, load};
+use retake_model::object::Additions;
 use retake_model::operation::{Operation, OperationKind, Version};
 use retake_model::state::ThreadState;
 use retake_model::summary::ThreadSummary;
-use retake_store::{Publication, StoreError, StoredOperation, ThreadRow, Writing};
+use retake_store::{Publication, StoreError, ThreadRow, Writing};
 use serde::Serialize;
 
 use crate::clock::{Clock, Ticks};
@@ -94,27 +96,25 @@ pub(crate) fn title_is_free(
 }
 
 /// A thread as it is before a change.
-pub(crate) struct Head {
-    pub(crate) row: ThreadRow,
-    pub(crate) last: StoredOperation,
-    pub(crate) state: ThreadState,
+pub(crate) struct Head(retake_store::Head);
+
+impl Deref for Head {
+    type Target = retake_store::Head;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
 impl Head {
     /// The thread's newest state, if it is the one that the caller expects.
     pub(crate) fn of(writing: &Writing<'_>, thread: ThreadId, caller: &Caller) -> Result<Self, ChangeError> {
-        let row = writing.thread(thread)?.ok_or(ChangeError::NoSuchThread(thread))?;
-        let last = writing
-            .head(row.number)?
-            .ok_or_else(|| StoreError::Damaged(format!("thread {} has no log", thread.short())))?;
-        let current = last.operation.version;
-        if let Some(expected) = caller.expected
-            && expected != current
-        {
-            return Err(ChangeError::Conflict { expected, current });
+        let newest = writing.newest(thread)?.ok_or(ChangeError::NoSuchThread(thread))?;
+        let current = newest.last.operation.version;
+        match caller.expected {
+            Some(expected) if expected != current => Err(ChangeError::Conflict { expected, current }),
+            _ => Ok(Self(newest)),
         }
-        let state = load(&**writing, last.operation.after)?;
-        Ok(Self { row, last, state })
     }
 
     pub(crate) fn unchanged(&self) -> Done {
@@ -182,10 +182,10 @@ pub(crate) fn publish(
         place_of_change(&writing.log(at.row.number), &head.place, operation.version)?
     };
     operation.surroundings = caller.surroundings.as_ref().map(|around| additions.add(around));
-    finish(writing, operation, additions, !moves_only)
+    Ok(finish(writing, at, operation, additions, !moves_only)?.0)
 }
 
-/// Publishes a move along the log.
+/// Publishes a move along the log; gives the thread as it is then, for the next move.
 pub(crate) fn publish_move(
     writing: &Writing<'_>,
     at: &Head,
@@ -193,7 +193,7 @@ pub(crate) fn publish_move(
     kind: OperationKind,
     caller: &Caller,
     clock: &dyn Clock,
-) -> Result<Done, ChangeError> {
+) -> Result<(Done, Head), ChangeError> {
     let target = writing
         .operation(at.row.number, to.position)?
         .ok_or_else(|| StoreError::Damaged(format!("operation {} is missing", to.position)))?;
@@ -202,24 +202,26 @@ pub(crate) fn publish_move(
     operation.place = place_of_move(&at.last.operation.place, to);
     let mut additions = Additions::new(&**writing);
     operation.surroundings = caller.surroundings.as_ref().map(|around| additions.add(around));
-    finish(writing, operation, additions, false)
+    finish(writing, at, operation, additions, false)
 }
 
 fn finish(
     writing: &Writing<'_>,
+    at: &Head,
     operation: Operation,
     additions: Additions<'_, retake_store::Queries<'_>>,
     undoable: bool,
-) -> Result<Done, ChangeError> {
+) -> Result<(Done, Head), ChangeError> {
     let (thread, version, kind) = (operation.thread, operation.version, operation.kind.clone());
-    let published = writing.publish(Publication { operation, objects: additions.into_new() })?;
-    Ok(Done {
+    let published = writing.publish_onto(at, Publication { operation, objects: additions.into_new() })?;
+    let done = Done {
         thread,
         version,
         operation: Some(published.id),
         kind: Some(kind),
         undoable,
         new_bytes: published.new_bytes,
-        summary: published.summary,
-    })
+        summary: published.head.row.summary.clone(),
+    };
+    Ok((done, Head(published.head)))
 }

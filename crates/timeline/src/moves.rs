@@ -126,12 +126,12 @@ impl<'writing, 'transaction> Moving<'writing, 'transaction> {
 
     fn step(&mut self, to: Move, kind: OperationKind, clock: &dyn crate::Clock) -> Result<(), ChangeError> {
         let also = follow(self.writing, &self.at, to.position, &self.caller, clock)?;
-        self.done = Some(publish_move(self.writing, &self.at, to, kind, &self.caller, clock)?);
+        let (done, at) = publish_move(self.writing, &self.at, to, kind, &self.caller, clock)?;
+        (self.done, self.at) = (Some(done), at);
         self.also.extend(also);
         self.steps += 1;
         // What the caller expected was checked by the first step.
         self.caller.expected = None;
-        self.at = Head::of(self.writing, self.at.row.summary.id, &self.caller)?;
         Ok(())
     }
 

@@ -14,6 +14,15 @@ CREATE TABLE object_index (
     PRIMARY KEY (prefix, number)
 ) STRICT, WITHOUT ROWID;
 
+-- The same for objects that came lately, in the order in which they came: names fall anywhere in a sorted
+-- index, and each would cost a page of its own. When they are many they move there all at once. The row with the
+-- highest number always stays, so that no number is used twice.
+CREATE TABLE object_recent (
+    number INTEGER PRIMARY KEY,
+    first  INTEGER NOT NULL,            -- the number of the first object; the others follow it
+    names  BLOB NOT NULL                -- eight bytes of each name
+) STRICT;
+
 -- Content that was destroyed on purpose while its name lives on in the log.
 CREATE TABLE redaction (
     id   BLOB PRIMARY KEY,
