@@ -5,7 +5,7 @@
 //! ```
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use retake_timeline::model::entry::EntryVersion;
 use retake_timeline::model::id::ProjectId;
@@ -96,14 +96,21 @@ fn measure(
 ) -> Outcome<()> {
     let log = folder.join("retake.db-wal");
     let mut walls = Vec::new();
-    let before = processor()?;
+    let mut floors = Vec::new();
+    let (mut spent, mut spent_below) = (0, 0);
+    let floor = floor(folder)?;
     for number in 0..changes {
-        let clock = Instant::now();
+        let (start, clock) = (processor()?, Instant::now());
         change(number)?;
         walls.push(clock.elapsed());
+        let (end, clock) = (processor()?, Instant::now());
+        floor.prepare_cached("INSERT INTO message (body) VALUES (?1)")?.execute(["x".repeat(2_000)])?;
+        floors.push(clock.elapsed());
+        spent += end - start;
+        spent_below += processor()? - end;
     }
-    let spent = (processor()? - before) / changes.max(1) / 1_000;
     walls.sort_unstable();
+    floors.sort_unstable();
     let mut pages = Vec::new();
     for number in 0..COUNTED {
         // What one change appends to an empty log is what it writes.
@@ -116,12 +123,27 @@ fn measure(
         pages.push(std::fs::metadata(&log)?.len() / FRAME);
     }
     pages.sort_unstable();
+    let middle = |times: &[Duration]| times[times.len() / 2];
+    let ratio = middle(&walls).as_secs_f64() / middle(&floors).as_secs_f64();
     println!(
-        "{name:12} {spent:4} µs on the processor, {:?} in all (median), {} pages (median)",
-        walls[walls.len() / 2],
+        "{name:12} {:?} ({ratio:.2} times the raw insert); {} µs of the processor ({} µs); {} pages of log",
+        middle(&walls),
+        spent / changes / 1_000,
+        spent_below / changes / 1_000,
         pages[pages.len() / 2],
     );
     Ok(())
+}
+
+/// A table for the raw insert, with the settings of the store.
+fn floor(folder: &Path) -> Outcome<Connection> {
+    let floor = Connection::open(folder.join("floor.db"))?;
+    floor.execute_batch(
+        "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
+         PRAGMA secure_delete = ON; PRAGMA cell_size_check = ON; PRAGMA wal_autocheckpoint = 2000;
+         CREATE TABLE IF NOT EXISTS message (number INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;",
+    )?;
+    Ok(floor)
 }
 
 /// Nanoseconds that this thread has been on a processor.
