@@ -40,6 +40,7 @@ mod scan;
 mod schema;
 mod search;
 mod takes;
+mod tally;
 mod threads;
 mod verify;
 mod whole;

@@ -74,6 +74,7 @@ impl Store {
                     writing.remove_object(number, prefix)?;
                 }
                 writing.purge_quarantine(&marked)?;
+                writing.tally_again()?;
                 writing.record_erasure()?;
                 Ok(purged)
             })?;

@@ -146,6 +146,11 @@ pub enum Change {
         /// The thread that they named.
         thread: WhichThread,
     },
+    /// What lists should show was counted anew.
+    TalliesMended {
+        /// How many tallies were wrong.
+        count: u64,
+    },
     /// A project's row was altered by damage and is taken as it stands now.
     ProjectTrusted {
         /// Where its folder is said to be.
@@ -232,6 +237,11 @@ fn mend(
     derived::mend(writing, &gathered, progress, &mut changes)?;
     derived::remove_strays(writing, &gathered, &mut changes)?;
     derived::mend_projects(writing, now, &mut changes)?;
+    let tallies = writing.tally_again()?;
+    // Where rows were mended, their tallies follow; that is nothing to speak of.
+    if tallies > 0 && changes.is_empty() {
+        changes.push(Change::TalliesMended { count: tallies });
+    }
     Ok(Repaired { salvaged: None, changes })
 }
 
@@ -250,7 +260,8 @@ impl Writing<'_> {
     /// Works the derived rows of all threads out again.
     pub(crate) fn derive_all_again(&self) -> Result<(), StoreError> {
         let gathered = gather(self, &mut |_| {})?;
-        derived::mend(self, &gathered, &mut |_| {}, &mut Vec::new())
+        derived::mend(self, &gathered, &mut |_| {}, &mut Vec::new())?;
+        self.tally_again().map(drop)
     }
 }
 
@@ -272,6 +283,7 @@ impl Change {
             Self::ThreadLost { .. } => "thread_lost",
             Self::ThreadDerived { .. } => "thread_derived",
             Self::StrayRowsRemoved { .. } => "stray_rows_removed",
+            Self::TalliesMended { .. } => "tallies_mended",
             Self::ProjectTrusted { .. } => "project_trusted",
             Self::ProjectSetAside { .. } => "project_set_aside",
         }
@@ -319,6 +331,9 @@ impl fmt::Display for Change {
             }
             Self::StrayRowsRemoved { table, thread } => {
                 write!(formatter, "rows of {thread}, which has no log, were removed from table {table}")
+            }
+            Self::TalliesMended { count } => {
+                write!(formatter, "{count} tallies of what lists should show were made anew")
             }
             Self::ProjectTrusted { path } => write!(
                 formatter,

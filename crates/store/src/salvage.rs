@@ -60,7 +60,7 @@ const NUMBERED: [Table; 5] = [
     Table {
         name: "thread",
         key: "number",
-        columns: "key, project, title, updated, pinned, deleted, record, digest",
+        columns: "key, project, title, record, digest",
     },
     Table {
         name: "quarantine",

@@ -75,9 +75,6 @@ CREATE TABLE thread (
     key     BLOB NOT NULL UNIQUE,
     project BLOB NOT NULL,
     title   TEXT NOT NULL,
-    updated INTEGER NOT NULL,
-    pinned  INTEGER NOT NULL,
-    deleted INTEGER NOT NULL,
     record  BLOB NOT NULL,
     digest  INTEGER NOT NULL
 ) STRICT;
@@ -102,6 +99,15 @@ CREATE TABLE facet (
     PRIMARY KEY (kind, value, thread)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX facet_thread ON facet (thread);
+
+-- What searches should find: the hashes of all rows that have a value, folded into one. A row that damage hides
+-- is missed by it.
+CREATE TABLE tally (
+    kind   INTEGER NOT NULL,
+    value  ANY NOT NULL,
+    digest INTEGER NOT NULL,
+    PRIMARY KEY (kind, value)
+) STRICT, WITHOUT ROWID;
 
 -- Not derived, and not history: folders (`digest` guards each row), and how things are shown.
 CREATE TABLE project (

@@ -79,11 +79,10 @@ pub(crate) fn differences(
         queries
             .connection
             .prepare_cached(
-                "SELECT key, project, title, updated, pinned, deleted, record, digest FROM thread
-                 WHERE number = ?1",
+                "SELECT key, project, title, record, digest FROM thread WHERE number = ?1",
             )?
             .query_row([thread.number], |row| {
-                (0..8).map(|column| row.get(column)).collect::<Result<Vec<Value>, _>>()
+                (0..5).map(|column| row.get(column)).collect::<Result<Vec<Value>, _>>()
             })
             .optional()
     })?;
@@ -178,6 +177,18 @@ pub(super) fn check_strays(
                 problems.push(Problem::StrayRows { table, thread: WhichThread { number, id: None } });
             }
         }
+    }
+    Ok(())
+}
+
+/// Tallies compared with the rows that they count.
+pub(super) fn check_tallies(queries: &Queries<'_>, problems: &mut Vec<Problem>) -> Result<(), StoreError> {
+    let expected = tolerate(problems, "tally", || Ok((queries.expected_tallies()?, queries.kept_tallies()?)))?;
+    let (expected, kept) = expected;
+    let missing = expected.keys().filter(|key| !kept.contains_key(key)).count();
+    let wrong = kept.iter().filter(|(key, hash)| expected.get(key) != Some(hash)).count();
+    if missing + wrong > 0 {
+        problems.push(Problem::TalliesDiffer { count: (missing + wrong) as u64 });
     }
     Ok(())
 }

@@ -203,6 +203,12 @@ pub enum Problem {
         /// The thread that the rows name.
         thread: WhichThread,
     },
+    /// What searches should find is not what they find.
+    #[error("{count} tallies of what lists should show differ from the rows that there are")]
+    TalliesDiffer {
+        /// How many.
+        count: u64,
+    },
     /// A project's row is not what was written.
     #[error("a project's row is damaged ({project})")]
     ProjectDamaged {
@@ -270,6 +276,7 @@ impl Problem {
             Self::TakeIndexDiffers { .. } => "take_index_differs",
             Self::FacetsDiffer { .. } => "facets_differ",
             Self::StrayRows { .. } => "stray_rows",
+            Self::TalliesDiffer { .. } => "tallies_differ",
             Self::ProjectDamaged { .. } => "project_damaged",
         }
     }
