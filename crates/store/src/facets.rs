@@ -105,8 +105,9 @@ impl Writing<'_> {
 impl Queries<'_> {
     /// All values of one facet that a thread has had.
     pub fn facets(&self, thread: i64, facet: Facet) -> Result<Vec<String>, StoreError> {
-        let mut statement =
-            self.connection.prepare_cached("SELECT kind, value FROM facet WHERE thread = ?1 ORDER BY value")?;
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT kind, value FROM facet WHERE thread = ?1 ORDER BY value")?;
         let rows = statement.query_map([thread], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let found = rows.collect::<Result<Vec<(i64, String)>, _>>()?;
         let hashes = found.iter().map(|(kind, value)| tally::of_facet(*kind, value, thread));

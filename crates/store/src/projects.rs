@@ -4,8 +4,8 @@ use retake_model::id::{ProjectId, ThreadId, keys_with_prefix};
 use retake_model::time::Timestamp;
 use rusqlite::{OptionalExtension, Row, params};
 
-use crate::tally::{self, Searched, Tally};
 use crate::queries::{Queries, digest};
+use crate::tally::{self, Searched, Tally};
 use crate::threads::key_of;
 use crate::{StoreError, Writing};
 

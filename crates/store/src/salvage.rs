@@ -57,11 +57,7 @@ const NUMBERED: [Table; 5] = [
     Table { name: "object", key: "number", columns: "kind, packing, born, body" },
     Table { name: "object_recent", key: "number", columns: "first, names" },
     Table { name: "operation", key: "sequence", columns: "thread, version, id, body" },
-    Table {
-        name: "thread",
-        key: "number",
-        columns: "key, project, title, record, digest",
-    },
+    Table { name: "thread", key: "number", columns: "key, project, title, record, digest" },
     Table {
         name: "quarantine",
         key: "number",

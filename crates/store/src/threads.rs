@@ -92,8 +92,10 @@ impl Queries<'_> {
 
     /// Threads with exactly that title, in use or not.
     pub fn threads_titled(&self, title: &str) -> Result<Vec<ThreadRow>, StoreError> {
-        let found = self
-            .collect_threads("SELECT number, record, digest, project FROM thread WHERE title = ?1", [title])?;
+        let found = self.collect_threads(
+            "SELECT number, record, digest, project FROM thread WHERE title = ?1",
+            [title],
+        )?;
         self.check_tally(Tally::ThreadTitle, &Searched::Text(title.to_owned()), hashes(&found))?;
         Ok(found)
     }
@@ -129,8 +131,10 @@ impl Queries<'_> {
 
     fn threads_of(&self, project: ProjectId) -> Result<Vec<ThreadRow>, StoreError> {
         let key = project.key();
-        let found = self
-            .collect_threads("SELECT number, record, digest, project FROM thread WHERE project = ?1", [key])?;
+        let found = self.collect_threads(
+            "SELECT number, record, digest, project FROM thread WHERE project = ?1",
+            [key],
+        )?;
         self.check_tally(Tally::ThreadProject, &Searched::Key(key.to_vec()), hashes(&found))?;
         Ok(found)
     }

@@ -78,9 +78,7 @@ pub(crate) fn differences(
     let row = tolerate(&mut problems, "thread", || {
         queries
             .connection
-            .prepare_cached(
-                "SELECT key, project, title, record, digest FROM thread WHERE number = ?1",
-            )?
+            .prepare_cached("SELECT key, project, title, record, digest FROM thread WHERE number = ?1")?
             .query_row([thread.number], |row| {
                 (0..5).map(|column| row.get(column)).collect::<Result<Vec<Value>, _>>()
             })
@@ -183,7 +181,8 @@ pub(super) fn check_strays(
 
 /// Tallies compared with the rows that they count.
 pub(super) fn check_tallies(queries: &Queries<'_>, problems: &mut Vec<Problem>) -> Result<(), StoreError> {
-    let expected = tolerate(problems, "tally", || Ok((queries.expected_tallies()?, queries.kept_tallies()?)))?;
+    let expected =
+        tolerate(problems, "tally", || Ok((queries.expected_tallies()?, queries.kept_tallies()?)))?;
     let (expected, kept) = expected;
     let missing = expected.keys().filter(|key| !kept.contains_key(key)).count();
     let wrong = kept.iter().filter(|(key, hash)| expected.get(key) != Some(hash)).count();
