@@ -183,6 +183,9 @@ impl Repaired {
     }
 }
 
+/// How often a repair looks at the store again; each round mends what only the one before made readable.
+const MOST_ROUNDS: usize = 3;
+
 impl Store {
     /// Mends what can be mended. The result says what was done and what is lost.
     pub fn repair(
@@ -191,7 +194,20 @@ impl Store {
         now: Timestamp,
     ) -> Result<Repaired, StoreError> {
         let repaired = self.repair_content(progress, now)?;
-        self.accept_lost_end(repaired)
+        let mut repaired = self.accept_lost_end(repaired)?;
+        // One thing mended may bring another to light, and whoever repairs wants to be done.
+        for _ in 1..MOST_ROUNDS {
+            if self.verify(progress)?.is_clean() {
+                break;
+            }
+            let again = self.repair_content(progress, now)?;
+            if again.is_unchanged() {
+                break;
+            }
+            repaired.changes.extend(again.changes);
+            repaired.salvaged = repaired.salvaged.or(again.salvaged);
+        }
+        Ok(repaired)
     }
 
     /// What is gone from the end of the log cannot be had again: from here on what is left is the whole log.

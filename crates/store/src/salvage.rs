@@ -8,8 +8,12 @@
 //! only then put in its place: through SQLite's own transaction where the old file can still be opened, so
 //! that other programs simply see the new content; by renaming where it cannot.
 //!
+//! Where no road leads to the rows of a table any more, its leaves are looked for one by one (`leaves`).
+//!
 //! The first page says where all others belong, and is the same in every store of one schema but for a few
 //! counters. So if it is damaged, a fresh one takes its place in the copy.
+
+mod leaves;
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -207,6 +211,9 @@ fn rebuild(
             }
             for (table, columns, key) in ORDERED {
                 rows += copy_ordered(&source, writing, (table, columns, key), &mut unreadable)?;
+            }
+            if unreadable.iter().any(|rows| ["object", "operation"].contains(&rows.table)) {
+                rows += leaves::copy_rows(damaged, writing)?;
             }
             Ok(rows)
         })

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use retake_model::content::ContentId;
+use retake_model::check::{self, Accepted, BadContent};
+use retake_model::content::{ContentId, Kind};
 use retake_model::id::ProjectId;
-use retake_model::object::{Unavailable, load};
+use retake_model::object::{Objects, Unavailable, load};
 use retake_model::state::ThreadState;
 use retake_model::summary::TakeSummary;
 use rusqlite::OptionalExtension;
@@ -58,6 +59,8 @@ fn check_readable(
             verified.problems.extend(differences);
             if !lists_agree(queries, last.operation.after, seen_nodes)? {
                 verified.problems.push(Problem::ListContradicts { thread });
+            } else if let Some(message) = broken_rule(queries, last.operation.after)? {
+                verified.problems.push(Problem::StateBreaksRule { thread, message });
             }
         }
         Ok(None) => verified.problems.push(Problem::OperationMisplaced { thread, version: 1 }),
@@ -151,6 +154,26 @@ fn lists_agree(
         Err(error @ Unavailable::Unreadable(_)) => Err(error.into()),
         // What is missing is named as that.
         Ok(()) | Err(Unavailable::Missing { .. }) => Ok(true),
+    }
+}
+
+/// The rule that a state breaks, if it breaks one that every command keeps.
+fn broken_rule(queries: &Queries<'_>, id: ContentId) -> Result<Option<String>, StoreError> {
+    let look = || -> Result<(), BadContent> {
+        check::content(Kind::State, &queries.bytes(Kind::State, id)?)?;
+        let state: ThreadState = load(queries, id)?;
+        check::content(Kind::Settings, &queries.bytes(Kind::Settings, state.settings)?)?;
+        for cell in state.takes.iter(queries, 0) {
+            check::content(Kind::Take, &queries.bytes(Kind::Take, cell?.content)?)?;
+        }
+        Accepted::default().state(queries, id)
+    };
+    match look() {
+        Ok(()) => Ok(None),
+        Err(BadContent::Unavailable(error @ Unavailable::Unreadable(_))) => Err(error.into()),
+        // Named already, as content that is missing or damaged.
+        Err(BadContent::Unavailable(_)) => Ok(None),
+        Err(broken) => Ok(Some(broken.to_string())),
     }
 }
 

@@ -171,6 +171,14 @@ pub enum Problem {
         /// Which thread.
         thread: WhichThread,
     },
+    /// The present state of a thread is one that no command makes.
+    #[error("the state of {thread} breaks a rule: {message}")]
+    StateBreaksRule {
+        /// Which thread.
+        thread: WhichThread,
+        /// Which rule.
+        message: String,
+    },
     /// A thread has a log and is not in the index of threads.
     #[error("{thread} is missing from the index of threads")]
     ThreadNotIndexed {
@@ -271,6 +279,7 @@ impl Problem {
             Self::ThreadIncomplete { .. } => "thread_incomplete",
             Self::ThreadUnreadable { .. } => "thread_unreadable",
             Self::ListContradicts { .. } => "list_contradicts",
+            Self::StateBreaksRule { .. } => "state_breaks_rule",
             Self::ThreadNotIndexed { .. } => "thread_not_indexed",
             Self::ThreadIndexDiffers { .. } => "thread_index_differs",
             Self::TakeIndexDiffers { .. } => "take_index_differs",
