@@ -93,7 +93,9 @@ impl Hasher for AsIs {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
     }
 
     fn write_i64(&mut self, value: i64) {
@@ -204,6 +206,14 @@ impl Queries<'_> {
         Ok(())
     }
 
+    /// The same as the table says, whatever is in memory: for the rare case that another process has put a
+    /// repaired database in the place of the one that memory is of.
+    pub(crate) fn recent_places_on_disk(&self, prefix: i64) -> Result<Vec<i64>, StoreError> {
+        let mut found = Vec::new();
+        self.own_names()?.find(prefix, &mut found);
+        Ok(found)
+    }
+
     /// The recent names as this transaction reads them itself.
     fn own_names(&self) -> Result<&Names, StoreError> {
         if self.index.own.get().is_none() {
@@ -237,7 +247,9 @@ impl Writing<'_> {
         }
         let many = {
             let mut seen = self.cache.recent.lock();
-            stored.iter().for_each(|&(prefix, number)| seen.names.insert(prefix, number));
+            for &(prefix, number) in stored {
+                seen.names.insert(prefix, number);
+            }
             seen.names.newest.len() > usize::try_from(last / SHARE).unwrap_or(0).clamp(FEWEST, MOST)
         };
         if many { self.sort_recent() } else { Ok(()) }

@@ -124,7 +124,11 @@ impl Queries<'_> {
     }
 
     fn fetch(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, StoreError> {
-        if let Some(bytes) = self.stored_object(kind, id)? {
+        let mut stored = self.stored_object(kind, id)?;
+        for number in if stored.is_none() { self.recent_places_on_disk(id.prefix())? } else { Vec::new() } {
+            stored = stored.or(self.object_at(number, kind, id)?);
+        }
+        if let Some(bytes) = stored {
             let bytes: Arc<[u8]> = bytes.into();
             self.cache.put(id, &bytes, self.epoch);
             return Ok(bytes);
@@ -132,10 +136,10 @@ impl Queries<'_> {
         if self.is_redacted(id)? {
             return Ok(in_place_of_redacted(kind).into());
         }
-        Err(if !self.all_places(id.prefix())?.is_empty() {
-            Unavailable::Damaged { kind, id }
-        } else {
+        Err(if self.all_places(id.prefix())?.is_empty() {
             Unavailable::Missing { kind, id }
+        } else {
+            Unavailable::Damaged { kind, id }
         }
         .into())
     }

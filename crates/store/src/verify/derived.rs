@@ -169,10 +169,9 @@ fn broken_rule(queries: &Queries<'_>, id: ContentId) -> Result<Option<String>, S
         Accepted::default().state(queries, id)
     };
     match look() {
-        Ok(()) => Ok(None),
         Err(BadContent::Unavailable(error @ Unavailable::Unreadable(_))) => Err(error.into()),
-        // Named already, as content that is missing or damaged.
-        Err(BadContent::Unavailable(_)) => Ok(None),
+        // What is missing or damaged is named as that already.
+        Ok(()) | Err(BadContent::Unavailable(_)) => Ok(None),
         Err(broken) => Ok(Some(broken.to_string())),
     }
 }
