@@ -79,7 +79,10 @@ impl Store {
         };
         Ok(Usage {
             // The index is counted, not the objects: it is a fraction of their size.
-            objects: count("SELECT count(*) FROM object_index")?,
+            objects: count(
+                "SELECT (SELECT count(*) FROM object_index)
+                      + (SELECT coalesce(sum(length(names)), 0) / 8 FROM object_recent)",
+            )?,
             operations: count("SELECT count(*) FROM operation WHERE version > 0")?,
             threads: count("SELECT count(*) FROM thread")?,
             ..self.room()?

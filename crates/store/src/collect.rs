@@ -70,6 +70,7 @@ impl Store {
                 each_operation(writing, last, &mut |_, operation| {
                     reached.mark(writing, operation, OnDamage::Refuse)
                 })?;
+                writing.sort_recent()?;
                 let garbage = Garbage::find(writing, &reached, cutoff)?;
                 for (number, prefix) in &garbage.old {
                     writing.remove_object(*number, *prefix)?;
@@ -99,15 +100,15 @@ impl Garbage {
     fn find(queries: &Queries<'_>, reached: &Reached, cutoff: i64) -> Result<Self, StoreError> {
         let reached = reached.prefixes();
         let mut garbage = Self::default();
-        let mut index = queries.connection.prepare_cached("SELECT prefix, number FROM object_index")?;
         let mut object =
             queries.connection.prepare_cached("SELECT born, length(body) FROM object WHERE number = ?1")?;
-        let mut rows = index.query([])?;
-        while let Some(row) = rows.next()? {
-            let (prefix, number): (i64, i64) = (row.get(0)?, row.get(1)?);
-            if reached.contains(&prefix) {
-                continue;
+        let mut unreached = Vec::new();
+        queries.each_name(&mut |prefix, number| {
+            if !reached.contains(&prefix) {
+                unreached.push((prefix, number));
             }
+        })?;
+        for (prefix, number) in unreached {
             let (born, bytes): (i64, i64) =
                 object.query_row([number], |row| Ok((row.get(0)?, row.get(1)?)))?;
             if born > cutoff {
@@ -131,7 +132,7 @@ impl Garbage {
 }
 
 impl Writing<'_> {
-    /// Removes an object and its row in the index. The pages are overwritten.
+    /// Removes an object and its row in the sorted index. The pages are overwritten.
     pub(crate) fn remove_object(&self, number: i64, prefix: i64) -> Result<(), StoreError> {
         self.connection.prepare_cached("DELETE FROM object WHERE number = ?1")?.execute([number])?;
         self.connection

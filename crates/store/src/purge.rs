@@ -9,7 +9,7 @@
 use std::collections::{HashMap, HashSet};
 
 use retake_model::id::ThreadId;
-use rusqlite::params;
+use rusqlite::{OptionalExtension, params};
 use serde::Serialize;
 
 use crate::budget::files_of;
@@ -63,6 +63,7 @@ impl Store {
         }
         self.alone(|alone| {
             let mut purged = alone.transact(|writing| {
+                writing.sort_recent()?;
                 // What was published meanwhile counts too, on either side.
                 marked.follow(writing, &victims)?;
                 let purged = self.counted(writing, &victims, &marked)?;
@@ -73,6 +74,7 @@ impl Store {
                     writing.remove_object(number, prefix)?;
                 }
                 writing.purge_quarantine(&marked)?;
+                writing.tally_again()?;
                 writing.record_erasure()?;
                 Ok(purged)
             })?;
@@ -154,13 +156,12 @@ fn numbers(queries: &Queries<'_>, threads: &[ThreadId]) -> Result<HashMap<i64, T
 /// Number, prefix and stored bytes of the objects that only the threads that go reach.
 fn only_victims(queries: &Queries<'_>, marked: &Marked) -> Result<Vec<(i64, i64, u64)>, StoreError> {
     let mut found = Vec::new();
-    let mut statement = queries.connection.prepare_cached(
-        "SELECT number, length(body) FROM object_index JOIN object USING (number) WHERE prefix = ?1",
-    )?;
+    let mut statement =
+        queries.connection.prepare_cached("SELECT length(body) FROM object WHERE number = ?1")?;
     for prefix in marked.only_going() {
-        let mut rows = statement.query([prefix])?;
-        while let Some(row) = rows.next()? {
-            found.push((row.get(0)?, prefix, row.get::<_, i64>(1)? as u64));
+        for number in queries.all_places(prefix)? {
+            let bytes: Option<i64> = statement.query_row([number], |row| row.get(0)).optional()?;
+            found.extend(bytes.map(|bytes| (number, prefix, bytes as u64)));
         }
     }
     Ok(found)

@@ -57,6 +57,7 @@ impl Store {
         }
         let redacted = self.alone(|alone| {
             let mut redacted = alone.transact(|writing| {
+                writing.sort_recent()?;
                 let mut redacted = Redacted::default();
                 for &(kind, id) in contents {
                     if let Some(bytes) = writing.redact_one(kind, id, now)? {

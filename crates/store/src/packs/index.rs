@@ -6,6 +6,7 @@ use retake_model::time::Timestamp;
 use rusqlite::params;
 
 use super::write::{PackedBatch, Place};
+use crate::index::Part;
 use crate::queries::Queries;
 use crate::{StoreError, Writing};
 
@@ -61,13 +62,15 @@ impl Queries<'_> {
     /// Whether the index knows content of that name. Nothing is read, so damage is not seen; made for asking
     /// about very many.
     pub fn knows(&self, kind: Kind, id: ContentId) -> Result<bool, StoreError> {
-        let sql = if kind == Kind::Blob {
-            "SELECT EXISTS (SELECT 1 FROM packed WHERE prefix = ?1)
-                 OR EXISTS (SELECT 1 FROM object_index WHERE prefix = ?1)"
-        } else {
-            "SELECT EXISTS (SELECT 1 FROM object_index WHERE prefix = ?1)"
-        };
-        Ok(self.connection.prepare_cached(sql)?.query_row([id.prefix()], |row| row.get(0))?)
+        // Of recent names, memory may know some that were never committed.
+        let stored = !self.places(id.prefix(), Part::Sorted)?.is_empty()
+            || (!self.places(id.prefix(), Part::Recent)?.is_empty() && self.holds(kind, id)?);
+        if stored {
+            return Ok(true);
+        }
+        let sql = "SELECT EXISTS (SELECT 1 FROM packed WHERE prefix = ?1)";
+        let packed = || self.connection.prepare_cached(sql)?.query_row([id.prefix()], |row| row.get(0));
+        Ok(kind == Kind::Blob && packed()?)
     }
 
     /// The names of all content that was destroyed on purpose.

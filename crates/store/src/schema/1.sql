@@ -14,6 +14,15 @@ CREATE TABLE object_index (
     PRIMARY KEY (prefix, number)
 ) STRICT, WITHOUT ROWID;
 
+-- The same for objects that came lately, in the order in which they came: names fall anywhere in a sorted
+-- index, and each would cost a page of its own. When they are many they move there all at once. The row with the
+-- highest number always stays, so that no number is used twice.
+CREATE TABLE object_recent (
+    number INTEGER PRIMARY KEY,
+    first  INTEGER NOT NULL,            -- the number of the first object; the others follow it
+    names  BLOB NOT NULL                -- eight bytes of each name
+) STRICT;
+
 -- Content that was destroyed on purpose while its name lives on in the log.
 CREATE TABLE redaction (
     id   BLOB PRIMARY KEY,
@@ -66,9 +75,6 @@ CREATE TABLE thread (
     key     BLOB NOT NULL UNIQUE,
     project BLOB NOT NULL,
     title   TEXT NOT NULL,
-    updated INTEGER NOT NULL,
-    pinned  INTEGER NOT NULL,
-    deleted INTEGER NOT NULL,
     record  BLOB NOT NULL,
     digest  INTEGER NOT NULL
 ) STRICT;
@@ -93,6 +99,15 @@ CREATE TABLE facet (
     PRIMARY KEY (kind, value, thread)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX facet_thread ON facet (thread);
+
+-- What searches should find: the hashes of all rows that have a value, folded into one. A row that damage hides
+-- is missed by it.
+CREATE TABLE tally (
+    kind   INTEGER NOT NULL,
+    value  ANY NOT NULL,
+    digest INTEGER NOT NULL,
+    PRIMARY KEY (kind, value)
+) STRICT, WITHOUT ROWID;
 
 -- Not derived, and not history: folders (`digest` guards each row), and how things are shown.
 CREATE TABLE project (

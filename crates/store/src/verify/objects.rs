@@ -89,14 +89,11 @@ pub(crate) fn read_index(
     let mut twice = Vec::new();
     let index = tolerate(problems, "object_index", || {
         let mut index = HashMap::new();
-        let mut statement = queries.connection.prepare("SELECT prefix, number FROM object_index")?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            let (prefix, number) = (row.get(0)?, row.get(1)?);
+        queries.each_name(&mut |prefix, number| {
             if index.insert(number, prefix).is_some() {
                 twice.push(number);
             }
-        }
+        })?;
         Ok(index)
     })?;
     problems.extend(twice.into_iter().map(|number| Problem::IndexStray { number }));

@@ -171,6 +171,14 @@ pub enum Problem {
         /// Which thread.
         thread: WhichThread,
     },
+    /// The present state of a thread is one that no command makes.
+    #[error("the state of {thread} breaks a rule: {message}")]
+    StateBreaksRule {
+        /// Which thread.
+        thread: WhichThread,
+        /// Which rule.
+        message: String,
+    },
     /// A thread has a log and is not in the index of threads.
     #[error("{thread} is missing from the index of threads")]
     ThreadNotIndexed {
@@ -202,6 +210,12 @@ pub enum Problem {
         table: &'static str,
         /// The thread that the rows name.
         thread: WhichThread,
+    },
+    /// What searches should find is not what they find.
+    #[error("{count} tallies of what lists should show differ from the rows that there are")]
+    TalliesDiffer {
+        /// How many.
+        count: u64,
     },
     /// A project's row is not what was written.
     #[error("a project's row is damaged ({project})")]
@@ -265,11 +279,13 @@ impl Problem {
             Self::ThreadIncomplete { .. } => "thread_incomplete",
             Self::ThreadUnreadable { .. } => "thread_unreadable",
             Self::ListContradicts { .. } => "list_contradicts",
+            Self::StateBreaksRule { .. } => "state_breaks_rule",
             Self::ThreadNotIndexed { .. } => "thread_not_indexed",
             Self::ThreadIndexDiffers { .. } => "thread_index_differs",
             Self::TakeIndexDiffers { .. } => "take_index_differs",
             Self::FacetsDiffer { .. } => "facets_differ",
             Self::StrayRows { .. } => "stray_rows",
+            Self::TalliesDiffer { .. } => "tallies_differ",
             Self::ProjectDamaged { .. } => "project_damaged",
         }
     }

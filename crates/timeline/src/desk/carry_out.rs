@@ -288,7 +288,7 @@ fn publish(
     let to = operation.place.position;
     let also =
         if operation.kind.moves_only() { follow(writing, at, to, &caller, clock)? } else { Vec::new() };
-    Ok((finish(writing, composed)?, also))
+    Ok((finish(writing, at, composed)?.0, also))
 }
 
 /// The snapshot after a move that left some paths as they were: what the operation did not do is not its doing.

@@ -139,8 +139,9 @@ impl Session<'_> {
                 &*clock,
                 Rules::default(),
             )?;
-            let done = finish(
+            let (done, _) = finish(
                 writing,
+                &at,
                 with_files(composed, FileChange { before, after: id, take, apart: apart.is_some() }),
             )?;
             Ok((done.version, Some(done), Some(before)))
