@@ -14,7 +14,8 @@ use zstd::bulk::{Compressor, Decompressor};
 pub(super) const FILE_HEAD: &[u8; 16] = b"retake pack 1\n\0\0";
 /// The bytes before the lengths.
 pub(super) const HEAD: usize = 20;
-const SIGN: &[u8; 4] = b"rtk\x01";
+/// What a frame begins with.
+pub(super) const SIGN: &[u8; 4] = b"rtk\x01";
 /// Fast, and already most of what can be gained on text.
 const LEVEL: i32 = 1;
 /// More than any frame holds: damage must not fill the memory.

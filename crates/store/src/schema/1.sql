@@ -118,7 +118,8 @@ CREATE TABLE presentation (
 CREATE TABLE pack (
     number INTEGER PRIMARY KEY,
     born   INTEGER NOT NULL,            -- seconds since 1970
-    bytes  INTEGER NOT NULL             -- how long the file was made
+    bytes  INTEGER NOT NULL,            -- how long the file was made
+    raw    INTEGER NOT NULL             -- how many bytes the blobs in it had then
 ) STRICT;
 
 -- First eight bytes of a blob's name, to where its bytes are; like object_index, it can be made anew.
@@ -133,7 +134,8 @@ CREATE TABLE packed (
 
 -- Frames that are to be overwritten because something in them was redacted.
 CREATE TABLE doomed (
-    pack  INTEGER NOT NULL,
-    frame INTEGER NOT NULL,
+    pack   INTEGER NOT NULL,
+    frame  INTEGER NOT NULL,
+    length INTEGER NOT NULL,
     PRIMARY KEY (pack, frame)
 ) STRICT, WITHOUT ROWID;
