@@ -53,8 +53,7 @@ pub struct UnreadableRows {
 }
 
 /// Tables with numbered rows, which can be read from both ends and around holes.
-const NUMBERED: [Table; 5] = [
-    Table { name: "pack", key: "number", columns: "born, bytes, raw" },
+const NUMBERED: [Table; 4] = [
     Table { name: "object", key: "number", columns: "kind, packing, born, body" },
     Table { name: "operation", key: "sequence", columns: "thread, version, id, body" },
     Table {
@@ -70,7 +69,8 @@ const NUMBERED: [Table; 5] = [
 ];
 
 /// Tables whose rows are kept in the order of their first columns, and are read from both ends.
-const ORDERED: [(&str, &str, &[&str]); 7] = [
+const ORDERED: [(&str, &str, &[&str]); 8] = [
+    ("pack", "number, born, bytes, raw", &["number"]),
     ("packed", "prefix, pack, frame, start, length", &["prefix", "pack", "frame", "start"]),
     ("doomed", "pack, frame, length", &["pack", "frame"]),
     ("object_index", "prefix, number", &["prefix", "number"]),

@@ -23,7 +23,8 @@ fn blob(number: usize) -> (ContentId, Vec<u8>) {
     (ContentId::of(Kind::Blob, &bytes), bytes)
 }
 
-fn pack(store: &Store, numbers: impl Iterator<Item = usize> + Send + Clone) -> PackedBatch {
+#[allow(clippy::needless_pass_by_value)]
+fn pack(store: &Store, numbers: std::ops::Range<usize>) -> PackedBatch {
     let writer = store.pack_writer().expect("a writer");
     std::thread::scope(|scope| {
         for _ in 0..2 {

@@ -31,9 +31,9 @@ pub(crate) struct Checked {
 
 impl Queries<'_> {
     /// Reads every frame that a row names.
-    pub(crate) fn check_packs(&self) -> Result<Checked, StoreError> {
+    pub(crate) fn check_packs(&self, rows: Vec<Row>) -> Checked {
         let mut frames: BTreeMap<(i64, i64), Vec<Row>> = BTreeMap::new();
-        for row in self.packed_rows(None)? {
+        for row in rows {
             frames.entry((row.pack, row.frame)).or_default().push(row);
         }
         let mut checked = Checked::default();
@@ -75,7 +75,7 @@ impl Queries<'_> {
                 checked.problems.push(Problem::PackDamaged { pack, frame });
             }
         }
-        Ok(checked)
+        checked
     }
 }
 

@@ -125,7 +125,7 @@ impl Queries<'_> {
     }
 
     /// Rows of all packs, or of one.
-    pub(crate) fn packed_rows(&self, pack: Option<i64>) -> Result<Vec<Row>, StoreError> {
+    pub(crate) fn packed_rows(&self, pack: Option<i64>) -> rusqlite::Result<Vec<Row>> {
         let mut statement = self.connection.prepare_cached(
             "SELECT pack, frame, start, length, prefix FROM packed WHERE ?1 IS NULL OR pack = ?1",
         )?;
@@ -138,7 +138,7 @@ impl Queries<'_> {
                 prefix: row.get(4)?,
             })
         })?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        rows.collect()
     }
 
     /// Rows whose blob's name begins like this.
