@@ -115,27 +115,20 @@ CREATE TABLE presentation (
 ) STRICT, WITHOUT ROWID;
 
 -- Files in packs/ that hold the bytes of blobs; `<number in hexadecimal>.pack`. One that no row names is garbage.
+-- `born` in seconds since 1970; `bytes` is how long the file was made, `raw` how many bytes its blobs had then.
+-- (Comments stand outside: the schema must fit on the database's first page, which a salvage can renew.)
 CREATE TABLE pack (
-    number INTEGER PRIMARY KEY,
-    born   INTEGER NOT NULL,            -- seconds since 1970
-    bytes  INTEGER NOT NULL,            -- how long the file was made
-    raw    INTEGER NOT NULL             -- how many bytes the blobs in it had then
+    number INTEGER PRIMARY KEY, born INTEGER NOT NULL, bytes INTEGER NOT NULL, raw INTEGER NOT NULL
 ) STRICT;
 
 -- First eight bytes of a blob's name, to where its bytes are; like object_index, it can be made anew.
+-- `frame` is where the frame begins in the file; `start` where the blob begins in the frame, unpacked.
 CREATE TABLE packed (
-    prefix INTEGER NOT NULL,
-    pack   INTEGER NOT NULL,
-    frame  INTEGER NOT NULL,            -- where the frame begins in the file
-    start  INTEGER NOT NULL,            -- where the blob begins in the frame, unpacked
-    length INTEGER NOT NULL,
+    prefix INTEGER, pack INTEGER, frame INTEGER, start INTEGER, length INTEGER NOT NULL,
     PRIMARY KEY (prefix, pack, frame, start)
 ) STRICT, WITHOUT ROWID;
 
 -- Frames that are to be overwritten because something in them was redacted.
 CREATE TABLE doomed (
-    pack   INTEGER NOT NULL,
-    frame  INTEGER NOT NULL,
-    length INTEGER NOT NULL,
-    PRIMARY KEY (pack, frame)
+    pack INTEGER, frame INTEGER, length INTEGER NOT NULL, PRIMARY KEY (pack, frame)
 ) STRICT, WITHOUT ROWID;
