@@ -15,6 +15,7 @@ use serde::Serialize;
 use crate::budget::files_of;
 use crate::location::backups;
 use crate::maintenance::LogState;
+use crate::packs::{Care, Row};
 use crate::queries::Queries;
 use crate::reach::{OnDamage, Reached, each_operation};
 use crate::{Store, StoreError, Writing};
@@ -73,12 +74,14 @@ impl Store {
                 for (number, prefix, _) in only_victims(writing, &marked)? {
                     writing.remove_object(number, prefix)?;
                 }
+                writing.forget_packed(&packed_victims(writing, &marked)?, Care::Destroy)?;
                 writing.purge_quarantine(&marked)?;
                 writing.tally_again()?;
                 writing.record_erasure()?;
                 Ok(purged)
             })?;
             self.cache.clear();
+            alone.sweep_packs(i64::MIN)?;
             alone.give_back_pages()?;
             purged.log = Some(alone.empty_log()?);
             Ok(purged)
@@ -106,6 +109,10 @@ impl Store {
         for (_, _, bytes) in only_victims(queries, marked)? {
             purged.objects += 1;
             purged.bytes += bytes;
+        }
+        for row in packed_victims(queries, marked)? {
+            purged.objects += 1;
+            purged.bytes += row.bytes();
         }
         Ok(purged)
     }
@@ -165,6 +172,14 @@ fn only_victims(queries: &Queries<'_>, marked: &Marked) -> Result<Vec<(i64, i64,
         }
     }
     Ok(found)
+}
+
+/// Blobs in packs that only the threads that go reach.
+fn packed_victims(queries: &Queries<'_>, marked: &Marked) -> Result<Vec<Row>, StoreError> {
+    let going = marked.only_going();
+    let mut rows = queries.packed_rows(None)?;
+    rows.retain(|row| going.contains(&row.prefix()));
+    Ok(rows)
 }
 
 impl Writing<'_> {

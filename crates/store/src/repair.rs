@@ -240,6 +240,8 @@ fn mend(
     progress: &mut dyn FnMut(MaintenanceProgress),
     now: Timestamp,
 ) -> Result<Repaired, StoreError> {
+    // Rows of content that is gone may go: who remembers what the store holds must ask again.
+    writing.record_erasure()?;
     let mut changes = Vec::new();
     logs::return_rows(writing, &gather(writing, progress)?, &mut changes)?;
     let gathered = gather(writing, progress)?;

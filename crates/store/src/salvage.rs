@@ -70,7 +70,10 @@ const NUMBERED: [Table; 5] = [
 ];
 
 /// Tables whose rows are kept in the order of their first columns, and are read from both ends.
-const ORDERED: [(&str, &str, &[&str]); 5] = [
+const ORDERED: [(&str, &str, &[&str]); 8] = [
+    ("pack", "number, born, bytes, raw", &["number"]),
+    ("packed", "prefix, pack, frame, start, length", &["prefix", "pack", "frame", "start"]),
+    ("doomed", "pack, frame, length", &["pack", "frame"]),
     ("object_index", "prefix, number", &["prefix", "number"]),
     ("redaction", "id, kind, time", &["id"]),
     ("lost", "id, kind, time", &["id"]),
@@ -201,6 +204,10 @@ fn rebuild(
     now: Timestamp,
 ) -> Result<Made, StoreError> {
     let source = connect(damaged)?;
+    // Packs stay where they are; the new database is repaired with them in sight.
+    private_folder(&workshop.new_folder())?;
+    let packs = workshop.new_folder().join("packs");
+    std::os::unix::fs::symlink("../../packs", &packs).map_err(failed(&packs))?;
     let store = open_new(&workshop.new_folder())?;
     let mut unreadable = Vec::new();
     let rows = store.alone(|alone| {

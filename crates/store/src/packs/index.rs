@@ -3,8 +3,8 @@
 use retake_model::content::{ContentId, Kind};
 use retake_model::object::NewObject;
 use retake_model::time::Timestamp;
-use rusqlite::params;
 
+use super::forget::put_pack;
 use super::write::{PackedBatch, Place};
 use crate::index::Part;
 use crate::queries::Queries;
@@ -20,6 +20,10 @@ impl Writing<'_> {
 
     /// Makes a batch part of the store, with this transaction. Returns how many bytes it takes there.
     pub fn put_packed(&self, batch: &PackedBatch, now: Timestamp) -> Result<u64, StoreError> {
+        self.put_packed_at(batch, now.millis() / 1000)
+    }
+
+    pub(super) fn put_packed_at(&self, batch: &PackedBatch, born: i64) -> Result<u64, StoreError> {
         let folder = self.cache.packs.folder();
         for pack in &batch.packs {
             if !pack.is_there(folder) {
@@ -28,9 +32,8 @@ impl Writing<'_> {
                     error: std::io::ErrorKind::NotFound.into(),
                 });
             }
-            self.connection
-                .prepare_cached("INSERT INTO pack (number, born, bytes) VALUES (?1, ?2, ?3)")?
-                .execute(params![pack.number, now.millis() / 1000, pack.bytes as i64])?;
+            let raw: u64 = pack.blobs.iter().map(|place| u64::from(place.length)).sum();
+            put_pack(self, [pack.number, born, pack.bytes as i64, raw as i64])?;
             // In the order of the table: pages are filled one after the other.
             let mut places: Vec<&Place> = pack.blobs.iter().collect();
             places.sort_unstable_by_key(|place| place.id.prefix());

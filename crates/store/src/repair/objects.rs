@@ -49,7 +49,9 @@ pub(super) fn mend(
             changes.push(Change::ObjectSetAside { number: row.number });
         }
     }
-    let mended = mend_index(writing, &index)?;
+    let (packed, mended_packed) = writing.mend_packs(&needed, now)?;
+    present.extend(packed.into_iter().map(|id| (Kind::Blob, id)));
+    let mended = mend_index(writing, &index)? + mended_packed;
     if mended > 0 {
         changes.push(Change::IndexMended { rows: mended });
     }

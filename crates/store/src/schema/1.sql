@@ -136,10 +136,9 @@ CREATE TABLE folder (
     digest INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Moves of files that have begun and not ended: at most one to a folder, and one to a thread. Numbers are never
--- used again, since temporary files are named after them.
+-- Moves of files that have begun and not ended: at most one to a folder, and one to a thread.
 CREATE TABLE intent (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    number INTEGER PRIMARY KEY,
     folder BLOB NOT NULL UNIQUE,
     thread BLOB NOT NULL UNIQUE,
     body   BLOB NOT NULL,
@@ -147,25 +146,19 @@ CREATE TABLE intent (
 ) STRICT;
 
 -- Files in packs/ that hold the bytes of blobs; `<number in hexadecimal>.pack`. One that no row names is garbage.
+-- `born` in seconds since 1970; `bytes` is how long the file was made, `raw` how many bytes its blobs had then.
 CREATE TABLE pack (
-    number INTEGER PRIMARY KEY,
-    born   INTEGER NOT NULL,            -- seconds since 1970
-    bytes  INTEGER NOT NULL             -- how long the file was made
+    number INTEGER PRIMARY KEY, born INTEGER NOT NULL, bytes INTEGER NOT NULL, raw INTEGER NOT NULL
 ) STRICT;
 
 -- First eight bytes of a blob's name, to where its bytes are; like object_index, it can be made anew.
+-- `frame` is where the frame begins in the file; `start` where the blob begins in the frame, unpacked.
 CREATE TABLE packed (
-    prefix INTEGER NOT NULL,
-    pack   INTEGER NOT NULL,
-    frame  INTEGER NOT NULL,            -- where the frame begins in the file
-    start  INTEGER NOT NULL,            -- where the blob begins in the frame, unpacked
-    length INTEGER NOT NULL,
+    prefix INTEGER, pack INTEGER, frame INTEGER, start INTEGER, length INTEGER NOT NULL,
     PRIMARY KEY (prefix, pack, frame, start)
 ) STRICT, WITHOUT ROWID;
 
 -- Frames that are to be overwritten because something in them was redacted.
 CREATE TABLE doomed (
-    pack  INTEGER NOT NULL,
-    frame INTEGER NOT NULL,
-    PRIMARY KEY (pack, frame)
+    pack INTEGER, frame INTEGER, length INTEGER NOT NULL, PRIMARY KEY (pack, frame)
 ) STRICT, WITHOUT ROWID;

@@ -74,6 +74,14 @@ pub(super) fn check(
             last: gap.last,
         });
     }
+    let packed = tolerate(&mut verified.problems, "packed", || queries.packed_rows(None))?;
+    let packs = queries.check_packs(packed);
+    verified.objects += packs.present.len() as u64;
+    verified.object_bytes += packs.bytes;
+    verified.problems.extend(packs.problems);
+    for id in packs.present {
+        found.add(Kind::Blob, id, Vec::new());
+    }
     let mut strays: Vec<i64> = index.into_keys().collect();
     strays.sort_unstable();
     verified.problems.extend(strays.into_iter().map(|number| Problem::IndexStray { number }));

@@ -72,6 +72,20 @@ pub enum Problem {
         /// Its name.
         id: ContentId,
     },
+    /// A file with bulk content is gone.
+    #[error("the file of pack {pack} is missing")]
+    PackMissing {
+        /// Its number.
+        pack: i64,
+    },
+    /// Bulk content is not what was stored.
+    #[error("pack {pack} is damaged at byte {frame}")]
+    PackDamaged {
+        /// Its number.
+        pack: i64,
+        /// Where.
+        frame: i64,
+    },
     /// The index knows an object that is not there.
     #[error("the index names object {number}, which does not exist")]
     IndexStray {
@@ -267,6 +281,8 @@ impl Problem {
             Self::ObjectDamaged { .. } => "object_damaged",
             Self::ObjectMalformed { .. } => "object_malformed",
             Self::ObjectNotIndexed { .. } => "object_not_indexed",
+            Self::PackMissing { .. } => "pack_missing",
+            Self::PackDamaged { .. } => "pack_damaged",
             Self::IndexStray { .. } => "index_stray",
             Self::ReferenceMissing { .. } => "reference_missing",
             Self::OperationDamaged { .. } => "operation_damaged",

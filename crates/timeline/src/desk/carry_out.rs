@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use retake_model::content::ContentId;
-use retake_model::id::ThreadId;
+use retake_model::id::{FolderId, ThreadId};
 use retake_model::intent::{FolderRecord, Intent};
 use retake_model::object::{Additions, NewObject, load};
 use retake_model::operation::FileChange;
@@ -12,7 +12,7 @@ use retake_model::path::RootPath;
 use retake_model::replay::{Replayed, graft_paths};
 use retake_model::state::ThreadState;
 use retake_model::tree::{Difference, Node, Snapshot, Tree, differences};
-use retake_store::{Queries, StoredIntent, Writing};
+use retake_store::{Queries, StoreError, StoredIntent, Writing};
 use retake_workspace::apply::{self, ApplyError, Cause, OpenRoot, Report, Request, Token, apply};
 use retake_workspace::folder::path_from_text;
 
@@ -20,7 +20,7 @@ use super::look::with_files;
 use super::report::{FileReport, Outcome, of_plan};
 use super::{FileError, Present, Session};
 use crate::change::{Composed, Head, finish};
-use crate::clock::Clock;
+use crate::clock::{Clock, Ticks};
 use crate::promote::follow;
 use crate::{Caller, Done, Timeline};
 
@@ -88,7 +88,8 @@ impl Session<'_> {
             }
             let Composed { operation, additions } = composed;
             writing.put_contents(&additions.into_new(), clock.now())?;
-            let intent = Intent { folder, roots, files, operation };
+            let token = FolderId::fresh(&mut Ticks(&*clock)).to_string();
+            let intent = Intent { folder, roots, files, operation, token };
             let number = writing.put_intent(&intent)?;
             Ok(Begun::Intent(Box::new(StoredIntent { number, intent })))
         })?;
@@ -164,6 +165,8 @@ fn try_move_files(timeline: &Timeline, intent: &StoredIntent) -> Result<Applied,
     let queries = reading.queries();
     let files = &intent.intent.files;
     let (before, after): (Snapshot, Snapshot) = (load(&queries, files.before)?, load(&queries, files.after)?);
+    let token = Token::new(&intent.intent.token)
+        .map_err(|_| StoreError::Damaged("an intent has no name for its files".to_owned()))?;
     let mut applied = Applied::default();
     let mut moved: Vec<(OpenRoot, Vec<Difference>)> = Vec::new();
     for (name, path) in &intent.intent.roots {
@@ -173,7 +176,7 @@ fn try_move_files(timeline: &Timeline, intent: &StoredIntent) -> Result<Applied,
         if steps.is_empty() {
             continue;
         }
-        match move_root(&queries, path, &steps, intent.number) {
+        match move_root(&queries, path, &steps, &token) {
             Ok((root, report)) => {
                 for result in report.results {
                     let path = RootPath { root: name.clone(), path: result.path };
@@ -184,7 +187,7 @@ fn try_move_files(timeline: &Timeline, intent: &StoredIntent) -> Result<Applied,
             }
             Err(error) => {
                 // All roots or none.
-                put_back(&queries, &moved, intent.number);
+                put_back(&queries, &moved, &token);
                 return Err(error.into());
             }
         }
@@ -196,11 +199,11 @@ fn move_root(
     queries: &Queries<'_>,
     path: &str,
     steps: &[Difference],
-    number: i64,
+    token: &Token,
 ) -> Result<(OpenRoot, Report), ApplyError> {
     let path = path_from_text(path);
     let root = OpenRoot::open(&path).map_err(Cause::Root)?;
-    let report = apply(&request(queries, &root, steps, &token(number)))?;
+    let report = apply(&request(queries, &root, steps, token))?;
     Ok((root, report))
 }
 
@@ -214,21 +217,16 @@ fn request<'a>(
     Request { root, steps, objects: queries, token, unchanged: None, progress: None, cancel: &NEVER }
 }
 
-/// Names temporary files after the intent, so that whoever finishes it finds them.
-fn token(number: i64) -> Token {
-    Token::new(&number.to_string()).expect("a number has digits only")
-}
-
 /// Takes back what was done to roots before another one failed. What cannot be taken back is found by the next
 /// look at the folder, and recorded as it is.
-fn put_back(queries: &Queries<'_>, moved: &[(OpenRoot, Vec<Difference>)], number: i64) {
+fn put_back(queries: &Queries<'_>, moved: &[(OpenRoot, Vec<Difference>)], token: &Token) {
     for (root, steps) in moved {
         let back: Vec<Difference> = steps
             .iter()
             .cloned()
             .map(|Difference { path, before, after }| Difference { path, before: after, after: before })
             .collect();
-        let _ = apply(&request(queries, root, &back, &token(number)));
+        let _ = apply(&request(queries, root, &back, token));
     }
 }
 
