@@ -63,6 +63,23 @@ pub(crate) struct Target {
     pub(crate) expect: Option<u64>,
 }
 
+/// Which thread and take a command looks at. Nothing is changed, so no version need be expected.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct TakeTarget {
+    /// The thread: a title, or the beginning of an id [default: the current one].
+    #[arg(short, long, value_name = "THREAD")]
+    pub(crate) thread: Option<String>,
+    /// The take: a name, or the beginning of an id [default: the active one].
+    #[arg(short = 'k', long, value_name = "TAKE")]
+    pub(crate) take: Option<String>,
+}
+
+impl From<&TakeTarget> for Target {
+    fn from(target: &TakeTarget) -> Self {
+        Self { thread: target.thread.clone(), take: target.take.clone(), expect: None }
+    }
+}
+
 /// Which thread a command means that has nothing to do with a single take.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ThreadTarget {
@@ -135,6 +152,15 @@ pub(crate) enum Command {
     Undo(commands::undo::Arguments),
     /// Make what was undone again.
     Redo(commands::redo::Arguments),
+    /// Make files exactly what they were at another moment: all of them, or only some.
+    Restore(commands::restore::Arguments),
+    /// Show what was changed by hand since Retake last looked, and what is not held.
+    Status(commands::status::Arguments),
+    /// Snapshots: the files of a thread at its moments.
+    #[command(subcommand, visible_alias = "snapshots")]
+    Snapshot(commands::snapshot::Command),
+    /// Run a command, and record what it does to files as one change that can be undone.
+    Run(commands::run::Arguments),
     /// Go to any moment of a thread's history.
     Jump(commands::jump::Arguments),
     /// Show what was done to a thread, newest first.

@@ -25,6 +25,7 @@ pub(crate) struct Config {
     pub(crate) storage: Storage,
     pub(crate) history: History,
     pub(crate) output: Output,
+    pub(crate) files: Files,
 }
 
 /// About the store.
@@ -59,6 +60,24 @@ pub(crate) struct Output {
     pub(crate) entries: u64,
 }
 
+/// About the files of a project.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Files {
+    /// Whether takes bring their files along without being told.
+    pub(crate) enabled: bool,
+    /// Whether a person is shown what files do, and asked, before they do it.
+    pub(crate) confirm: bool,
+    /// Files that are larger are not held.
+    pub(crate) largest: Size,
+    /// Held even if ignored or likely a secret.
+    pub(crate) include: Vec<String>,
+    /// Not held.
+    pub(crate) exclude: Vec<String>,
+    /// Likely a secret, beyond the usual.
+    pub(crate) secrets: Vec<String>,
+}
+
 /// A number of bytes, as `5 GB`, `500 MiB` or a plain number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Size(pub(crate) u64);
@@ -72,6 +91,19 @@ impl Default for Storage {
 impl Default for History {
     fn default() -> Self {
         Self { depth: 0, typing_pause_ms: 2000 }
+    }
+}
+
+impl Default for Files {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            confirm: true,
+            largest: Size(100 << 20),
+            include: Vec::new(),
+            exclude: Vec::new(),
+            secrets: Vec::new(),
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use retake_model::surroundings::Surroundings;
 use retake_model::take::Take;
 use retake_model::time::Timestamp;
 use retake_store::{BudgetState, ThreadRow};
-use retake_timeline::{Caller, Command, Done, Looking, Noticed, Project, Rules, Timeline};
+use retake_timeline::{ApartFolder, Caller, Command, Done, Looking, Noticed, Project, Rules, Timeline};
 use retake_workspace::folder::path_to_text;
 use retake_workspace::git;
 use serde::Serialize;
@@ -41,6 +41,7 @@ pub(crate) struct Context {
     timeline: OnceCell<Timeline>,
     project: OnceCell<Project>,
     own_project: OnceCell<Project>,
+    apart: OnceCell<Option<ApartFolder>>,
 }
 
 /// The thread, its state and the take that a command means.
@@ -78,6 +79,7 @@ impl Context {
             timeline: OnceCell::new(),
             project: OnceCell::new(),
             own_project: OnceCell::new(),
+            apart: OnceCell::new(),
             general,
         })
     }
@@ -109,7 +111,10 @@ impl Context {
         if let Some(project) = self.own_project.get().or_else(|| self.project.get()) {
             return Ok(project);
         }
-        let project = self.timeline()?.project_if_known(&self.directory)?;
+        let project = match self.apart_project()? {
+            Some(project) => project,
+            None => self.timeline()?.project_if_known(&self.directory)?,
+        };
         self.tell_noticed(&project.noticed)?;
         Ok(self.project.get_or_init(|| project))
     }
@@ -119,11 +124,35 @@ impl Context {
         if let Some(project) = self.own_project.get() {
             return Ok(project);
         }
-        let project = self.timeline()?.project(&self.directory)?;
+        let project = match self.apart_project()? {
+            Some(project) => project,
+            None => self.timeline()?.project(&self.directory)?,
+        };
         if self.project.get().is_none() {
             self.tell_noticed(&project.noticed)?;
         }
         Ok(self.own_project.get_or_init(|| project))
+    }
+
+    /// The folder that a take has for itself, if the command was started in one.
+    pub(crate) fn apart(&self) -> Result<Option<&ApartFolder>, Failure> {
+        if self.apart.get().is_none() {
+            let found = self.timeline()?.look()?.apart_folder_at(&self.directory)?;
+            let _ = self.apart.set(found);
+        }
+        Ok(self.apart.get().and_then(Option::as_ref))
+    }
+
+    /// The project that such a folder belongs to; commands there mean the thread of its take.
+    fn apart_project(&self) -> Result<Option<Project>, Failure> {
+        let Some(apart) = self.apart()? else { return Ok(None) };
+        let row = self.timeline()?.look()?.queries().project(apart.project)?;
+        Ok(row.map(|row| Project {
+            id: row.id,
+            path: row.path,
+            current: Some(apart.thread),
+            noticed: Noticed::Nothing,
+        }))
     }
 
     /// The moment that times are told relative to.
@@ -161,6 +190,17 @@ impl Context {
         let done = self.timeline()?.change(thread, command, self.caller(expect)?)?;
         self.warn_of_budget();
         Ok(done)
+    }
+
+    /// Makes a change out of what was written by hand, which must not go with a refusal.
+    pub(crate) fn change_keeping(
+        &self,
+        thread: ThreadId,
+        command: Command,
+        expect: Option<u64>,
+        written: Option<&str>,
+    ) -> Result<Done, Failure> {
+        self.change(thread, command, expect).map_err(|failure| failure.keeping_if(written))
     }
 
     /// Makes a change to a thread and says what came of it.
@@ -221,7 +261,11 @@ impl Context {
         let state = looking.state(thread.summary.id)?;
         let id = match &target.take {
             Some(text) => looking.find_take(&thread, text)?.summary.id,
-            None => named_take.unwrap_or(state.active),
+            None => match (named_take, self.apart()?) {
+                (Some(take), _) => take,
+                (None, Some(apart)) if apart.thread == thread.summary.id => apart.take,
+                (None, _) => state.active,
+            },
         };
         let take = state.take(&looking.queries(), id).map_err(retake_timeline::LookError::from)?;
         let take = take.ok_or_else(|| Failure::new(Code::NotFound, "the take is gone"))?;

@@ -1,5 +1,6 @@
 //! Operations in words, for people.
 
+pub(crate) mod files;
 pub(crate) mod story;
 
 use retake_model::operation::{Actor, OperationKind};
@@ -9,6 +10,7 @@ use retake_timeline::Done;
 pub(crate) fn operation(kind: &OperationKind) -> String {
     use crate::ui::bytes::counted;
     let entries = |count: u64| counted(count, "entry", "entries");
+    let files = |count: u64| counted(count, "file", "files");
     match kind {
         OperationKind::ThreadCreated { .. } => "created the thread".to_owned(),
         OperationKind::EntriesAdded { count: 1, position, .. } => format!("added entry {}", position + 1),
@@ -56,6 +58,10 @@ pub(crate) fn operation(kind: &OperationKind) -> String {
         OperationKind::Undone { to, .. } => format!("undo, back to {to}"),
         OperationKind::Redone { to, .. } => format!("redo, forward to {to}"),
         OperationKind::Jumped { to, .. } => format!("jump to {to}"),
+        OperationKind::FilesSeen { paths } => format!("{} changed by hand", files(*paths)),
+        OperationKind::FilesChanged { paths } => format!("changed {}", files(*paths)),
+        OperationKind::FilesRestored { paths, .. } => format!("restored {}", files(*paths)),
+        OperationKind::FilesMoved { to, paths, .. } => format!("moved {} to {to}", files(*paths)),
     }
 }
 

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use retake_model::command::Refusal;
 use retake_store::{OpenError, RedactError, SearchError, StoreError};
-use retake_timeline::{ChangeError, ExportError, FindError, ImportError, LookError, ProjectError};
+use retake_timeline::{ChangeError, ExportError, FileError, FindError, ImportError, LookError, ProjectError};
+use retake_workspace::snapshot::SnapshotError;
 use serde_json::{Map, Value, json};
 
 use crate::arguments::General;
@@ -111,6 +112,14 @@ impl Failure {
         }
     }
 
+    /// The same where there may be no such text.
+    pub(crate) fn keeping_if(self, text: Option<&str>) -> Self {
+        match text {
+            Some(text) => self.keeping(text),
+            None => self,
+        }
+    }
+
     /// Tells the user, and gives the exit code.
     pub(crate) fn report(self, general: &General) -> ExitCode {
         let mut out = stderr(general.color);
@@ -166,6 +175,7 @@ impl From<ChangeError> for Failure {
     fn from(error: ChangeError) -> Self {
         match error {
             ChangeError::Store(error) => error.into(),
+            ChangeError::Files(error) => (*error).into(),
             ChangeError::Conflict { expected, current } => {
                 Self::new(Code::Conflict, error).with("expected", expected).with("current", current)
             }
@@ -180,6 +190,41 @@ impl From<ChangeError> for Failure {
             other => Self::new(Code::Refused, other),
         }
     }
+}
+
+impl From<FileError> for Failure {
+    fn from(error: FileError) -> Self {
+        match error {
+            FileError::Change(error) => error.into(),
+            FileError::Look(error) => error.into(),
+            FileError::Snapshot(SnapshotError::Store(error)) => error.into(),
+            FileError::NoSuchSnapshot | FileError::NotApart => Self::new(Code::NotFound, error),
+            FileError::Snapshot(_) | FileError::Apply(_) | FileError::Copy(_) => {
+                Self::new(Code::Storage, with_causes(&error))
+            }
+            other => Self::new(Code::Refused, other),
+        }
+    }
+}
+
+impl From<retake_workspace::snapshot::OpenError> for Failure {
+    fn from(error: retake_workspace::snapshot::OpenError) -> Self {
+        Self::new(Code::Refused, error)
+    }
+}
+
+/// An error with what caused it.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut message = error.to_string();
+    let mut cause = error.source();
+    while let Some(deeper) = cause {
+        let text = deeper.to_string();
+        if !message.ends_with(&text) {
+            message = format!("{message}: {text}");
+        }
+        cause = deeper.source();
+    }
+    message
 }
 
 impl From<LookError> for Failure {

@@ -8,6 +8,7 @@ mod commands;
 mod config;
 mod context;
 mod describe;
+mod desk;
 mod failure;
 mod files;
 mod past;
@@ -62,6 +63,10 @@ fn run(general: arguments::General, command: Command) -> Result<ExitCode, Failur
         Command::Tree(arguments) => arguments.run(&context)?,
         Command::Undo(arguments) => arguments.run(&context)?,
         Command::Redo(arguments) => arguments.run(&context)?,
+        Command::Restore(arguments) => arguments.run(&context)?,
+        Command::Status(arguments) => arguments.run(&context)?,
+        Command::Snapshot(command) => commands::snapshot::run(command, &context)?,
+        Command::Run(arguments) => return arguments.run(&context),
         Command::Jump(arguments) => arguments.run(&context)?,
         Command::History(arguments) => arguments.run(&context)?,
         Command::Save(arguments) => arguments.run(&context)?,

@@ -14,7 +14,7 @@ mod operation;
 mod state;
 
 use crate::content::{Kind, Malformed, decode};
-use crate::entry::{Block, EntryVersion};
+use crate::entry::{Block, ENTRY_FIELDS, EntryVersion, Fields, USAGE_FIELDS, block_fields};
 use crate::json::{Json, NotJson};
 use crate::limits::{ENTRY_BYTES, FILES, NAME_CHARS, NAMES, OBSERVATION_BYTES};
 use crate::list::BadList;
@@ -48,6 +48,9 @@ pub enum BadContent {
     /// Text that should be JSON is not.
     #[error(transparent)]
     Json(#[from] NotJson),
+    /// A field that has a place of its own is kept as one that is not known.
+    #[error("{0:?} is kept as something unknown, and is not")]
+    FieldName(String),
     /// More than there may be.
     #[error("{what}: at most {limit}")]
     TooMuch {
@@ -110,8 +113,32 @@ fn entry(entry: &EntryVersion) -> Result<(), BadContent> {
         if let Block::ToolCall { input, .. } = block {
             json(input)?;
         }
+        fields(block.extra(), known_fields(block)?)?;
     }
-    entry.extra.values().try_for_each(json)
+    if let Some(usage) = &entry.usage {
+        fields(&usage.extra, USAGE_FIELDS)?;
+    }
+    fields(&entry.extra.clone().into_iter().collect(), ENTRY_FIELDS)
+}
+
+/// The fields of a block that have a place of their own. A type that is known is not kept as one that is not.
+fn known_fields(block: &Block) -> Result<&'static [&'static str], BadContent> {
+    match (block, block_fields(block.kind())) {
+        (Block::Unknown { kind, .. }, Some(_)) => Err(BadContent::FieldName(kind.clone())),
+        (Block::Unknown { .. }, None) => Ok(&["type"]),
+        (_, known) => Ok(known.unwrap_or_default()),
+    }
+}
+
+/// Fields that are not known: well-formed, and none that has a place of its own, or it would be there twice.
+fn fields(fields: &Fields, known: &[&str]) -> Result<(), BadContent> {
+    for (name, value) in fields.iter() {
+        if known.contains(&name) {
+            return Err(BadContent::FieldName(name.to_owned()));
+        }
+        json(value)?;
+    }
+    Ok(())
 }
 
 fn take(take: &Take) -> Result<(), BadContent> {

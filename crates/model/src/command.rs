@@ -33,6 +33,13 @@ pub enum Command {
         /// The entries, in order.
         entries: Vec<NewEntry>,
     },
+    /// Put the draft of a take behind its last entry, and empty the draft.
+    SendDraft {
+        /// Which take.
+        take: TakeId,
+        /// Who speaks; `None` for the first of the thread's roles.
+        role: Option<String>,
+    },
     /// Change the text of an entry.
     EditEntry {
         /// Which take.
@@ -255,6 +262,12 @@ pub enum Refusal {
     /// An entry shows a picture that is not stored and did not come along.
     #[error("the entry shows picture {}, which is not stored; `retake entry add --image` brings one along", .0.short())]
     NoSuchPicture(ContentId),
+    /// There is nothing to send.
+    #[error("the draft of {take:?} is empty, so there is nothing to send; `retake draft set` writes one")]
+    EmptyDraft {
+        /// The take's name.
+        take: String,
+    },
     /// Another take has that name.
     #[error("a take called {0:?} exists already; choose another name")]
     NameTaken(String),
@@ -308,6 +321,7 @@ pub fn apply<O: Objects + ?Sized, F: Fresh>(
 ) -> Result<Applied, Refusal> {
     match command {
         Command::AddEntries { take, at, entries } => entries::add(state, take, at, entries, context),
+        Command::SendDraft { take, role } => entries::send_draft(state, take, role.as_deref(), context),
         Command::EditEntry { take, entry, text } => entries::edit(state, take, entry, &text, context),
         Command::RewriteEntry { take, entry, version } => {
             entries::rewrite(state, take, entry, &version, context)

@@ -9,20 +9,27 @@
 //!        └──► version 2 { the same, other text, edited }
 //! ```
 
+mod block;
+mod fields;
 mod form;
 mod role;
 mod thinking;
+mod usage;
 
 use std::collections::BTreeMap;
 
 use minicbor::{Decode, Encode};
-use serde::{Deserialize, Serialize};
 
+pub use block::Block;
+pub use fields::Fields;
 pub use form::{BadEntry, from_json};
+pub(crate) use form::{ENTRY_FIELDS, block_fields};
 pub use role::{DEFAULT_ROLES, RoleKind, default_role};
 pub use thinking::split_thinking;
+pub(crate) use usage::USAGE_FIELDS;
+pub use usage::Usage;
 
-use crate::content::{Content, ContentId, Kind};
+use crate::content::{Content, Kind};
 use crate::json::Json;
 use crate::limits::PREVIEW_CHARS;
 use crate::time::Timestamp;
@@ -53,88 +60,6 @@ pub struct EntryVersion {
     pub model: Option<String>,
 }
 
-/// A part of an entry.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub enum Block {
-    /// Text, Markdown as a rule.
-    #[n(0)]
-    Text {
-        /// The text.
-        #[n(0)]
-        text: String,
-    },
-    /// What the model thought before it answered.
-    #[n(1)]
-    Thinking {
-        /// The thought.
-        #[n(0)]
-        text: String,
-        /// The provider's seal on it, which only holds while the entry is unedited.
-        #[n(1)]
-        #[serde(skip_serializing_if = "Option::is_none")]
-        signature: Option<String>,
-    },
-    /// A tool that the model wants run.
-    #[n(2)]
-    ToolCall {
-        /// The provider's name for this call.
-        #[n(0)]
-        call: String,
-        /// The tool.
-        #[n(1)]
-        name: String,
-        /// What the tool is given.
-        #[n(2)]
-        input: Json,
-    },
-    /// What came of a tool call.
-    #[n(3)]
-    ToolResult {
-        /// The call that this answers.
-        #[n(0)]
-        call: String,
-        /// What the tool said.
-        #[n(1)]
-        text: String,
-        /// Whether the tool failed.
-        #[n(2)]
-        failed: bool,
-    },
-    /// A picture.
-    #[n(4)]
-    Image {
-        /// Its media type, such as `image/png`.
-        #[n(0)]
-        media: String,
-        /// Its bytes, as a blob.
-        #[n(1)]
-        blob: ContentId,
-    },
-}
-
-/// Tokens that an entry cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Usage {
-    /// Tokens read.
-    #[n(0)]
-    #[serde(alias = "input")]
-    pub input_tokens: u64,
-    /// Tokens written.
-    #[n(1)]
-    #[serde(alias = "output")]
-    pub output_tokens: u64,
-    /// Tokens read from the provider's cache.
-    #[n(2)]
-    #[serde(alias = "cache_read")]
-    pub cache_read_input_tokens: u64,
-    /// Tokens written to the provider's cache.
-    #[n(3)]
-    #[serde(alias = "cache_write")]
-    pub cache_creation_input_tokens: u64,
-}
-
 impl Content for EntryVersion {
     const KIND: Kind = Kind::Entry;
 }
@@ -145,7 +70,7 @@ impl EntryVersion {
         let blocks = if RoleKind::of(role) == RoleKind::Assistant {
             split_thinking(text)
         } else {
-            vec![Block::Text { text: text.to_owned() }]
+            vec![Block::of_text(text)]
         };
         Self {
             role: role.to_owned(),
@@ -164,23 +89,17 @@ impl EntryVersion {
         texts.join("\n\n")
     }
 
-    /// The same entry with other text. All that is not text stays; the new text stands where the first text
-    /// block stood.
+    /// The same entry with other text. All that is not text stays, what Retake does not know of the text blocks
+    /// too; the new text stands where the first text block stood.
     #[must_use]
     pub fn with_text(&self, text: &str, edited: Timestamp) -> Self {
-        let first = self.blocks.iter().position(|block| block.text().is_some()).unwrap_or(self.blocks.len());
-        let mut blocks: Vec<Block> = Vec::with_capacity(self.blocks.len() + 1);
-        for (index, block) in self.blocks.iter().enumerate() {
-            if index == first {
-                blocks.push(Block::Text { text: text.to_owned() });
-            }
-            if block.text().is_none() {
-                blocks.push(block.clone());
-            }
-        }
-        if first == self.blocks.len() {
-            blocks.push(Block::Text { text: text.to_owned() });
-        }
+        let texts = self.blocks.iter().filter(|block| block.text().is_some());
+        let extra = texts.fold(Fields::default(), |kept, block| kept.or(block.extra()));
+        let new = Block::Text { text: text.to_owned(), extra };
+        let first = self.blocks.iter().position(|block| block.text().is_some());
+        let mut blocks: Vec<Block> =
+            self.blocks.iter().filter(|block| block.text().is_none()).cloned().collect();
+        blocks.insert(first.unwrap_or(blocks.len()), new);
         Self { blocks, edited: Some(edited), ..self.clone() }
     }
 
@@ -193,19 +112,7 @@ impl EntryVersion {
     /// Every word that a search should find, in the order of the blocks.
     pub fn searchable(&self) -> String {
         let mut all = String::new();
-        for block in &self.blocks {
-            let parts: [&str; 2] = match block {
-                Block::Text { text } | Block::Thinking { text, .. } | Block::ToolResult { text, .. } => {
-                    [text, ""]
-                }
-                Block::ToolCall { name, input, .. } => [name, input.as_str()],
-                Block::Image { media, .. } => [media, ""],
-            };
-            for part in parts {
-                all.push_str(part);
-                all.push('\n');
-            }
-        }
+        self.blocks.iter().for_each(|block| block.add_words(&mut all));
         all
     }
 
@@ -213,46 +120,20 @@ impl EntryVersion {
     pub fn size(&self) -> usize {
         let blocks: usize = self.blocks.iter().map(Block::size).sum();
         let extra: usize = self.extra.iter().map(|(name, value)| name.len() + value.as_str().len()).sum();
-        blocks + extra + self.role.len()
+        let usage = self.usage.as_ref().map_or(0, |usage| usage.extra.size());
+        blocks + extra + usage + self.role.len()
     }
 
     fn substitute(&self) -> String {
         self.blocks.first().map_or_else(String::new, |block| match block {
-            Block::Text { text } | Block::Thinking { text, .. } => text.clone(),
+            Block::Text { text, .. } | Block::Thinking { text, .. } => text.clone(),
             Block::ToolCall { name, input, .. } => format!("{name} {}", input.as_str()),
             Block::ToolResult { text, failed, .. } => {
                 format!("{} {text}", if *failed { "failed:" } else { "→" })
             }
             Block::Image { media, .. } => format!("[{media}]"),
+            Block::Unknown { kind, .. } => format!("[{kind}]"),
         })
-    }
-}
-
-impl Block {
-    /// The text of a text block.
-    pub fn text(&self) -> Option<&str> {
-        match self {
-            Self::Text { text } => Some(text),
-            _ => None,
-        }
-    }
-
-    /// The bytes of a picture.
-    pub fn picture(&self) -> Option<ContentId> {
-        match self {
-            Self::Image { blob, .. } => Some(*blob),
-            _ => None,
-        }
-    }
-
-    fn size(&self) -> usize {
-        match self {
-            Self::Text { text } => text.len(),
-            Self::Thinking { text, signature } => text.len() + signature.as_ref().map_or(0, String::len),
-            Self::ToolCall { call, name, input } => call.len() + name.len() + input.as_str().len(),
-            Self::ToolResult { call, text, .. } => call.len() + text.len(),
-            Self::Image { media, .. } => media.len(),
-        }
     }
 }
 
@@ -278,17 +159,30 @@ mod tests {
     }
 
     fn text(text: &str) -> Block {
-        Block::Text { text: text.to_owned() }
+        Block::of_text(text)
+    }
+
+    fn fields(fields: &[(&str, &str)]) -> Fields {
+        let value = |text: &str| Json::new(text).expect("valid JSON");
+        fields.iter().map(|(name, text)| ((*name).to_owned(), value(text))).collect()
     }
 
     #[test]
     fn editing_replaces_text_and_keeps_the_rest() {
-        let thought = Block::Thinking { text: "hm".to_owned(), signature: Some("sealed".to_owned()) };
+        let thought = Block::Thinking {
+            text: "hm".to_owned(),
+            signature: Some("sealed".to_owned()),
+            extra: fields(&[("n", "1")]),
+        };
         let call = Block::ToolCall {
             call: "1".to_owned(),
             name: "read".to_owned(),
             input: Json::new("{}").expect("valid JSON"),
+            extra: Fields::default(),
         };
+        let unknown = Block::Unknown { kind: "citation".to_owned(), extra: fields(&[("page", "7")]) };
+        let marked =
+            |text: &str, extra: &[(&str, &str)]| Block::Text { text: text.to_owned(), extra: fields(extra) };
         let check = |before: Vec<Block>, expected: Vec<Block>| {
             let edited = entry(before).with_text("new", Timestamp::from_millis(2));
             assert_eq!(edited.blocks, expected);
@@ -302,6 +196,15 @@ mod tests {
             vec![thought.clone(), text("new"), call.clone()],
         );
         check(vec![thought.clone(), call.clone()], vec![thought, call, text("new")]);
+        check(
+            vec![
+                unknown.clone(),
+                marked("a", &[("x", "1")]),
+                unknown.clone(),
+                marked("b", &[("x", "2"), ("y", "3")]),
+            ],
+            vec![unknown.clone(), marked("new", &[("x", "1"), ("y", "3")]), unknown],
+        );
     }
 
     #[test]
@@ -310,5 +213,30 @@ mod tests {
         let long = preview(&"wörd ".repeat(1000));
         assert_eq!(long.chars().count(), PREVIEW_CHARS);
         assert!(long.ends_with('…'));
+    }
+
+    #[test]
+    fn content_from_before_there_were_unknown_fields_keeps_its_bytes() {
+        // What was stored by the version before: a list of the variant's number and its fields, and no more.
+        let old = [0x82, 0x00, 0x81, 0x62, b'h', b'i'];
+        assert_eq!(minicbor::decode::<Block>(&old).expect("a block"), text("hi"));
+        assert_eq!(minicbor::to_vec(text("hi")).expect("memory is enough"), old);
+        let usage = [0x84, 0x03, 0x00, 0x00, 0x00];
+        let decoded: Usage = minicbor::decode(&usage).expect("usage");
+        assert_eq!(decoded, Usage { input_tokens: 3, ..Usage::default() });
+        assert_eq!(minicbor::to_vec(decoded).expect("memory is enough"), usage);
+    }
+
+    #[test]
+    fn no_fields_have_one_spelling() {
+        let good = entry(vec![text("hi")]);
+        let bytes = crate::content::encode(&good);
+        let place =
+            bytes.windows(4).position(|window| window == [0x81, 0x62, b'h', b'i']).expect("the block");
+        let mut spelled = bytes.clone();
+        spelled[place] = 0x82;
+        spelled.insert(place + 4, 0xa0);
+        assert!(crate::content::decode::<EntryVersion>(&bytes).is_ok());
+        assert!(crate::content::decode::<EntryVersion>(&spelled).is_err());
     }
 }

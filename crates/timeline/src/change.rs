@@ -44,13 +44,15 @@ impl Done {
 impl Timeline {
     /// Does what the command asks, on the newest state of the thread.
     pub fn change(&self, thread: ThreadId, command: Command, caller: Caller) -> Result<Done, ChangeError> {
-        let clock = self.clock.clone();
-        let rules = self.rules;
-        let done = self.store.write(move |writing| {
-            let at = Head::of(writing, thread, &caller)?;
-            change(writing, &at, command, &caller, &*clock, rules)
-        })?;
-        Ok(done)
+        self.settled(|| {
+            let (command, caller, clock, rules) =
+                (command.clone(), caller.clone(), self.clock.clone(), self.rules);
+            let done = self.store.write(move |writing| {
+                let at = Head::of(writing, thread, &caller)?;
+                change(writing, &at, command, &caller, &*clock, rules)
+            })?;
+            Ok(done)
+        })
     }
 }
 
@@ -103,16 +105,24 @@ pub(crate) struct Head {
 impl Head {
     /// The thread's newest state, if it is the one that the caller expects.
     pub(crate) fn of(writing: &Writing<'_>, thread: ThreadId, caller: &Caller) -> Result<Self, ChangeError> {
+        // Files are on their way to another moment of this thread, and the thread follows when they are there.
+        if let Some(pending) = writing.intent_of(thread)? {
+            return Err(ChangeError::Moving(pending.intent.folder));
+        }
+        let at = Self::regardless(writing, thread)?;
+        let current = at.last.operation.version;
+        match caller.expected {
+            Some(expected) if expected != current => Err(ChangeError::Conflict { expected, current }),
+            _ => Ok(at),
+        }
+    }
+
+    /// The thread's newest state, whatever anybody expects and whatever is under way.
+    pub(crate) fn regardless(writing: &Writing<'_>, thread: ThreadId) -> Result<Self, ChangeError> {
         let row = writing.thread(thread)?.ok_or(ChangeError::NoSuchThread(thread))?;
         let last = writing
             .head(row.number)?
             .ok_or_else(|| StoreError::Damaged(format!("thread {} has no log", thread.short())))?;
-        let current = last.operation.version;
-        if let Some(expected) = caller.expected
-            && expected != current
-        {
-            return Err(ChangeError::Conflict { expected, current });
-        }
         let state = load(&**writing, last.operation.after)?;
         Ok(Self { row, last, state })
     }
@@ -150,9 +160,15 @@ impl Head {
             place: self.last.operation.place,
             surroundings: None,
             files: None,
-            filed: None,
+            filed: self.last.operation.filed,
         }
     }
+}
+
+/// An operation that is not published yet, and the content that it needs.
+pub(crate) struct Composed<'writing, 'transaction> {
+    pub(crate) operation: Operation,
+    pub(crate) additions: Additions<'writing, retake_store::Queries<'transaction>>,
 }
 
 /// Publishes a change of the state.
@@ -160,13 +176,28 @@ impl Head {
 pub(crate) fn publish(
     writing: &Writing<'_>,
     at: &Head,
-    mut additions: Additions<'_, retake_store::Queries<'_>>,
+    additions: Additions<'_, retake_store::Queries<'_>>,
     state: &ThreadState,
     kind: OperationKind,
     caller: &Caller,
     clock: &dyn Clock,
     rules: Rules,
 ) -> Result<Done, ChangeError> {
+    finish(writing, compose_change(writing, at, additions, state, kind, caller, clock, rules)?)
+}
+
+/// The operation that changes the state.
+#[expect(clippy::too_many_arguments, reason = "each is a different fact of the one operation that it makes")]
+pub(crate) fn compose_change<'writing, 'transaction>(
+    writing: &Writing<'_>,
+    at: &Head,
+    mut additions: Additions<'writing, retake_store::Queries<'transaction>>,
+    state: &ThreadState,
+    kind: OperationKind,
+    caller: &Caller,
+    clock: &dyn Clock,
+    rules: Rules,
+) -> Result<Composed<'writing, 'transaction>, ChangeError> {
     let after = additions.add(state);
     let head = &at.last.operation;
     let typing = continues_typing(head, &kind, &caller.actor, clock.now(), rules.typing_pause);
@@ -183,7 +214,7 @@ pub(crate) fn publish(
         place_of_change(&writing.log(at.row.number), &head.place, operation.version)?
     };
     operation.surroundings = caller.surroundings.as_ref().map(|around| additions.add(around));
-    finish(writing, operation, additions, !moves_only)
+    Ok(Composed { operation, additions })
 }
 
 /// Publishes a move along the log.
@@ -195,6 +226,18 @@ pub(crate) fn publish_move(
     caller: &Caller,
     clock: &dyn Clock,
 ) -> Result<Done, ChangeError> {
+    finish(writing, compose_move(writing, at, to, kind, caller, clock)?)
+}
+
+/// The operation that moves along the log.
+pub(crate) fn compose_move<'writing, 'transaction>(
+    writing: &'writing Writing<'transaction>,
+    at: &Head,
+    to: Move,
+    kind: OperationKind,
+    caller: &Caller,
+    clock: &dyn Clock,
+) -> Result<Composed<'writing, 'transaction>, ChangeError> {
     let target = writing
         .operation(at.row.number, to.position)?
         .ok_or_else(|| StoreError::Damaged(format!("operation {} is missing", to.position)))?;
@@ -203,23 +246,20 @@ pub(crate) fn publish_move(
     operation.place = place_of_move(&at.last.operation.place, to);
     let mut additions = Additions::new(&**writing);
     operation.surroundings = caller.surroundings.as_ref().map(|around| additions.add(around));
-    finish(writing, operation, additions, false)
+    Ok(Composed { operation, additions })
 }
 
-fn finish(
-    writing: &Writing<'_>,
-    operation: Operation,
-    additions: Additions<'_, retake_store::Queries<'_>>,
-    undoable: bool,
-) -> Result<Done, ChangeError> {
+/// Publishes what was composed.
+pub(crate) fn finish(writing: &Writing<'_>, composed: Composed<'_, '_>) -> Result<Done, ChangeError> {
+    let Composed { operation, additions } = composed;
     let (thread, version, kind) = (operation.thread, operation.version, operation.kind.clone());
     let published = writing.publish(Publication { operation, objects: additions.into_new() })?;
     Ok(Done {
         thread,
         version,
         operation: Some(published.id),
+        undoable: !kind.moves_only(),
         kind: Some(kind),
-        undoable,
         new_bytes: published.new_bytes,
         summary: published.summary,
     })

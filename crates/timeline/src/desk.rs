@@ -26,6 +26,8 @@ mod report;
 mod restore;
 mod takes;
 
+use std::sync::Arc;
+
 use retake_model::id::{FolderId, ProjectId};
 use retake_model::intent::Apart;
 use retake_model::replay::OnConflict;
@@ -38,7 +40,7 @@ use crate::Timeline;
 pub use apart::{ApartFolder, ClosedApart, OpenedApart};
 pub use error::FileError;
 pub use look::{Present, Seen};
-pub use moves::{Goal, Moment};
+pub use moves::Moment;
 pub use recover::Recovered;
 pub use report::{FileReport, Outcome, PathReport};
 pub use restore::{FilesAt, Restored};
@@ -50,7 +52,7 @@ pub struct Desk {
     timeline: Timeline,
     folder: FolderId,
     project: ProjectId,
-    workspace: Workspace,
+    workspace: Arc<Workspace>,
     apart: Option<Apart>,
 }
 
@@ -81,7 +83,7 @@ pub struct Handling {
 impl Desk {
     /// The timeline at a project's own folder.
     pub fn at(timeline: Timeline, project: ProjectId, workspace: Workspace) -> Self {
-        Self { timeline, folder: FolderId::of_project(project), project, workspace, apart: None }
+        Self { timeline, folder: FolderId::of_project(project), project, workspace: Arc::new(workspace), apart: None }
     }
 
     /// The timeline underneath.

@@ -1,11 +1,13 @@
 //! Why something could not be done or seen.
 
 use retake_model::command::Refusal;
-use retake_model::id::ThreadId;
+use retake_model::id::{FolderId, ThreadId};
 use retake_model::name::BadName;
 use retake_model::object::Unavailable;
 use retake_model::operation::Version;
 use retake_store::{PublishError, StoreError, WriteError};
+
+use crate::FileError;
 
 /// Why a change was not made. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +23,9 @@ pub enum ChangeError {
     /// There is no such thread.
     #[error("there is no thread {}", .0.short())]
     NoSuchThread(ThreadId),
+    /// Files are being moved together with this thread.
+    #[error("the files of this thread are just being moved; try again in a moment")]
+    Moving(FolderId),
     /// The thread was put away.
     #[error("this thread is deleted; `retake thread restore` brings it back")]
     ThreadDeleted,
@@ -50,6 +55,9 @@ pub enum ChangeError {
     /// The command was refused.
     #[error(transparent)]
     Refused(Refusal),
+    /// Files that move together with the thread could not be moved.
+    #[error(transparent)]
+    Files(Box<FileError>),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -19,6 +19,7 @@
 mod change;
 mod clock;
 mod create;
+mod desk;
 mod error;
 mod export;
 mod find;
@@ -41,12 +42,16 @@ use retake_store::{OpenError, Store};
 pub use change::Done;
 pub use clock::{Clock, Seeded, SystemClock};
 pub use create::NewThread;
+pub use desk::{
+    ApartFolder, Changed, ClosedApart, Desk, FileError, FileReport, FilesAt, Halves, Handling, Moment,
+    OpenedApart, Outcome, PathReport, Present, Recovered, Restored, Seen,
+};
 pub use error::{ChangeError, LookError};
 pub use export::{ExportError, Exported};
 pub use find::{FindError, Found};
 pub use import::{ImportError, Imported, Importing};
 pub use looking::Looking;
-pub use moves::Moved;
+pub use moves::{Goal, Moved};
 pub use project::{Noticed, Project, ProjectError};
 pub use promote::Promoted;
 pub use retake_model as model;

@@ -1,19 +1,19 @@
-//! Undo, redo and jump.
+//! Undo, redo and jump. Each is one operation, however many steps it goes.
 
-use retake_model::history::{self, Move, Unit};
+use retake_model::history::{self, Move, Unit, place_of_move};
 use retake_model::id::ThreadId;
-use retake_model::operation::{OperationKind, Version};
-use retake_store::Writing;
+use retake_model::operation::{Operation, OperationKind, Version};
+use retake_store::{Queries, Writing};
 use serde::Serialize;
 
 use crate::change::{Head, publish_move};
 use crate::promote::follow;
-use crate::{Caller, ChangeError, Done, Timeline};
+use crate::{Caller, ChangeError, Done, Rules, Timeline};
 
 /// What came of an undo, a redo or a jump. It is durable.
 #[derive(Clone, Debug, Serialize)]
 pub struct Moved {
-    /// The operation that made the move (the last one, if there were several steps).
+    /// The operation that made the move: one, however many steps there were.
     #[serde(flatten)]
     pub done: Done,
     /// How many steps were made; fewer than asked for if there were no more.
@@ -28,6 +28,17 @@ pub struct Moved {
     pub also: Vec<ThreadId>,
 }
 
+/// Where to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Goal {
+    /// Back by that many steps.
+    Undo(Unit, u64),
+    /// Forward by that many steps.
+    Redo(Unit, u64),
+    /// To the moment just after an operation.
+    Jump(Version),
+}
+
 impl Timeline {
     /// Takes back that many steps.
     pub fn undo(
@@ -37,29 +48,7 @@ impl Timeline {
         steps: u64,
         caller: Caller,
     ) -> Result<Moved, ChangeError> {
-        let clock = self.clock.clone();
-        let depth = self.rules.depth;
-        let moved = self.store.write(move |writing| {
-            let start = Head::of(writing, thread, &caller)?;
-            let mut moving = Moving::new(writing, start, caller);
-            while moving.steps < steps {
-                let place = moving.at.last.operation.place;
-                let log = writing.log(moving.at.row.number);
-                let Some(to) = history::undo(&log, &place, unit)? else { break };
-                if let Some(depth) = depth
-                    && history::distance(&log, to)? > depth
-                {
-                    if moving.steps == 0 {
-                        return Err(ChangeError::TooDeep(depth));
-                    }
-                    break;
-                }
-                let kind = OperationKind::Undone { from: place.position, to: to.position };
-                moving.step(to, kind, &*clock)?;
-            }
-            moving.finish(ChangeError::NothingToUndo)
-        })?;
-        Ok(moved)
+        self.go(thread, Goal::Undo(unit, steps), caller)
     }
 
     /// Makes that many steps again that had been taken back.
@@ -70,85 +59,110 @@ impl Timeline {
         steps: u64,
         caller: Caller,
     ) -> Result<Moved, ChangeError> {
-        let clock = self.clock.clone();
-        let moved = self.store.write(move |writing| {
-            let start = Head::of(writing, thread, &caller)?;
-            let mut moving = Moving::new(writing, start, caller);
-            while moving.steps < steps {
-                let place = moving.at.last.operation.place;
-                let Some(to) = history::redo(&writing.log(moving.at.row.number), &place, unit)? else {
-                    break;
-                };
-                let kind = OperationKind::Redone { from: place.position, to: to.position };
-                moving.step(to, kind, &*clock)?;
-            }
-            moving.finish(ChangeError::NothingToRedo)
-        })?;
-        Ok(moved)
+        self.go(thread, Goal::Redo(unit, steps), caller)
     }
 
     /// Makes the state just after operation `version` current again.
     pub fn jump(&self, thread: ThreadId, version: Version, caller: Caller) -> Result<Moved, ChangeError> {
-        let clock = self.clock.clone();
-        let moved = self.store.write(move |writing| {
-            let start = Head::of(writing, thread, &caller)?;
-            let current = start.last.operation.version;
-            if version == 0 || version > current {
-                return Err(ChangeError::NoSuchVersion { asked: version, current });
-            }
-            let place = start.last.operation.place;
-            let to = history::jump(&writing.log(start.row.number), &place, version)?;
-            let mut moving = Moving::new(writing, start, caller);
-            if to.position != place.position {
-                let kind = OperationKind::Jumped { from: place.position, to: to.position };
-                moving.step(to, kind, &*clock)?;
-            }
-            moving.finish_anyway()
-        })?;
-        Ok(moved)
-    }
-}
-
-/// A row of moves inside one transaction.
-struct Moving<'writing, 'transaction> {
-    writing: &'writing Writing<'transaction>,
-    at: Head,
-    caller: Caller,
-    steps: u64,
-    done: Option<Done>,
-    also: Vec<ThreadId>,
-}
-
-impl<'writing, 'transaction> Moving<'writing, 'transaction> {
-    fn new(writing: &'writing Writing<'transaction>, at: Head, caller: Caller) -> Self {
-        Self { writing, at, caller, steps: 0, done: None, also: Vec::new() }
+        self.go(thread, Goal::Jump(version), caller)
     }
 
-    fn step(&mut self, to: Move, kind: OperationKind, clock: &dyn crate::Clock) -> Result<(), ChangeError> {
-        let also = follow(self.writing, &self.at, to.position, &self.caller, clock)?;
-        self.done = Some(publish_move(self.writing, &self.at, to, kind, &self.caller, clock)?);
-        self.also.extend(also);
-        self.steps += 1;
-        // What the caller expected was checked by the first step.
-        self.caller.expected = None;
-        self.at = Head::of(self.writing, self.at.row.summary.id, &self.caller)?;
-        Ok(())
-    }
-
-    fn finish(self, nothing: ChangeError) -> Result<Moved, ChangeError> {
-        if self.steps == 0 { Err(nothing) } else { self.finish_anyway() }
-    }
-
-    fn finish_anyway(self) -> Result<Moved, ChangeError> {
-        let place = self.at.last.operation.place;
-        let log = self.writing.log(self.at.row.number);
-        Ok(Moved {
-            steps: self.steps,
-            position: place.position,
-            can_undo: history::undo(&log, &place, Unit::Turn)?.is_some(),
-            can_redo: history::redo(&log, &place, Unit::Turn)?.is_some(),
-            also: self.also,
-            done: self.done.unwrap_or_else(|| self.at.unchanged()),
+    /// Moves the conversation along the log, however many steps, as one operation. Files stay as they are:
+    /// [`crate::Desk::go`] moves both.
+    pub fn go(&self, thread: ThreadId, goal: Goal, caller: Caller) -> Result<Moved, ChangeError> {
+        self.settled(|| {
+            let (clock, rules, caller) = (self.clock.clone(), self.rules, caller.clone());
+            let moved = self.store.write(move |writing| -> Result<Moved, ChangeError> {
+                let start = Head::of(writing, thread, &caller)?;
+                let head = &start.last.operation;
+                let way = goal.destination(writing, start.row.number, head, rules)?;
+                if way.to.position == head.place.position {
+                    return stand(writing, &start, 0, Vec::new(), start.unchanged());
+                }
+                let kind = goal.kind(head.place.position, way.to.position);
+                let also = follow(writing, &start, way.to.position, &caller, &*clock)?;
+                let done = publish_move(writing, &start, way.to, kind, &caller, &*clock)?;
+                // What the caller expected was checked before the move.
+                let now = Head::of(writing, thread, &Caller { expected: None, ..caller })?;
+                stand(writing, &now, way.steps, also, done)
+            })?;
+            Ok(moved)
         })
     }
+}
+
+/// Where a goal leads, without anything having moved yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    pub(crate) to: Move,
+    /// In how many steps; fewer than asked for if there are no more.
+    pub(crate) steps: u64,
+}
+
+impl Goal {
+    /// Where it leads from the head of a thread's log.
+    pub(crate) fn destination(
+        self,
+        queries: &Queries<'_>,
+        thread: i64,
+        head: &Operation,
+        rules: Rules,
+    ) -> Result<Way, ChangeError> {
+        let log = queries.log(thread);
+        let (most, unit) = match self {
+            Self::Jump(asked) if asked == 0 || asked > head.version => {
+                return Err(ChangeError::NoSuchVersion { asked, current: head.version });
+            }
+            Self::Jump(version) => return Ok(Way { to: history::jump(&log, &head.place, version)?, steps: 1 }),
+            Self::Undo(unit, steps) | Self::Redo(unit, steps) => (steps, unit),
+        };
+        let (mut place, mut way) = (head.place, None);
+        for steps in 1..=most {
+            let next = match self {
+                Self::Redo(..) => history::redo(&log, &place, unit)?,
+                _ => history::undo(&log, &place, unit)?,
+            };
+            let Some(to) = next else { break };
+            if let (Self::Undo(..), Some(depth)) = (self, rules.depth)
+                && history::distance(&log, to)? > depth
+            {
+                return way.ok_or(ChangeError::TooDeep(depth));
+            }
+            place = place_of_move(&place, to);
+            way = Some(Way { to, steps });
+        }
+        way.ok_or(match self {
+            Self::Redo(..) => ChangeError::NothingToRedo,
+            _ => ChangeError::NothingToUndo,
+        })
+    }
+
+    /// The move as it is written down.
+    pub(crate) fn kind(self, from: Version, to: Version) -> OperationKind {
+        match self {
+            Self::Undo(..) => OperationKind::Undone { from, to },
+            Self::Redo(..) => OperationKind::Redone { from, to },
+            Self::Jump(_) => OperationKind::Jumped { from, to },
+        }
+    }
+}
+
+/// The answer: where the thread stands after a move.
+fn stand(
+    writing: &Writing<'_>,
+    at: &Head,
+    steps: u64,
+    also: Vec<ThreadId>,
+    done: Done,
+) -> Result<Moved, ChangeError> {
+    let place = at.last.operation.place;
+    let log = writing.log(at.row.number);
+    Ok(Moved {
+        steps,
+        position: place.position,
+        can_undo: history::undo(&log, &place, Unit::Turn)?.is_some(),
+        can_redo: history::redo(&log, &place, Unit::Turn)?.is_some(),
+        also,
+        done,
+    })
 }

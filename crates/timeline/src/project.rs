@@ -159,20 +159,21 @@ impl Timeline {
         take: Option<TakeId>,
         caller: Caller,
     ) -> Result<Done, ChangeError> {
-        let clock = self.clock.clone();
-        let rules = self.rules;
-        let done = self.store.write(move |writing: &Writing<'_>| -> Result<Done, ChangeError> {
-            let at = Head::of(writing, thread, &caller)?;
-            if at.state.deleted.is_some() {
-                return Err(ChangeError::ThreadDeleted);
-            }
-            writing.set_current(project, Some(thread))?;
-            match take {
-                Some(take) => change(writing, &at, Command::Switch { take }, &caller, &*clock, rules),
-                None => Ok(at.unchanged()),
-            }
-        })?;
-        Ok(done)
+        self.settled(|| {
+            let (clock, rules, caller) = (self.clock.clone(), self.rules, caller.clone());
+            let done = self.store.write(move |writing: &Writing<'_>| -> Result<Done, ChangeError> {
+                let at = Head::of(writing, thread, &caller)?;
+                if at.state.deleted.is_some() {
+                    return Err(ChangeError::ThreadDeleted);
+                }
+                writing.set_current(project, Some(thread))?;
+                match take {
+                    Some(take) => change(writing, &at, Command::Switch { take }, &caller, &*clock, rules),
+                    None => Ok(at.unchanged()),
+                }
+            })?;
+            Ok(done)
+        })
     }
 }
 

@@ -42,6 +42,16 @@ impl Timeline {
         title: Option<String>,
         caller: Caller,
     ) -> Result<Promoted, ChangeError> {
+        self.settled(|| self.promote_once(thread, take, title.clone(), caller.clone()))
+    }
+
+    fn promote_once(
+        &self,
+        thread: ThreadId,
+        take: TakeId,
+        title: Option<String>,
+        caller: Caller,
+    ) -> Result<Promoted, ChangeError> {
         let clock = self.clock.clone();
         let rules = self.rules;
         let promoted = self.store.write(move |writing| {

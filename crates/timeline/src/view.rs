@@ -63,11 +63,12 @@ pub struct HistoryItem {
 
 impl Serialize for EntryView {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut view = serializer.serialize_struct("EntryView", 5)?;
+        let mut view = serializer.serialize_struct("EntryView", 6)?;
         view.serialize_field("number", &self.number)?;
         view.serialize_field("id", &self.id)?;
         view.serialize_field("version", &self.version)?;
         view.serialize_field("collapsed", &self.shown.collapsed)?;
+        view.serialize_field("source", &self.shown.source)?;
         view.serialize_field("entry", &self.entry)?;
         view.end()
     }

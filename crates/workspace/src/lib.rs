@@ -10,6 +10,7 @@
 //!   cwd    ──► root::find_root ──► the folder that a command is about
 //! ```
 
+pub mod apply;
 pub mod folder;
 pub mod git;
 pub mod root;

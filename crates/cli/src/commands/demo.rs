@@ -18,7 +18,7 @@ use crate::failure::{Code, Failure};
 use crate::ui::sanitize::{Lines, sanitize};
 use crate::ui::style::ColorWhen;
 use crate::ui::width::wrap;
-use tour::{NEXT, Scene, TOUR};
+use tour::{FILES, NEXT, Scene, TOUR, Typed};
 
 /// A guided tour in a temporary project: what Retake is for, in one minute.
 #[derive(Args)]
@@ -115,6 +115,10 @@ impl Stage {
         let folder = tempfile::Builder::new().prefix("retake-demo-").tempdir()?;
         let stage = Self { folder, program: std::env::current_exe()? };
         // A work tree of its own: should the temporary folder lie in one, that one is not the tour's project.
+        for (name, text) in FILES {
+            std::fs::create_dir_all(stage.project())?;
+            std::fs::write(stage.project().join(name), text)?;
+        }
         for below in ["objects", "refs"] {
             std::fs::create_dir_all(stage.project().join(".git").join(below))?;
         }
@@ -128,9 +132,19 @@ impl Stage {
 
     /// Runs a command of the tour. What it says goes where our own output goes, unless that is JSON.
     fn run(&self, context: &Context, scene: &Scene) -> Result<String, Failure> {
-        let mut command = Command::new(&self.program);
+        let mut command = match scene.typed {
+            Typed::Retake(arguments) => {
+                let mut command = Command::new(&self.program);
+                command.args(arguments);
+                command
+            }
+            Typed::Shell(line) => {
+                let mut command = Command::new("sh");
+                command.args(["-c", line]);
+                command
+            }
+        };
         command
-            .args(scene.arguments)
             .current_dir(self.project())
             .env("RETAKE_HOME", self.folder.path().join("store"))
             .env("RETAKE_CONFIG", self.folder.path().join("config.toml"))
@@ -138,8 +152,8 @@ impl Stage {
             .stdin(Stdio::null());
         match context.general.color {
             ColorWhen::Auto => {}
-            ColorWhen::Always => drop(command.arg("--color=always")),
-            ColorWhen::Never => drop(command.arg("--color=never")),
+            ColorWhen::Always => drop(command.env("CLICOLOR_FORCE", "1")),
+            ColorWhen::Never => drop(command.env("NO_COLOR", "1")),
         }
         if context.general.json {
             command.stdout(Stdio::piped());
@@ -181,7 +195,11 @@ fn say(context: &Context, text: &str) -> Result<(), Failure> {
 
 /// A command as a person types it.
 fn typed(scene: &Scene) -> String {
-    let words = scene.arguments.iter().map(|argument| {
+    let arguments = match scene.typed {
+        Typed::Retake(arguments) => arguments,
+        Typed::Shell(line) => return line.to_owned(),
+    };
+    let words = arguments.iter().map(|argument| {
         let plain = |character: char| character.is_alphanumeric() || "-_./".contains(character);
         if argument.chars().all(plain) { (*argument).to_owned() } else { format!("\"{argument}\"") }
     });

@@ -22,7 +22,8 @@ use crate::ui::sanitize::{Lines, sanitize};
 Examples:
   retake draft
   retake draft set \"Only the dates, please\"
-  retake draft clear"
+  retake draft clear
+  retake entry add --draft                send it"
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -52,11 +53,17 @@ impl Arguments {
     }
 }
 
-/// Writes a draft, and says what came of it.
-fn write(context: &Context, meant: &Meant, text: String, expect: Option<Version>) -> Result<(), Failure> {
+/// Writes a draft, and says what came of it. One that was written by hand is kept where it is refused.
+fn write(
+    context: &Context,
+    meant: &Meant,
+    text: String,
+    expect: Option<Version>,
+    by_hand: Option<&str>,
+) -> Result<(), Failure> {
     let words = preview(&text);
     let set = retake_timeline::Command::SetDraft { take: meant.take.id, text };
-    let done = context.change(meant.thread.summary.id, set, expect)?;
+    let done = context.change_keeping(meant.thread.summary.id, set, expect, by_hand)?;
     context.report(&done, |out, styles| {
         let (muted, take) = (styles.muted, sanitize(&meant.take.name, Lines::Fold));
         match (done.changed(), words.is_empty()) {

@@ -1,11 +1,11 @@
 //! `retake entry`: what was said.
 
 mod add;
-mod collapse;
 mod delete;
 mod edit;
 mod insert;
 mod picture;
+mod present;
 mod role;
 mod show;
 
@@ -39,9 +39,13 @@ pub(crate) enum Command {
     /// Show one entry in full.
     Show(show::Arguments),
     /// Show entries as one line each. Remembered, and not part of history.
-    Collapse(collapse::CollapseArguments),
+    Collapse(present::CollapseArguments),
     /// Show entries in full again.
-    Expand(collapse::ExpandArguments),
+    Expand(present::ExpandArguments),
+    /// Show entries as rendered Markdown, which is the usual way.
+    Read(present::ReadArguments),
+    /// Show entries as they were written, from now on. Remembered, and not part of history.
+    Source(present::SourceArguments),
 }
 
 pub(crate) fn run(command: Command, context: &Context) -> Result<(), Failure> {
@@ -54,6 +58,8 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Show(arguments) => arguments.run(context),
         Command::Collapse(arguments) => arguments.run(context),
         Command::Expand(arguments) => arguments.run(context),
+        Command::Read(arguments) => arguments.run(context),
+        Command::Source(arguments) => arguments.run(context),
     }
 }
 
@@ -77,29 +83,33 @@ pub(crate) struct Content {
     fields: bool,
 }
 
+/// A new entry, and its text if a person wrote it by hand just now.
+pub(crate) struct Read {
+    entry: NewEntry,
+    by_hand: Option<String>,
+}
+
 impl Content {
     /// The entry, or nothing if the user left the editor without writing anything.
-    fn read(self, roles: &[String], now: Timestamp) -> Result<Option<NewEntry>, Failure> {
+    fn read(self, roles: &[String], now: Timestamp) -> Result<Option<Read>, Failure> {
         let mut pictures = Vec::new();
         for path in &self.image {
             pictures.push(picture::read(path)?);
         }
-        let Some(version) = self.read_version(roles, now)? else { return Ok(None) };
-        Ok(Some(picture::attach(version, pictures)))
-    }
-
-    fn read_version(self, roles: &[String], now: Timestamp) -> Result<Option<EntryVersion>, Failure> {
-        let text = match Source::choose(self.text, self.file, Stdin::detect(), "")?
-            .read(std::io::stdin(), &environment)?
-        {
+        let source = Source::choose(self.text, self.file, Stdin::detect(), "")?;
+        let in_editor = matches!(source, Source::Editor { .. });
+        let text = match source.read(std::io::stdin(), &environment)? {
             Edited::Changed(text) => text,
             Edited::Unchanged => return Ok(None),
         };
         let role = self.role.as_deref().unwrap_or_else(|| default_role(roles));
-        if self.fields {
-            let entry = from_json(&text, role, now).map_err(|error| Failure::new(Code::Usage, error))?;
-            return Ok(Some(entry));
-        }
-        Ok(Some(EntryVersion::from_text(role, text.strip_suffix('\n').unwrap_or(&text), now)))
+        let by_hand = in_editor.then(|| text.clone());
+        let version = if self.fields {
+            from_json(&text, role, now)
+                .map_err(|error| Failure::new(Code::Usage, error).keeping_if(by_hand.as_deref()))?
+        } else {
+            EntryVersion::from_text(role, text.strip_suffix('\n').unwrap_or(&text), now)
+        };
+        Ok(Some(Read { entry: picture::attach(version, pictures), by_hand }))
     }
 }

@@ -2,11 +2,12 @@
 
 use clap::Args;
 use retake_model::operation::Version;
-use retake_timeline::Looking;
+use retake_timeline::{Goal, Looking};
 
-use super::moving::tell;
+use super::moving::go;
 use crate::arguments::ThreadTarget;
 use crate::context::Context;
+use crate::desk::FileFlags;
 use crate::failure::{Code, Failure};
 
 /// Go to any moment of a thread's history.
@@ -22,27 +23,25 @@ pub(crate) struct Arguments {
     #[arg(value_name = "VERSION|NAME")]
     to: String,
     #[command(flatten)]
+    files: FileFlags,
+    #[command(flatten)]
     target: ThreadTarget,
 }
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let timeline = context.timeline()?;
-        let looking = timeline.look()?;
+        let looking = context.timeline()?.look()?;
         let thread = context.thread(&looking, self.target.thread.as_deref())?.summary.id;
         let version = self.version(&looking, thread)?;
         drop(looking);
-        let moved = timeline.jump(thread, version, context.caller(self.target.expect)?)?;
-        let story = tell(context, moved)?;
-        context.report(&story, |out, _| {
+        let caller = context.caller(self.target.expect)?;
+        go(context, thread, Goal::Jump(version), caller, self.files, |story, out| {
             let position = story.moved.position;
             if story.moved.steps == 0 {
-                writeln!(out, "The thread is there already, at version {position}.")?;
+                writeln!(out, "The thread is there already, at version {position}.")
             } else {
-                writeln!(out, "Jumped from version {} to {position}.", story.from)?;
+                writeln!(out, "Jumped from version {} to {position}.", story.from)
             }
-            story.write_also(out, context)?;
-            story.write_stand(out, context)
         })
     }
 

@@ -6,16 +6,20 @@
 
 use std::io::{self, Write};
 
+use clap::Args;
 use retake_model::id::ThreadId;
 use retake_model::operation::{OperationKind, Version};
 use retake_model::state::ThreadState;
 use retake_model::summary::ThreadSummary;
-use retake_timeline::{LookError, Looking, Moved};
+use retake_timeline::{Caller, FileReport, Goal, Handling, LookError, Looking, Moment, Moved, Unit};
 use serde::Serialize;
 
+use crate::arguments::ThreadTarget;
 use crate::context::Context;
 use crate::describe;
-use crate::failure::Failure;
+use crate::describe::files::write_report;
+use crate::desk::{Decision, FileFlags, STOPPED};
+use crate::failure::{Code, Failure};
 use crate::ui::bytes::{self, counted};
 use crate::ui::label::Label;
 use crate::ui::sanitize::{Lines, sanitize};
@@ -26,6 +30,95 @@ use crate::ui::width::width;
 const TOLD: usize = 100;
 /// How many of them people are shown.
 const SHOWN: usize = 10;
+
+/// How far an undo or a redo goes.
+#[derive(Args)]
+pub(crate) struct Steps {
+    /// How many.
+    #[arg(default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: u64,
+    /// Count single operations, not turns.
+    #[arg(long = "step")]
+    single: bool,
+    #[command(flatten)]
+    files: FileFlags,
+    #[command(flatten)]
+    target: ThreadTarget,
+}
+
+impl Steps {
+    /// Makes the move, and tells it under a verb such as "Undid".
+    pub(crate) fn go(
+        self,
+        context: &Context,
+        verb: &str,
+        goal: impl Fn(Unit, u64) -> Goal,
+    ) -> Result<(), Failure> {
+        let thread = context.thread(&context.timeline()?.look()?, self.target.thread.as_deref())?.summary.id;
+        let unit = if self.single { Unit::Operation } else { Unit::Turn };
+        let caller = context.caller(self.target.expect)?;
+        go(context, thread, goal(unit, self.count), caller, self.files, |story, out| {
+            story.write_changes(out, &context.styles, verb)
+        })
+    }
+}
+
+/// Moves along the log, after a look ahead where there is someone to look, and tells it.
+pub(crate) fn go(
+    context: &Context,
+    thread: ThreadId,
+    goal: Goal,
+    caller: Caller,
+    flags: FileFlags,
+    told: impl FnOnce(&Story, &mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
+    let handling = flags.handling();
+    let Some(desk) = context.desk_for(thread, handling)? else {
+        let moved = context.timeline()?.go(thread, goal, caller)?;
+        return report(context, tell(context, moved, None)?, told);
+    };
+    if context.looks_ahead(flags.careful()) {
+        let ahead = desk.go(thread, goal, caller.clone(), Handling { preview: true, ..handling })?;
+        if let Some(files) = &ahead.files
+            && context.look_ahead(files)? == Decision::Stop
+        {
+            return Err(Failure::new(Code::Refused, STOPPED));
+        }
+    }
+    let Moment { moved, files } = desk.go(thread, goal, caller, handling)?;
+    context.warn_of_budget();
+    match (moved, files) {
+        (Some(moved), files) => report(context, tell(context, moved, files)?, told),
+        (None, files) => {
+            let answer = Preview { files };
+            context.report(&answer, |out, _| match &answer.files {
+                Some(files) => write_report(out, context, files),
+                None => writeln!(out, "No file would move."),
+            })
+        }
+    }
+}
+
+/// What a move would do to files.
+#[derive(Serialize)]
+struct Preview {
+    files: Option<FileReport>,
+}
+
+fn report(
+    context: &Context,
+    story: Story,
+    told: impl FnOnce(&Story, &mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
+    context.report(&story, |out, _| {
+        told(&story, out)?;
+        if let Some(files) = &story.files {
+            write_report(out, context, files)?;
+        }
+        story.write_also(out, context)?;
+        story.write_stand(out, context)
+    })
+}
 
 /// What came of an undo, a redo or a jump.
 #[derive(Serialize)]
@@ -43,6 +136,8 @@ pub(crate) struct Story {
     pub(crate) before: Stand,
     /// How it stands now.
     pub(crate) after: Stand,
+    /// What became of files; none where no files are known, or only the conversation moved.
+    pub(crate) files: Option<FileReport>,
     /// The threads that came or went along.
     #[serde(skip)]
     also: Vec<ThreadSummary>,
@@ -73,16 +168,14 @@ pub(crate) struct Stand {
 }
 
 /// Tells the story of a move that was just made.
-pub(crate) fn tell(context: &Context, moved: Moved) -> Result<Story, Failure> {
+pub(crate) fn tell(context: &Context, moved: Moved, files: Option<FileReport>) -> Result<Story, Failure> {
     let looking = context.timeline()?.look()?;
     let (thread, version) = (moved.done.thread, moved.done.version);
     let log = Log { looking: &looking, thread, number: looking.thread(thread)?.number };
-    // The steps of one move are written together, so the versions before it are known.
-    let first = version + 1 - moved.steps.max(1);
-    let (from, upwards) = match log.kind(first)? {
-        OperationKind::Undone { from, .. } if moved.steps > 0 => (from, Some((from, moved.position))),
-        OperationKind::Redone { from, .. } if moved.steps > 0 => (from, Some((moved.position, from))),
-        OperationKind::Jumped { from, .. } if moved.steps > 0 => (from, None),
+    let (from, upwards) = match moved.done.kind {
+        Some(OperationKind::Undone { from, .. }) => (from, Some((from, moved.position))),
+        Some(OperationKind::Redone { from, .. }) => (from, Some((moved.position, from))),
+        Some(OperationKind::Jumped { from, .. }) => (from, None),
         _ => (moved.position, None),
     };
     let (mut changes, count) = match upwards {
@@ -96,9 +189,10 @@ pub(crate) fn tell(context: &Context, moved: Moved) -> Result<Story, Failure> {
     for thread in &moved.also {
         also.push(looking.thread(*thread)?.summary);
     }
-    let before = log.stand(version - moved.steps)?;
+    // A move is one operation, so how the thread stood before it is known.
+    let before = log.stand(if moved.done.changed() { version - 1 } else { version })?;
     let after = log.stand(version)?;
-    Ok(Story { from, count, changes, before, after, also, moved })
+    Ok(Story { from, count, changes, before, after, files, also, moved })
 }
 
 impl Story {
@@ -191,10 +285,6 @@ impl Log<'_, '_> {
         let current = self.looking.thread(self.thread)?.summary.version;
         let found = self.looking.queries().operation(self.number, version)?;
         Ok(found.ok_or(LookError::NoSuchVersion { asked: version, current })?)
-    }
-
-    fn kind(&self, version: Version) -> Result<OperationKind, Failure> {
-        Ok(self.operation(version)?.operation.kind)
     }
 
     /// The changes from one back to (and without) one of its ancestors, newest first, and how many they are.

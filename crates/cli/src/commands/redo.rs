@@ -1,10 +1,9 @@
 //! `retake redo`
 
 use clap::Args;
-use retake_timeline::Unit;
+use retake_timeline::Goal;
 
-use super::moving::tell;
-use crate::arguments::ThreadTarget;
+use super::moving::Steps;
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -18,27 +17,12 @@ Examples:
 
 A new change after an undo ends what can be redone; `retake jump` still reaches it.")]
 pub(crate) struct Arguments {
-    /// How many.
-    #[arg(default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    steps: u64,
-    /// Count single operations, not turns.
-    #[arg(long)]
-    step: bool,
     #[command(flatten)]
-    target: ThreadTarget,
+    steps: Steps,
 }
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let timeline = context.timeline()?;
-        let thread = context.thread(&timeline.look()?, self.target.thread.as_deref())?.summary.id;
-        let unit = if self.step { Unit::Operation } else { Unit::Turn };
-        let moved = timeline.redo(thread, unit, self.steps, context.caller(self.target.expect)?)?;
-        let story = tell(context, moved)?;
-        context.report(&story, |out, styles| {
-            story.write_changes(out, styles, "Redid")?;
-            story.write_also(out, context)?;
-            story.write_stand(out, context)
-        })
+        self.steps.go(context, "Redid", Goal::Redo)
     }
 }

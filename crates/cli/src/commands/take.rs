@@ -1,19 +1,24 @@
 //! `retake take`: the branches of a thread.
 
 mod branch;
+mod close;
 mod delete;
 mod fork;
 mod list;
+mod open;
 mod promote;
 mod rename;
 mod switch;
 
+use std::io::{self, Write};
+
 use clap::Subcommand;
 use retake_model::summary::TakeSummary;
-use retake_timeline::Done;
+use retake_timeline::{Changed, Done, FileReport};
 use serde::Serialize;
 
 use crate::context::Context;
+use crate::describe::files::write_report;
 use crate::failure::Failure;
 
 /// Commands on takes.
@@ -32,6 +37,10 @@ pub(crate) enum Command {
     /// Delete a take. `undo` brings it back.
     #[command(visible_alias = "rm")]
     Delete(delete::Arguments),
+    /// Give a take a folder of its own, so that several takes are alive at once.
+    Open(open::Arguments),
+    /// End a take's own folder, recording its last state.
+    Close(close::Arguments),
     /// List the takes of a thread.
     #[command(visible_alias = "ls")]
     List(list::Arguments),
@@ -45,6 +54,8 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Promote(arguments) => arguments.run(context),
         Command::Rename(arguments) => arguments.run(context),
         Command::Delete(arguments) => arguments.run(context),
+        Command::Open(arguments) => arguments.run(context),
+        Command::Close(arguments) => arguments.run(context),
         Command::List(arguments) => arguments.run(context),
     }
 }
@@ -56,10 +67,25 @@ struct NowOn {
     done: Done,
     /// The take that is active now.
     take: TakeSummary,
+    /// What became of files; none where only the conversation changed.
+    files: Option<FileReport>,
 }
 
 impl NowOn {
-    fn of(done: Done) -> Self {
-        Self { take: done.summary.active.clone(), done }
+    /// `None` if it was only a look ahead.
+    fn of(changed: Option<Changed>) -> Option<Self> {
+        let Changed { done, files } = changed?;
+        let done = done?;
+        Some(Self { take: done.summary.active.clone(), done, files })
+    }
+}
+
+/// Writes what became of files, where any moved or were left.
+fn write_files(out: &mut dyn Write, context: &Context, files: Option<&FileReport>) -> io::Result<()> {
+    match files {
+        Some(files) if files.moves_files() || files.left_something() || files.recovered.is_some() => {
+            write_report(out, context, files)
+        }
+        _ => Ok(()),
     }
 }

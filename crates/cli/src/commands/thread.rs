@@ -1,6 +1,7 @@
 //! `retake thread`: conversations.
 
 mod delete;
+mod entry;
 mod info;
 mod list;
 mod new;
@@ -13,8 +14,8 @@ mod tag;
 
 use clap::Subcommand;
 
+pub(crate) use entry::{Manner, role_style, write_entry};
 pub(crate) use list::Facets;
-pub(crate) use show::{role_style, write_entry};
 
 use crate::context::Context;
 use crate::failure::Failure;

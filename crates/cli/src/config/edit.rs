@@ -72,6 +72,10 @@ fn value(key: &Key, typed: &str) -> Result<Value, Failure> {
             typed.parse::<Size>().map_err(wrong)?;
             Ok(typed.parse::<i64>().map_or_else(|_| typed.into(), Value::from))
         }
+        Takes::List => {
+            let texts = typed.split(',').map(str::trim).filter(|text| !text.is_empty());
+            Ok(Value::from_iter(texts))
+        }
         Takes::Path => {
             let path = std::path::absolute(typed).map_err(|error| wrong(format!("{typed:?}: {error}")))?;
             let text = path.to_str().ok_or_else(|| wrong(format!("{typed:?} is not UTF-8")))?;

@@ -20,6 +20,8 @@ pub(crate) enum Takes {
     Size,
     Number,
     Flag,
+    /// Texts, with commas between them.
+    List,
 }
 
 impl Takes {
@@ -30,12 +32,13 @@ impl Takes {
             Self::Size => "size",
             Self::Number => "number",
             Self::Flag => "true or false",
+            Self::List => "list",
         }
     }
 }
 
 /// All keys, in the order in which they are listed.
-pub(crate) const KEYS: [Key; 7] = [
+pub(crate) const KEYS: [Key; 13] = [
     Key {
         name: "storage.folder",
         takes: Takes::Path,
@@ -72,6 +75,42 @@ pub(crate) const KEYS: [Key; 7] = [
         takes: Takes::Number,
         default: Some("50"),
         purpose: "how many entries `thread show` shows",
+    },
+    Key {
+        name: "files.enabled",
+        takes: Takes::Flag,
+        default: Some("true"),
+        purpose: "whether takes bring their files along; undo and redo do in any case",
+    },
+    Key {
+        name: "files.confirm",
+        takes: Takes::Flag,
+        default: Some("true"),
+        purpose: "on a terminal, show what files would do and ask before they do it",
+    },
+    Key {
+        name: "files.largest",
+        takes: Takes::Size,
+        default: Some("100 MiB"),
+        purpose: "files that are larger are not held",
+    },
+    Key {
+        name: "files.include",
+        takes: Takes::List,
+        default: Some(""),
+        purpose: "patterns, as in .gitignore, of what is held even if it is ignored or likely a secret",
+    },
+    Key {
+        name: "files.exclude",
+        takes: Takes::List,
+        default: Some(""),
+        purpose: "patterns of what is not held, beside .gitignore, .ignore and .retakeignore",
+    },
+    Key {
+        name: "files.secrets",
+        takes: Takes::List,
+        default: Some(""),
+        purpose: "patterns of what is likely a secret, beyond the usual",
     },
 ];
 

@@ -86,6 +86,11 @@ impl Label {
         self
     }
 
+    /// Whether there is nothing in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
     /// The text without its styles.
     pub(crate) fn text(&self) -> String {
         self.pieces.iter().map(|(_, text)| text.as_str()).collect()

@@ -30,6 +30,7 @@ pub(crate) mod editor;
 pub(crate) mod input;
 pub(crate) mod json;
 pub(crate) mod label;
+pub(crate) mod markdown;
 pub(crate) mod moment;
 pub(crate) mod pager;
 pub(crate) mod progress;

@@ -61,6 +61,18 @@ pub(crate) struct Styles {
     pub(crate) command: Style,
     /// What a search matched.
     pub(crate) matched: Style,
+    /// A name or a command inside running text.
+    pub(crate) code: Style,
+    /// Where a link leads.
+    pub(crate) link: Style,
+    /// Texts in code.
+    pub(crate) code_text: Style,
+    /// Numbers and other values in code.
+    pub(crate) code_value: Style,
+    /// Words of the language in code.
+    pub(crate) code_keyword: Style,
+    /// What code gives a name to.
+    pub(crate) code_name: Style,
 }
 
 impl Styles {
@@ -85,6 +97,12 @@ impl Styles {
             count: color(AnsiColor::Cyan),
             command: plain.bold(),
             matched: color(AnsiColor::Red).bold(),
+            code: color(AnsiColor::Cyan),
+            link: color(AnsiColor::Blue).underline(),
+            code_text: color(AnsiColor::Green),
+            code_value: color(AnsiColor::Cyan),
+            code_keyword: color(AnsiColor::Magenta),
+            code_name: color(AnsiColor::Blue),
         }
     }
 }

@@ -71,7 +71,8 @@ fn cell(cluster: &str) -> usize {
     cluster.width()
 }
 
-fn expand_tabs(line: &str) -> Cow<'_, str> {
+/// The line with its tabs as spaces.
+pub(crate) fn expand_tabs(line: &str) -> Cow<'_, str> {
     if !line.contains('\t') {
         return Cow::Borrowed(line);
     }

@@ -96,6 +96,18 @@ impl Sandbox {
 
     /// Runs the program on a terminal of that many columns, and gives the lines on its screen.
     pub(crate) fn screen(&self, columns: u16, arguments: &[&str]) -> Vec<String> {
+        let (lines, code) = self.on_terminal(columns, arguments, &[]);
+        assert_eq!(code, 0, "{arguments:?}: {lines:?}");
+        lines
+    }
+
+    /// The same whatever comes of it, with more in its environment; gives the exit code too.
+    pub(crate) fn on_terminal(
+        &self,
+        columns: u16,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+    ) -> (Vec<String>, u32) {
         let rows = 200;
         let terminal = native_pty_system()
             .openpty(PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 })
@@ -107,20 +119,23 @@ impl Sandbox {
         for (name, value) in self.environment() {
             command.env(name, value);
         }
+        for (name, value) in variables {
+            command.env(name, value);
+        }
         let mut child = terminal.slave.spawn_command(command).expect("the program was just built");
         drop(terminal.slave);
         let mut reader = terminal.master.try_clone_reader().expect("the terminal can be read");
         let mut bytes = Vec::new();
         // Linux says that a terminal whose program has ended cannot be read.
         let _ = reader.read_to_end(&mut bytes);
-        assert!(child.wait().expect("a child can be waited for").success(), "{arguments:?}");
+        let code = child.wait().expect("a child can be waited for").exit_code();
         let size = |number| std::num::NonZero::new(number).expect("a terminal has a size");
         let mut parser = vt100::Parser::new(size(rows), size(columns), 0);
         parser.process(&bytes);
         let mut lines: Vec<String> =
             parser.screen().rows(0, columns).map(|line| line.trim_end().to_owned()).collect();
         lines.truncate(lines.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1));
-        lines
+        (lines, code)
     }
 
     /// The text with what differs from run to run replaced: short ids of threads become `thread-A`, in the

@@ -3,6 +3,7 @@
 mod config;
 mod demo;
 mod keeping;
+mod open_entries;
 mod pages;
 mod private;
 mod projects;

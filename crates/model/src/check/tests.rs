@@ -28,3 +28,33 @@ fn values_that_cannot_be_are_refused() {
     }
     assert!(content(Kind::Settings, &encode(&Settings::default())).is_ok());
 }
+
+#[test]
+fn what_is_known_is_not_kept_as_unknown() {
+    let extra = |name: &str| -> Fields { [(name.to_owned(), Json::string("x"))].into_iter().collect() };
+    let said = EntryVersion::from_text("User", "hello", Timestamp::from_millis(1));
+    let with = |block: Block| EntryVersion { blocks: vec![block], ..said.clone() };
+    let text = |name: &str| with(Block::Text { text: String::new(), extra: extra(name) });
+    let unknown = |kind: &str, name: &str| with(Block::Unknown { kind: kind.to_owned(), extra: extra(name) });
+    let usage = |name: &str| {
+        let usage = crate::entry::Usage { extra: extra(name), ..Default::default() };
+        EntryVersion { usage: Some(usage), ..said.clone() }
+    };
+    let beside = |name: &str| EntryVersion {
+        extra: [(name.to_owned(), Json::string("x"))].into_iter().collect(),
+        ..said.clone()
+    };
+    for good in [text("name"), unknown("x", "text"), usage("tier"), usage("input"), beside("id")] {
+        assert!(content(Kind::Entry, &encode(&good)).is_ok(), "{good:?}");
+    }
+    for bad in [
+        text("text"),
+        text("type"),
+        unknown("x", "type"),
+        unknown("image", "x"),
+        usage("input_tokens"),
+        beside("role"),
+    ] {
+        assert!(content(Kind::Entry, &encode(&bad)).is_err(), "{bad:?}");
+    }
+}

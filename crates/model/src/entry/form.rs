@@ -3,12 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use serde::de::Error as _;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use super::{Block, EntryVersion};
+use super::{Block, EntryVersion, Fields};
 use crate::content::ContentId;
 use crate::json::Json;
 use crate::limits::ENTRY_BYTES;
@@ -57,9 +56,6 @@ pub fn from_json(text: &str, default_role: &str, now: Timestamp) -> Result<Entry
     entry.usage = take(&mut fields, "usage")?;
     entry.model = take(&mut fields, "model")?;
     entry.edited = take(&mut fields, "edited")?;
-    for shown in ["id", "version", "position", "preview"] {
-        fields.remove(shown);
-    }
     for (name, raw) in fields {
         let value = Json::new(raw.get()).map_err(|error| BadEntry::NotAnObject(error.to_string()))?;
         entry.extra.insert(name, value);
@@ -103,46 +99,122 @@ impl Serialize for EntryVersion {
     }
 }
 
-/// A block as it is written. Read field by field: an enum with a tag would have to hold a tool's input while it
-/// looks for the tag, and what is held is no longer the text as it came.
-#[derive(Deserialize)]
-struct Written {
-    r#type: String,
-    text: Option<String>,
-    signature: Option<String>,
-    call: Option<String>,
-    name: Option<String>,
-    input: Option<Json>,
-    #[serde(default)]
-    failed: bool,
-    media: Option<String>,
-    blob: Option<ContentId>,
+/// The fields of an entry that have a place of their own.
+pub(crate) const ENTRY_FIELDS: &[&str] =
+    &["role", "content", "blocks", "created", "edited", "usage", "model"];
+
+/// The fields of a type of block that have a place of their own; nothing if the type is not known.
+pub(crate) fn block_fields(kind: &str) -> Option<&'static [&'static str]> {
+    Some(match kind {
+        "text" => &["type", "text"],
+        "thinking" => &["type", "text", "signature"],
+        "tool_call" => &["type", "call", "name", "input"],
+        "tool_result" => &["type", "call", "text", "failed"],
+        "image" => &["type", "media", "blob"],
+        _ => return None,
+    })
 }
 
+impl Serialize for Block {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("type", self.kind())?;
+        match self {
+            Self::Text { text, .. } => map.serialize_entry("text", text)?,
+            Self::Thinking { text, signature, .. } => {
+                map.serialize_entry("text", text)?;
+                if let Some(signature) = signature {
+                    map.serialize_entry("signature", signature)?;
+                }
+            }
+            Self::ToolCall { call, name, input, .. } => {
+                map.serialize_entry("call", call)?;
+                map.serialize_entry("name", name)?;
+                map.serialize_entry("input", input)?;
+            }
+            Self::ToolResult { call, text, failed, .. } => {
+                map.serialize_entry("call", call)?;
+                map.serialize_entry("text", text)?;
+                map.serialize_entry("failed", failed)?;
+            }
+            Self::Image { media, blob, .. } => {
+                map.serialize_entry("media", media)?;
+                map.serialize_entry("blob", blob)?;
+            }
+            Self::Unknown { .. } => {}
+        }
+        for (name, value) in self.extra().iter() {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+/// Read field by field: an enum with a tag would have to hold a tool's input while it looks for the tag, and what
+/// is held is no longer the text as it came.
 impl<'de> Deserialize<'de> for Block {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        fn needed<T, E: serde::de::Error>(value: Option<T>, field: &'static str) -> Result<T, E> {
-            value.ok_or_else(|| E::missing_field(field))
-        }
-        let Written { r#type, text, signature, call, name, input, failed, media, blob } =
-            Written::deserialize(deserializer)?;
-        Ok(match r#type.as_str() {
-            "text" => Self::Text { text: needed(text, "text")? },
-            "thinking" => Self::Thinking { text: needed(text, "text")?, signature },
-            "tool_call" => Self::ToolCall {
-                call: needed(call, "call")?,
-                name: needed(name, "name")?,
-                input: needed(input, "input")?,
+        let mut written = Written(BTreeMap::deserialize(deserializer)?);
+        let kind: String = written.needed("type")?;
+        Ok(match kind.as_str() {
+            "text" => Self::Text { text: written.needed("text")?, extra: written.rest()? },
+            "thinking" => Self::Thinking {
+                text: written.needed("text")?,
+                signature: written.take("signature")?,
+                extra: written.rest()?,
             },
-            "tool_result" => {
-                Self::ToolResult { call: needed(call, "call")?, text: needed(text, "text")?, failed }
-            }
-            "image" => Self::Image { media: needed(media, "media")?, blob: needed(blob, "blob")? },
-            other => {
-                let kinds = &["text", "thinking", "tool_call", "tool_result", "image"];
-                return Err(D::Error::unknown_variant(other, kinds));
-            }
+            "tool_call" => Self::ToolCall {
+                call: written.needed("call")?,
+                name: written.needed("name")?,
+                // No input is an input too.
+                input: written.json("input")?,
+                extra: written.rest()?,
+            },
+            "tool_result" => Self::ToolResult {
+                call: written.needed("call")?,
+                text: written.needed("text")?,
+                failed: written.take("failed")?.unwrap_or_default(),
+                extra: written.rest()?,
+            },
+            "image" => Self::Image {
+                media: written.needed("media")?,
+                blob: written.needed::<ContentId, _>("blob")?,
+                extra: written.rest()?,
+            },
+            _ => Self::Unknown { extra: written.rest()?, kind },
         })
+    }
+}
+
+/// A block as it is written.
+struct Written(BTreeMap<String, Box<RawValue>>);
+
+impl Written {
+    fn take<T: serde::de::DeserializeOwned, E: serde::de::Error>(
+        &mut self,
+        field: &'static str,
+    ) -> Result<Option<T>, E> {
+        let Some(raw) = self.0.remove(field) else { return Ok(None) };
+        serde_json::from_str(raw.get()).map_err(|error| E::custom(format_args!("{field}: {error}")))
+    }
+
+    fn needed<T: serde::de::DeserializeOwned, E: serde::de::Error>(
+        &mut self,
+        field: &'static str,
+    ) -> Result<T, E> {
+        self.take(field)?.ok_or_else(|| E::missing_field(field))
+    }
+
+    fn json<E: serde::de::Error>(&mut self, field: &'static str) -> Result<Json, E> {
+        let raw = self.0.remove(field).ok_or_else(|| E::missing_field(field))?;
+        Json::new(raw.get()).map_err(E::custom)
+    }
+
+    fn rest<E: serde::de::Error>(&mut self) -> Result<Fields, E> {
+        let fields = std::mem::take(&mut self.0);
+        let kept =
+            |(name, raw): (String, Box<RawValue>)| Ok((name, Json::new(raw.get()).map_err(E::custom)?));
+        fields.into_iter().map(kept).collect()
     }
 }
 
@@ -157,7 +229,7 @@ mod tests {
         let text =
             r#"{"role":"AI","content":"yes","ticket":{"b":1.0,"a":[1e3]},"model":"m","usage":{"input":3}}"#;
         let entry = from_json(text, "User", NOW).expect("a good entry");
-        assert_eq!(entry.usage.expect("usage").input_tokens, 3);
+        assert_eq!(entry.usage.as_ref().expect("usage").input_tokens, 3);
         let shown = serde_json::to_string(&entry).expect("JSON");
         assert!(shown.contains(r#""ticket":{"b":1.0,"a":[1e3]}"#), "{shown}");
         assert_eq!(from_json(&shown, "User", NOW), Ok(entry));
@@ -180,6 +252,39 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_known_of_blocks_comes_back_as_it_came() {
+        let text = r#"{"id":"msg_1","blocks":[
+            {"type":"text","text":"yes","cache":{"b":1.0,"a":1},"name":"n"},
+            {"type":"thinking","text":"hm","signature":null,"budget":9},
+            {"type":"tool_call","call":"c","name":"bash","input":null,"caller":"x"},
+            {"type":"tool_result","call":"c","text":"done","input":[ 1e400 ]},
+            {"type":"image","media":"image/png","blob":"BLOB","alt":"a cat"},
+            {"type":"citation","pages":[1, 2],"text":"the words","type2":true},
+            {"type":""}],"usage":{"output":1,"tier":"standard"}}"#;
+        let text = text.replace("BLOB", &"0".repeat(64));
+        let entry = from_json(&text, "User", NOW).expect("a good entry");
+        let shown = serde_json::to_string(&entry).expect("JSON");
+        for kept in [
+            r#""id":"msg_1""#,
+            r#""cache":{"b":1.0,"a":1},"name":"n""#,
+            r#""budget":9"#,
+            r#""caller":"x""#,
+            r#""input":[ 1e400 ]"#,
+            r#""alt":"a cat""#,
+            r#"{"type":"citation","pages":[1, 2],"text":"the words","type2":true}"#,
+            r#""tier":"standard""#,
+        ] {
+            assert!(shown.contains(kept), "{kept}: {shown}");
+        }
+        assert_eq!(from_json(&shown, "User", NOW).as_ref(), Ok(&entry));
+        let bytes = crate::content::encode(&entry);
+        assert_eq!(crate::content::decode::<EntryVersion>(&bytes), Ok(entry.clone()));
+        assert!(crate::check::content(crate::content::Kind::Entry, &bytes).is_ok());
+        assert!(entry.searchable().contains("the words") && entry.searchable().contains("citation"));
+        assert_eq!(entry.text(), "yes");
+    }
+
+    #[test]
     fn hostile_json_is_refused() {
         let deep = format!("{{\"x\":{}", "[".repeat(100_000));
         for text in [
@@ -189,7 +294,9 @@ mod tests {
             r#"{"role":""}"#,
             r#"{"role":"\u001b"}"#,
             r#"{"content":7}"#,
-            r#"{"blocks":[{"type":"x"}]}"#,
+            r#"{"blocks":[{"type":7}]}"#,
+            r#"{"blocks":["text"]}"#,
+            r#"{"usage":{"input":"many"}}"#,
             r#"{"blocks":[{"text":"x"}]}"#,
             r#"{"blocks":[{"type":"text"}]}"#,
             r#"{"blocks":[{"type":"tool_call","call":"c","name":"n"}]}"#,

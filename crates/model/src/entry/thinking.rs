@@ -1,6 +1,6 @@
 //! Thinking that a model wrote into its text, parted from what it said.
 
-use super::Block;
+use super::{Block, Fields};
 
 const TAGS: [(&str, &str); 2] = [("<thinking>", "</thinking>"), ("<think>", "</think>")];
 
@@ -13,12 +13,13 @@ pub fn split_thinking(text: &str) -> Vec<Block> {
     while let Some((before, thought, after)) = next_thought(rest) {
         push_text(&mut blocks, before);
         if !thought.trim().is_empty() {
-            blocks.push(Block::Thinking { text: thought.trim().to_owned(), signature: None });
+            let text = thought.trim().to_owned();
+            blocks.push(Block::Thinking { text, signature: None, extra: Fields::default() });
         }
         rest = after;
     }
     if blocks.is_empty() {
-        return vec![Block::Text { text: text.to_owned() }];
+        return vec![Block::of_text(text)];
     }
     push_text(&mut blocks, rest);
     blocks
@@ -37,7 +38,7 @@ fn next_thought(text: &str) -> Option<(&str, &str, &str)> {
 fn push_text(blocks: &mut Vec<Block>, text: &str) {
     let text = text.trim_matches('\n');
     if !text.trim().is_empty() {
-        blocks.push(Block::Text { text: text.to_owned() });
+        blocks.push(Block::of_text(text));
     }
 }
 
@@ -52,7 +53,7 @@ mod tests {
                 .into_iter()
                 .map(|block| match block {
                     Block::Thinking { text, .. } => ("thinking", text),
-                    Block::Text { text } => ("text", text),
+                    Block::Text { text, .. } => ("text", text),
                     other => unreachable!("{other:?}"),
                 })
                 .collect();

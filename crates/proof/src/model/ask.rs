@@ -179,6 +179,7 @@ fn meaning(error: &ChangeError) -> Result<Refused, Trouble> {
             Refusal::NoSuchTake => Refused::NoSuchTake,
             Refusal::NoSuchEntry => Refused::NoSuchEntry,
             Refusal::EntryExists(_) => Refused::EntryExists,
+            Refusal::EmptyDraft { .. } => Refused::EmptyDraft,
             Refusal::NameTaken(_) => Refused::NameTaken,
             Refusal::LastTake => Refused::LastTake,
             Refusal::OnlyTake => Refused::OnlyTake,

@@ -98,7 +98,8 @@ fn command(thread: &NaiveThread, now: i64, dice: &mut Dice) -> Command {
         38..=43 => delete(entries, take, dice),
         44..=49 | 69..=74 => take_command(thread, take, entries, dice),
         50..=54 => Command::Switch { take },
-        55..=59 => Command::SetDraft { take, text: draft(dice) },
+        55..=57 => Command::SetDraft { take, text: draft(dice) },
+        58 | 59 => Command::SendDraft { take, role: dice.once_in(3).then(|| role(dice)) },
         60..=66 => speech::replace(entries, take, now, dice),
         67 | 68 => shorten(entries, take, dice),
         75..=77 => {

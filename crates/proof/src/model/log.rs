@@ -135,7 +135,12 @@ impl NaiveThread {
 
     /// The change that an undo leads to.
     pub fn undo(&self, unit: Unit, mutant: Option<Mutant>) -> Option<usize> {
-        let path = self.path(self.head().position);
+        self.undo_from(self.head().position, unit, mutant)
+    }
+
+    /// The change that an undo leads to where that change is the current one.
+    pub fn undo_from(&self, position: usize, unit: Unit, mutant: Option<Mutant>) -> Option<usize> {
+        let path = self.path(position);
         let whole = unit == Unit::Turn && mutant != Some(Mutant::UndoForgetsTurns);
         let turn = self.at(path[0]).turn;
         path.into_iter().skip(1).find(|version| !whole || self.at(*version).turn != turn)
@@ -143,9 +148,14 @@ impl NaiveThread {
 
     /// The change that a redo leads to.
     pub fn redo(&self, unit: Unit) -> Option<usize> {
+        self.redo_from(self.head().position, unit)
+    }
+
+    /// The change that a redo leads to where that change is the current one.
+    pub fn redo_from(&self, position: usize, unit: Unit) -> Option<usize> {
         let head = self.head();
         let mut ahead = self.path(head.tip);
-        let Some(here) = ahead.iter().position(|version| *version == head.position) else {
+        let Some(here) = ahead.iter().position(|version| *version == position) else {
             // Only a mistake leads here: the tip always lies ahead.
             return Some(head.tip);
         };

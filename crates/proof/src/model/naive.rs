@@ -18,6 +18,7 @@ use super::words;
 #[expect(missing_docs, reason = "each is named like the refusal that it predicts")]
 pub enum Refused {
     Conflict,
+    EmptyDraft,
     EntryExists,
     LastTake,
     Name,
@@ -64,6 +65,9 @@ pub fn apply(
     match command {
         Command::AddEntries { take, at, entries } => {
             entries::add(&mut after, *take, *at, entries, around)?;
+        }
+        Command::SendDraft { take, role } => {
+            entries::send_draft(&mut after, *take, role.as_deref(), around)?;
         }
         Command::EditEntry { take, entry, text } => entries::edit(&mut after, *take, *entry, text, around)?,
         Command::RewriteEntry { take, entry, version } => {

@@ -125,7 +125,7 @@ pub fn picture<O: Objects>(objects: &O, state: &ThreadState) -> Result<ThreadPic
 /// What a version of an entry says.
 pub fn said(version: &EntryVersion) -> Said {
     let part = |block: &Block| match block {
-        Block::Text { text } => Part::Text(text.clone()),
+        Block::Text { text, .. } => Part::Text(text.clone()),
         other => Part::Kept(format!("{other:?}")),
     };
     let beside = if version.extra.is_empty() && version.usage.is_none() && version.model.is_none() {

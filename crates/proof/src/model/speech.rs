@@ -1,7 +1,7 @@
 //! Entries to put in: text, thinking, tool calls, fields that nobody knows.
 
 use retake_model::command::{NewEntry, Spot};
-use retake_model::entry::{Block, EntryVersion, Usage};
+use retake_model::entry::{Block, EntryVersion, Fields, Usage};
 use retake_model::id::{EntryId, TakeId};
 use retake_model::json::Json;
 use retake_model::time::Timestamp;
@@ -66,19 +66,33 @@ pub fn version(now: i64, dice: &mut Dice) -> EntryVersion {
     if dice.once_in(8) {
         version.extra.insert(format!("field{}", dice.below(3)), Json::string(&words::sentence(dice)));
         version.model = Some("opus".to_owned());
-        version.usage = Some(Usage { input_tokens: dice.below(1000), ..Usage::default() });
+        let extra = unknown_fields(dice);
+        version.usage = Some(Usage { input_tokens: dice.below(1000), extra, ..Usage::default() });
     }
     version
 }
 
 fn block(dice: &mut Dice) -> Block {
     let call = dice.below(100).to_string();
-    match dice.below(4) {
-        0 => Block::Text { text: words::sentence(dice) },
-        1 => Block::Thinking { text: words::sentence(dice), signature: dice.once_in(2).then_some(call) },
-        2 => Block::ToolCall { call, name: "read".to_owned(), input: Json::string(&words::sentence(dice)) },
-        _ => Block::ToolResult { call, text: words::sentence(dice), failed: dice.once_in(2) },
+    let extra = if dice.once_in(4) { unknown_fields(dice) } else { Fields::default() };
+    match dice.below(5) {
+        0 => Block::of_text(words::sentence(dice)),
+        1 => {
+            let signature = dice.once_in(2).then_some(call);
+            Block::Thinking { text: words::sentence(dice), signature, extra }
+        }
+        2 => {
+            let input = Json::string(&words::sentence(dice));
+            Block::ToolCall { call, name: "read".to_owned(), input, extra }
+        }
+        3 => Block::ToolResult { call, text: words::sentence(dice), failed: dice.once_in(2), extra },
+        _ => Block::Unknown { kind: format!("kind{}", dice.below(3)), extra },
     }
+}
+
+fn unknown_fields(dice: &mut Dice) -> Fields {
+    let count = dice.below(3);
+    (0..count).map(|field| (format!("unknown{field}"), Json::string(&words::sentence(dice)))).collect()
 }
 
 fn new_entries(count: u64, now: i64, dice: &mut Dice) -> Vec<NewEntry> {

@@ -173,29 +173,29 @@ impl World {
         asking: &Asking,
     ) -> Result<Vec<ThreadId>, Refused> {
         self.expect(index, asking)?;
-        let mut also = Vec::new();
-        for step in 0..steps {
-            let thread = &self.threads[index];
-            let refused = match thread.undo(unit, self.mutant) {
-                None => Some(Refused::NothingToUndo),
-                Some(to) if self.depth.is_some_and(|depth| ahead(thread, to) > depth) => {
-                    Some(Refused::TooDeep)
+        let thread = &self.threads[index];
+        let (from, tip) = (thread.head().position, thread.head().tip);
+        let mut to = from;
+        for _ in 0..steps {
+            let refused = match thread.undo_from(to, unit, self.mutant) {
+                None => Refused::NothingToUndo,
+                Some(next) if self.depth.is_some_and(|depth| ahead(thread, next) > depth) => Refused::TooDeep,
+                Some(next) => {
+                    to = next;
+                    continue;
                 }
-                Some(_) => None,
             };
-            match refused {
-                Some(refused) if step == 0 => return Err(refused),
-                Some(_) => break,
-                None => {}
+            if to == from {
+                return Err(refused);
             }
-            let (from, tip) = (thread.head().position, thread.head().tip);
-            let to = thread.undo(unit, self.mutant).unwrap_or(from);
-            if self.mutant != Some(Mutant::UndoLeavesThePromoted) {
-                also.extend(self.follow(index, from, to, asking));
-            }
-            let turn = self.turn(asking.turn);
-            self.threads[index].go(to, tip, turn, self.now);
+            break;
         }
+        let mut also = Vec::new();
+        if self.mutant != Some(Mutant::UndoLeavesThePromoted) {
+            also.extend(self.follow(index, from, to, asking));
+        }
+        let turn = self.turn(asking.turn);
+        self.threads[index].go(to, tip, turn, self.now);
         Ok(also)
     }
 
@@ -208,20 +208,19 @@ impl World {
         asking: &Asking,
     ) -> Result<Vec<ThreadId>, Refused> {
         self.expect(index, asking)?;
-        let mut also = Vec::new();
-        for step in 0..steps {
-            let thread = &self.threads[index];
-            let Some(to) = thread.redo(unit) else {
-                if step == 0 {
-                    return Err(Refused::NothingToRedo);
-                }
-                break;
-            };
-            let (from, tip) = (thread.head().position, thread.head().tip);
-            also.extend(self.follow(index, from, to, asking));
-            let turn = self.turn(asking.turn);
-            self.threads[index].go(to, tip, turn, self.now);
+        let thread = &self.threads[index];
+        let (from, tip) = (thread.head().position, thread.head().tip);
+        let mut to = from;
+        for _ in 0..steps {
+            match thread.redo_from(to, unit) {
+                Some(next) => to = next,
+                None if to == from => return Err(Refused::NothingToRedo),
+                None => break,
+            }
         }
+        let also = self.follow(index, from, to, asking);
+        let turn = self.turn(asking.turn);
+        self.threads[index].go(to, tip, turn, self.now);
         Ok(also)
     }
 

@@ -1,6 +1,7 @@
 //! Takes apart: a take in a folder of its own, so that several are alive at once.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use retake_model::content::ContentId;
 use retake_model::id::{FolderId, ProjectId, TakeId, ThreadId};
@@ -16,7 +17,7 @@ use serde::Serialize;
 use super::plan::files_of_take;
 use super::{Desk, FileError, Seen};
 use crate::clock::Ticks;
-use crate::{Caller, Looking, LookError, Timeline};
+use crate::{Caller, LookError, Looking, Timeline};
 
 /// A take that was given a folder.
 #[derive(Clone, Debug, Serialize)]
@@ -62,7 +63,7 @@ impl Desk {
     /// The timeline at the folder that a take has for itself.
     pub fn at_apart(timeline: Timeline, folder: &ApartFolder, workspace: Workspace) -> Self {
         let apart = Some(Apart { thread: folder.thread, take: folder.take });
-        Self { timeline, folder: folder.id, project: folder.project, workspace, apart }
+        Self { timeline, folder: folder.id, project: folder.project, workspace: Arc::new(workspace), apart }
     }
 
     /// Gives a take a folder of its own, filled with the take's files.
@@ -80,7 +81,9 @@ impl Desk {
         if looking.state(thread)?.active == take {
             return Err(FileError::TakeHere);
         }
-        if let Some(open) = looking.apart_folders()?.into_iter().find(|open| open.thread == thread && open.take == take) {
+        if let Some(open) =
+            looking.apart_folders()?.into_iter().find(|open| open.thread == thread && open.take == take)
+        {
             return Err(FileError::TakeElsewhere(open.path));
         }
         let row = looking.thread(thread)?;
@@ -109,7 +112,7 @@ impl Desk {
         let Some(apart) = self.apart else { return Err(FileError::NotApart) };
         let seen = self.look(apart.thread, caller)?;
         let session = self.begin()?;
-        let path = self.workspace.main_root().to_owned();
+        let path = self.workspace.roots()[0].path.clone();
         if remove {
             session.clear(seen.snapshot)?;
         }

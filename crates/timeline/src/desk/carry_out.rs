@@ -1,6 +1,7 @@
 //! Carrying a plan out: intent, files, operation.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 
 use retake_model::content::ContentId;
 use retake_model::id::ThreadId;
@@ -10,9 +11,9 @@ use retake_model::operation::FileChange;
 use retake_model::path::RootPath;
 use retake_model::replay::{Replayed, graft_paths};
 use retake_model::state::ThreadState;
-use retake_model::tree::{Node, Snapshot, Tree, differences};
+use retake_model::tree::{Difference, Node, Snapshot, Tree, differences};
 use retake_store::{Queries, StoredIntent, Writing};
-use retake_workspace::apply;
+use retake_workspace::apply::{self, ApplyError, Cause, OpenRoot, Report, Request, Token, apply};
 use retake_workspace::folder::path_from_text;
 
 use super::look::with_files;
@@ -118,7 +119,7 @@ pub(super) type Applied = BTreeMap<RootPath, Outcome>;
 pub(super) fn move_files(timeline: &Timeline, intent: &StoredIntent) -> Result<Applied, FileError> {
     match try_move_files(timeline, intent) {
         Ok(applied) => Ok(applied),
-        Err(FileError::Apply(error)) if error.put_back() => {
+        Err(FileError::Apply(error)) if error.not_put_back.is_empty() => {
             let number = intent.number;
             timeline.store.write(move |writing| writing.end_intent(number).map_err(FileError::from))?;
             Err(FileError::Apply(error))
@@ -133,8 +134,81 @@ fn try_move_files(timeline: &Timeline, intent: &StoredIntent) -> Result<Applied,
     let files = &intent.intent.files;
     let (before, after): (Snapshot, Snapshot) = (load(&queries, files.before)?, load(&queries, files.after)?);
     let mut applied = BTreeMap::new();
-    let mut moved: Vec<apply::Undo> = Vec::new();
-    todo!()
+    let mut moved: Vec<(OpenRoot, Vec<Difference>)> = Vec::new();
+    for (name, path) in &intent.intent.roots {
+        let tree = |snapshot: &Snapshot| snapshot.root(name).map(|root| root.tree);
+        let (Some(old), Some(new)) = (tree(&before), tree(&after)) else { continue };
+        let steps = differences(&queries, Some(old), Some(new))?;
+        if steps.is_empty() {
+            continue;
+        }
+        match move_root(&queries, path, &steps, intent.number) {
+            Ok((root, report)) => {
+                for result in report.results {
+                    let path = RootPath { root: name.clone(), path: result.path };
+                    applied.insert(path, outcome(result.outcome));
+                }
+                moved.push((root, steps));
+            }
+            Err(error) => {
+                // All roots or none.
+                put_back(&queries, &moved, intent.number);
+                return Err(error.into());
+            }
+        }
+    }
+    Ok(applied)
+}
+
+fn move_root(
+    queries: &Queries<'_>,
+    path: &str,
+    steps: &[Difference],
+    number: i64,
+) -> Result<(OpenRoot, Report), ApplyError> {
+    let path = path_from_text(path).unwrap_or_default();
+    let root = OpenRoot::open(&path).map_err(Cause::Root)?;
+    let report = apply(&request(queries, &root, steps, &token(number)))?;
+    Ok((root, report))
+}
+
+fn request<'a>(
+    queries: &'a Queries<'_>,
+    root: &'a OpenRoot,
+    steps: &'a [Difference],
+    token: &'a Token,
+) -> Request<'a> {
+    static NEVER: AtomicBool = AtomicBool::new(false);
+    Request { root, steps, objects: queries, token, unchanged: None, progress: None, cancel: &NEVER }
+}
+
+/// Names temporary files after the intent, so that whoever finishes it finds them.
+fn token(number: i64) -> Token {
+    Token::new(&number.to_string()).expect("a number has digits only")
+}
+
+/// Takes back what was done to roots before another one failed. What cannot be taken back is found by the next
+/// look at the folder, and recorded as it is.
+fn put_back(queries: &Queries<'_>, moved: &[(OpenRoot, Vec<Difference>)], number: i64) {
+    for (root, steps) in moved {
+        let back: Vec<Difference> = steps
+            .iter()
+            .cloned()
+            .map(|Difference { path, before, after }| Difference { path, before: after, after: before })
+            .collect();
+        let _ = apply(&request(queries, root, &back, &token(number)));
+    }
+}
+
+/// What became of a path, in the words of the timeline.
+fn outcome(outcome: apply::Outcome) -> Outcome {
+    match outcome {
+        apply::Outcome::Written => Outcome::Written,
+        apply::Outcome::Removed => Outcome::Removed,
+        apply::Outcome::Already => Outcome::Unchanged,
+        apply::Outcome::Kept(_) => Outcome::Kept,
+        apply::Outcome::Skipped(skip) => Outcome::Skipped { reason: skip.to_string() },
+    }
 }
 
 /// Publishes the operation of an intent whose files have moved, as far as they would.
@@ -173,10 +247,15 @@ fn publish(
     clock: &dyn Clock,
 ) -> Result<(Done, Vec<ThreadId>), FileError> {
     let operation = &composed.operation;
-    let caller =
-        Caller { actor: operation.actor.clone(), surroundings: None, turn: Some(operation.turn), expected: None };
+    let caller = Caller {
+        actor: operation.actor.clone(),
+        surroundings: None,
+        turn: Some(operation.turn),
+        expected: None,
+    };
     let to = operation.place.position;
-    let also = if operation.kind.moves_only() { follow(writing, at, to, &caller, clock)? } else { Vec::new() };
+    let also =
+        if operation.kind.moves_only() { follow(writing, at, to, &caller, clock)? } else { Vec::new() };
     Ok((finish(writing, composed)?, also))
 }
 
@@ -189,7 +268,8 @@ fn as_left(
     if left.is_empty() {
         return Ok(files.after);
     }
-    let (before, after): (Snapshot, Snapshot) = (load(additions, files.before)?, load(additions, files.after)?);
+    let (before, after): (Snapshot, Snapshot) =
+        (load(additions, files.before)?, load(additions, files.after)?);
     let mut stays = BTreeMap::new();
     for path in left {
         let node = match before.root(&path.root) {

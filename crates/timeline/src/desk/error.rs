@@ -6,7 +6,7 @@ use retake_model::object::Unavailable;
 use retake_store::{StoreError, WriteError};
 use retake_workspace::apply::ApplyError;
 use retake_workspace::copy::CopyError;
-use retake_workspace::snapshot::SnapshotError;
+use retake_workspace::snapshot::{SnapshotError, StoreTakenError};
 
 use crate::{ChangeError, Done, LookError};
 
@@ -42,7 +42,9 @@ pub enum FileError {
     #[error("this take is open apart, in {}; work there, or close it with `retake take close`", .0.display())]
     TakeElsewhere(PathBuf),
     /// The take is the one that the project's folder shows.
-    #[error("this take is the active one, and its files are in the project's folder; branch or fork it first")]
+    #[error(
+        "this take is the active one, and its files are in the project's folder; branch or fork it first"
+    )]
     TakeHere,
     /// The folder that a take was to have is not empty.
     #[error("{} exists already; name another folder, or remove that one", .0.display())]
@@ -78,6 +80,15 @@ impl From<LookError> for FileError {
         match error {
             LookError::Store(error) => error.into(),
             error => Self::Look(error),
+        }
+    }
+}
+
+impl From<StoreTakenError> for FileError {
+    fn from(error: StoreTakenError) -> Self {
+        match error {
+            StoreTakenError::Stale => Self::Outdated,
+            StoreTakenError::Store(error) => error.into(),
         }
     }
 }

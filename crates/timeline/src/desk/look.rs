@@ -1,5 +1,7 @@
 //! Looking at the folder: what was changed since Retake last knew it belongs to someone.
 
+use std::sync::Arc;
+
 use retake_model::content::ContentId;
 use retake_model::id::ThreadId;
 use retake_model::intent::FolderRecord;
@@ -8,6 +10,7 @@ use retake_model::operation::{FileChange, OperationKind, Version};
 use retake_model::tree::{Snapshot, differences};
 use retake_store::{Queries, StoreError, Writing};
 use retake_workspace::folder::path_to_text;
+use retake_workspace::snapshot;
 use serde::Serialize;
 
 use super::report::{FileReport, Outcome, PathReport};
@@ -95,8 +98,8 @@ impl Session<'_> {
 
     fn try_take_stock(&self, thread: ThreadId, caller: &Caller, whose: Whose) -> Result<Stock, FileError> {
         let desk = self.desk;
-        let taken = desk.workspace.snapshot(&desk.timeline.store)?;
-        let (id, snapshot) = (taken.id(), taken.snapshot().clone());
+        let taken = Arc::new(snapshot::snapshot(&desk.timeline.store, &desk.workspace)?);
+        let (id, snapshot) = (taken.id, taken.snapshot.clone());
         if taken.is_stored()
             && let Some(version) = self.already(thread, caller, id)?
         {
@@ -105,9 +108,9 @@ impl Session<'_> {
         let (clock, caller) = (desk.timeline.clock.clone(), caller.clone());
         let (folder, project, apart) = (desk.folder, desk.project, desk.apart);
         let roots = desk.roots();
-        let bundle = taken.bundle();
+        let stored = Arc::clone(&taken);
         let (version, done, before) = desk.timeline.store.write(move |writing| -> Result<_, FileError> {
-            bundle.store(writing, clock.now())?;
+            stored.store(writing, clock.now())?;
             let at = Head::of(writing, thread, &caller)?;
             if at.state.deleted.is_some() {
                 return Err(ChangeError::ThreadDeleted.into());
@@ -139,7 +142,8 @@ impl Session<'_> {
             let done = finish(writing, with_files(composed, FileChange { before, after: id, take }))?;
             Ok((done.version, Some(done), Some(before)))
         })?;
-        taken.remember();
+        // That it is not remembered costs time at the next look, and nothing else.
+        let _ = taken.remember();
         Ok((Present { id, snapshot, version }, done, before))
     }
 
@@ -168,7 +172,7 @@ impl Session<'_> {
 impl Desk {
     /// Where the roots are, as they are written down.
     pub(super) fn roots(&self) -> Vec<(String, String)> {
-        self.workspace.roots().map(|(name, path)| (name.to_owned(), path_to_text(path))).collect()
+        self.workspace.roots().iter().map(|root| (root.name.clone(), path_to_text(&root.path))).collect()
     }
 }
 

@@ -1,10 +1,10 @@
 //! Undo, redo and jump with files.
 
-use retake_model::history::{self, Move, Unit, place_of_move};
+use retake_model::history::Move;
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::merge::Labels;
 use retake_model::object::Additions;
-use retake_model::operation::{OperationKind, Place, Version};
+use retake_model::operation::{OperationKind, Version};
 use retake_model::replay::{OnConflict, Step, replay};
 use retake_store::Queries;
 use serde::Serialize;
@@ -13,18 +13,8 @@ use super::carry_out::{CarriedOut, Plan};
 use super::report::{FileReport, of_plan};
 use super::{Desk, FileError, Halves, Handling, Present, Session, plan};
 use crate::change::{compose_change, compose_move};
-use crate::{Caller, ChangeError, Moved, Rules};
-
-/// Where to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Goal {
-    /// Back by that many steps.
-    Undo(Unit, u64),
-    /// Forward by that many steps.
-    Redo(Unit, u64),
-    /// To the moment just after an operation.
-    Jump(Version),
-}
+use crate::moves::Way;
+use crate::{Caller, ChangeError, Goal, Moved, Rules};
 
 /// What came of a move of conversation and files.
 #[derive(Clone, Debug, Serialize)]
@@ -78,17 +68,15 @@ impl Desk {
         }
         let Planned { from, to, steps, plan } = planned;
         let clock = self.timeline.clock.clone();
-        let kind = match (handling.halves, goal) {
-            (Halves::Files, _) => {
+        let kind = match handling.halves {
+            Halves::Files => {
                 let paths = plan.replayed.paths.iter().filter(|path| path.present != path.wanted).count();
                 if paths == 0 {
                     return Err(FileError::NothingMoves);
                 }
                 OperationKind::FilesMoved { from, to: to.position, paths: paths as u64 }
             }
-            (_, Goal::Undo(..)) => OperationKind::Undone { from, to: to.position },
-            (_, Goal::Redo(..)) => OperationKind::Redone { from, to: to.position },
-            (_, Goal::Jump(_)) => OperationKind::Jumped { from, to: to.position },
+            _ => goal.kind(from, to.position),
         };
         let composing = caller.clone();
         let CarriedOut { done, also, report } =
@@ -140,7 +128,8 @@ impl Session<'_> {
         let queries = looking.queries();
         let row = looking.thread(thread)?;
         let head = looking.head(thread)?.operation;
-        let (to, steps) = destination(&queries, row.number, &head.place, head.version, goal, self.desk.timeline.rules)?;
+        let (to, steps) =
+            destination(&queries, row.number, &head.place, head.version, goal, self.desk.timeline.rules)?;
         let elsewhere = self.desk.takes_elsewhere(&queries, thread)?;
         let here = |take: TakeId| match self.desk.apart {
             Some(apart) => apart.take == take,
@@ -161,7 +150,8 @@ impl Desk {
         thread: ThreadId,
     ) -> Result<Vec<TakeId>, FileError> {
         let folders = queries.folders()?;
-        let apart = folders.iter().filter(|folder| folder.id != self.folder).filter_map(|folder| folder.apart);
+        let apart =
+            folders.iter().filter(|folder| folder.id != self.folder).filter_map(|folder| folder.apart);
         Ok(apart.filter(|apart| apart.thread == thread).map(|apart| apart.take).collect())
     }
 }
@@ -177,47 +167,4 @@ pub(super) fn make_plan(
     let replayed = replay(&mut additions, &present.snapshot, steps, on_conflict, LABELS)?;
     let wanted = additions.add(&replayed.snapshot);
     Ok(Plan { wanted, replayed, objects: additions.into_new() })
-}
-
-/// Where a goal leads, and in how many steps.
-fn destination(
-    queries: &Queries<'_>,
-    thread: i64,
-    place: &Place,
-    head: Version,
-    goal: Goal,
-    rules: Rules,
-) -> Result<(Move, u64), FileError> {
-    let log = queries.log(thread);
-    let (mut place, mut found, mut made) = (*place, None, 0);
-    match goal {
-        Goal::Jump(version) => {
-            if version == 0 || version > head {
-                return Err(ChangeError::NoSuchVersion { asked: version, current: head }.into());
-            }
-            return Ok((history::jump(&log, &place, version)?, 1));
-        }
-        Goal::Undo(unit, steps) => {
-            while made < steps {
-                let Some(to) = history::undo(&log, &place, unit)? else { break };
-                if let Some(depth) = rules.depth
-                    && history::distance(&log, to)? > depth
-                {
-                    if made == 0 {
-                        return Err(ChangeError::TooDeep(depth).into());
-                    }
-                    break;
-                }
-                (place, found, made) = (place_of_move(&place, to), Some(to), made + 1);
-            }
-            found.map(|to| (to, made)).ok_or_else(|| ChangeError::NothingToUndo.into())
-        }
-        Goal::Redo(unit, steps) => {
-            while made < steps {
-                let Some(to) = history::redo(&log, &place, unit)? else { break };
-                (place, found, made) = (place_of_move(&place, to), Some(to), made + 1);
-            }
-            found.map(|to| (to, made)).ok_or_else(|| ChangeError::NothingToRedo.into())
-        }
-    }
 }

@@ -101,10 +101,7 @@ pub(super) fn on_the_way(
             break;
         }
         let changed = files.before != files.after && here(files.take);
-        if changed
-            && !operation.kind.moves_only()
-            && history::contains(&log, position, operation.version)?
-        {
+        if changed && !operation.kind.moves_only() && history::contains(&log, position, operation.version)? {
             found.push((operation.version, files));
         }
     }

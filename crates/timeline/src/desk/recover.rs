@@ -64,10 +64,7 @@ fn recover_folder(timeline: &Timeline, folder: FolderId) -> Result<(), ChangeErr
 }
 
 /// Finishes what a crash left in a folder that is locked.
-pub(super) fn recover_locked(
-    timeline: &Timeline,
-    folder: FolderId,
-) -> Result<Option<Recovered>, FileError> {
+pub(super) fn recover_locked(timeline: &Timeline, folder: FolderId) -> Result<Option<Recovered>, FileError> {
     let found = timeline.look()?.queries().intent_on(folder)?;
     let Some(intent) = found else { return Ok(None) };
     let (kind, time) = (intent.intent.operation.kind.clone(), intent.intent.operation.time);

@@ -133,6 +133,22 @@ impl Looking<'_> {
         Ok(found.map(|files| files.after))
     }
 
+    /// The snapshots of a thread whose id begins with that text.
+    pub fn snapshots_beginning(&self, thread: ThreadId, text: &str) -> Result<Vec<ContentId>, LookError> {
+        let row = self.thread(thread)?;
+        let queries = self.queries();
+        let mut found = std::collections::BTreeSet::new();
+        // Shorter texts would mean too many, and a text that is no id none.
+        if text.len() >= 4 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            for filed in Filed::up_to(&queries, row.number, row.summary.version)? {
+                let (_, files) = filed?;
+                let both = [files.before, files.after].into_iter();
+                found.extend(both.filter(|id| id.to_string().starts_with(&text.to_lowercase())));
+            }
+        }
+        Ok(found.into_iter().collect())
+    }
+
     /// Whether a snapshot is one of that thread's own.
     pub fn has_snapshot(&self, thread: ThreadId, snapshot: ContentId) -> Result<bool, LookError> {
         let row = self.thread(thread)?;

@@ -13,10 +13,10 @@ use serde::Serialize;
 use super::carry_out::CarriedOut;
 use super::moves::make_plan;
 use super::report::{FileReport, of_plan};
-use super::{Desk, FileError, Halves, Handling, Present, Session, plan};
-use crate::change::{Head, compose_change};
+use super::{Desk, FileError, Halves, Handling, Session, plan};
+use crate::change::compose_change;
 use crate::clock::Ticks;
-use crate::{Caller, ChangeError, Command, Done};
+use crate::{Caller, ChangeError, Command, Done, Looking};
 
 /// What came of a change that may bring files along.
 #[derive(Clone, Debug, Serialize)]
@@ -122,7 +122,9 @@ impl Session<'_> {
         match command {
             Command::Branch { from, at: Some(entry), .. } if *from == state.active => since(moment(*entry)?),
             Command::Fork { from, at, .. } if *from == state.active => since(moment(*at)?),
-            Command::Switch { take } | Command::Branch { from: take, .. } | Command::Fork { from: take, .. }
+            Command::Switch { take }
+            | Command::Branch { from: take, .. }
+            | Command::Fork { from: take, .. }
                 if *take != state.active =>
             {
                 self.desk.check_here(&looking, thread, *take)?;
@@ -130,12 +132,44 @@ impl Session<'_> {
                 Ok(steps.unwrap_or_default())
             }
             Command::DeleteTake { take } if *take == state.active => {
-                let heir = heir(&queries, &state, *take)?;
+                let heir = self.active_after(&queries, &state, command)?;
                 let steps = plan::steps_to_take(&queries, row.number, head.version, heir, &here)?;
                 Ok(steps.unwrap_or_default())
             }
             _ => Ok(Vec::new()),
         }
+    }
+}
+
+impl Session<'_> {
+    /// The take that would be active after a command.
+    fn active_after(
+        &self,
+        queries: &Queries<'_>,
+        state: &ThreadState,
+        command: &Command,
+    ) -> Result<TakeId, FileError> {
+        let mut additions = Additions::new(queries);
+        let mut context = Context {
+            additions: &mut additions,
+            fresh: &mut Ticks(&*self.desk.timeline.clock),
+            take_named: &|_| Ok(false),
+        };
+        match apply(state, command.clone(), &mut context).map_err(ChangeError::from)? {
+            Applied::Changed { state, .. } => Ok(state.active),
+            Applied::Unchanged => Ok(state.active),
+        }
+    }
+}
+
+impl Desk {
+    /// Refuses a take whose files are in another folder.
+    fn check_here(&self, looking: &Looking<'_>, thread: ThreadId, take: TakeId) -> Result<(), FileError> {
+        let found = looking
+            .apart_folders()?
+            .into_iter()
+            .find(|open| open.thread == thread && open.take == take && open.id != self.folder);
+        found.map_or(Ok(()), |open| Err(FileError::TakeElsewhere(open.path)))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::support::World;
 use retake_model::command::Refusal;
-use retake_model::entry::{EntryVersion, from_json};
+use retake_model::entry::{EntryVersion, Fields, from_json};
 use retake_model::id::EntryId;
 use retake_timeline::{ChangeError, Command, NewEntry, Spot};
 
@@ -138,7 +138,7 @@ fn a_picture_comes_along_or_the_entry_is_refused() {
     let bytes = b"not really a picture".to_vec();
     let blob = ContentId::of(Kind::Blob, &bytes);
     let mut version = EntryVersion::from_text("User", "here", world.timeline.now());
-    version.blocks.push(Block::Image { media: "image/png".into(), blob });
+    version.blocks.push(Block::Image { media: "image/png".into(), blob, extra: Fields::default() });
     let take = world.state().active;
     let add = |blobs| Command::AddEntries {
         take,

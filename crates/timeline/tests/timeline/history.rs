@@ -185,3 +185,19 @@ fn undo_is_scoped_to_its_thread() {
     world.undo().expect("an undo");
     assert!(world.look().state(other).expect("a state").pinned);
 }
+
+#[test]
+fn many_steps_are_one_operation() {
+    let world = World::saying(&["one", "two", "three", "four"]);
+    let before = world.look().standing(world.thread).expect("a thread");
+    let undone = world.timeline.undo(world.thread, Unit::Turn, 3, Caller::human()).expect("an undo");
+    assert_eq!((undone.steps, undone.done.version), (3, before.version + 1));
+    assert_eq!(world.texts(), ["one"]);
+    let redone = world.timeline.redo(world.thread, Unit::Turn, 2, Caller::human()).expect("a redo");
+    assert_eq!((redone.steps, redone.done.version), (2, before.version + 2));
+    assert_eq!(world.texts(), ["one", "two", "three"]);
+    let redone = world.timeline.redo(world.thread, Unit::Turn, 9, Caller::human()).expect("a redo");
+    assert_eq!((redone.steps, redone.can_redo), (1, false), "no more than there are");
+    let undone = world.timeline.undo(world.thread, Unit::Turn, 99, Caller::human()).expect("an undo");
+    assert_eq!((undone.steps, undone.can_undo, undone.position), (4, false, 1));
+}

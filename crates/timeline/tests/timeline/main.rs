@@ -1,7 +1,9 @@
 //! The timeline as its users meet it.
 
 mod entries;
+mod complaints;
 mod exchange;
+mod files;
 mod forged;
 mod history;
 mod projects;

@@ -1,14 +1,19 @@
 //! A timeline in a temporary folder, and short ways to do and see things.
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use retake_model::entry::EntryVersion;
 use retake_model::id::{EntryId, ProjectId, TakeId, ThreadId};
+use retake_model::operation::Actor;
 use retake_model::state::ThreadState;
 use retake_model::take::Take;
 use retake_timeline::{
-    Caller, ChangeError, Command, Done, Looking, NewThread, Rules, Seeded, Spot, Timeline, Unit,
+    Caller, ChangeError, Changed, Command, Desk, Done, FileError, FileReport, Goal, Handling, Looking, Moment,
+    NewThread, Outcome, Rules, Seeded, Seen, Spot, Timeline, Unit,
 };
+use retake_workspace::snapshot::Workspace;
 use tempfile::TempDir;
 
 pub(crate) const PROJECT: ProjectId = ProjectId::from_bytes([7; 16]);
@@ -101,5 +106,127 @@ impl World {
 
     pub(crate) fn redo(&self) -> Result<retake_timeline::Moved, ChangeError> {
         self.timeline.redo(self.thread, Unit::Turn, 1, Caller::human())
+    }
+}
+
+/// A world with a folder of files, and a desk at it.
+pub(crate) struct FileWorld {
+    pub(crate) world: World,
+    pub(crate) root: TempDir,
+    pub(crate) desk: Desk,
+}
+
+impl FileWorld {
+    pub(crate) fn new() -> Self {
+        Self::beside(World::new(), tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    fn beside(world: World, root: TempDir) -> Self {
+        let workspace = Workspace::of(root.path()).expect("a folder that files can be kept of");
+        let desk = Desk::at(world.timeline.clone(), PROJECT, workspace);
+        let new = Self { world, root, desk };
+        new.look();
+        new
+    }
+
+    /// A desk of another process at the same folder, so to speak.
+    pub(crate) fn second_desk(&self) -> Desk {
+        let timeline = Timeline::open(self.world.folder.path(), Rules::default()).expect("the same store");
+        let workspace = Workspace::of(self.root.path()).expect("the same folder");
+        Desk::at(timeline, PROJECT, workspace)
+    }
+
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.root.path().join(path)
+    }
+
+    pub(crate) fn write(&self, path: &str, text: &str) {
+        let path = self.path(path);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(path, text).expect("a file");
+    }
+
+    pub(crate) fn remove(&self, path: &str) {
+        let path = self.path(path);
+        if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }.expect("it was there");
+    }
+
+    pub(crate) fn read(&self, path: &str) -> Option<String> {
+        std::fs::read_to_string(self.path(path)).ok()
+    }
+
+    /// Every file with its text, every link with its target, every empty folder; without the ones that Retake
+    /// itself might have left behind, which must not be there.
+    pub(crate) fn files(&self) -> BTreeMap<String, String> {
+        let mut found = BTreeMap::new();
+        collect(self.root.path(), self.root.path(), &mut found);
+        assert!(!found.keys().any(|path| path.contains(".retake-tmp")), "something was left behind: {found:?}");
+        found
+    }
+
+    pub(crate) fn look(&self) -> Seen {
+        self.desk.look(self.world.thread, Caller::human()).expect("a look")
+    }
+
+    /// The agent does something to files, in a turn of its own.
+    pub(crate) fn agent(&self, work: impl FnOnce(&Self)) -> Seen {
+        self.agent_of(self.world.thread, work)
+    }
+
+    pub(crate) fn agent_of(&self, thread: ThreadId, work: impl FnOnce(&Self)) -> Seen {
+        self.desk.look(thread, Caller::human()).expect("a look");
+        work(self);
+        let caller = Caller { actor: Actor::Agent, ..Caller::human() };
+        self.desk.record(thread, caller).expect("a record")
+    }
+
+    pub(crate) fn go(&self, goal: Goal) -> Moment {
+        self.try_go(goal, Handling::default()).expect("a move that is possible")
+    }
+
+    pub(crate) fn try_go(&self, goal: Goal, handling: Handling) -> Result<Moment, FileError> {
+        self.desk.go(self.world.thread, goal, Caller::human(), handling)
+    }
+
+    pub(crate) fn undo(&self) -> FileReport {
+        self.go(Goal::Undo(Unit::Turn, 1)).files.expect("there are files")
+    }
+
+    pub(crate) fn redo(&self) -> FileReport {
+        self.go(Goal::Redo(Unit::Turn, 1)).files.expect("there are files")
+    }
+
+    pub(crate) fn change(&self, command: Command) -> Changed {
+        self.desk
+            .change(self.world.thread, command, Caller::human(), Handling::default())
+            .expect("a change that is allowed")
+    }
+}
+
+/// What became of one path.
+pub(crate) fn outcome<'report>(report: &'report FileReport, path: &str) -> &'report Outcome {
+    let found = report.paths.iter().find(|found| found.path.to_string() == path);
+    &found.unwrap_or_else(|| panic!("{path} is not in {report:?}")).outcome
+}
+
+fn collect(root: &Path, folder: &Path, found: &mut BTreeMap<String, String>) {
+    let mut empty = true;
+    for entry in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry")) {
+        empty = false;
+        let path = entry.path();
+        let name = path.strip_prefix(root).expect("below the root").to_string_lossy().into_owned();
+        let kind = entry.file_type().expect("a type");
+        if kind.is_dir() {
+            collect(root, &path, found);
+        } else if kind.is_symlink() {
+            let target = std::fs::read_link(&path).expect("a link");
+            found.insert(name, format!("-> {}", target.display()));
+        } else {
+            found.insert(name, String::from_utf8_lossy(&std::fs::read(&path).expect("a file")).into_owned());
+        }
+    }
+    if empty && folder != root {
+        let name = folder.strip_prefix(root).expect("below the root").to_string_lossy().into_owned();
+        found.insert(format!("{name}/"), String::new());
     }
 }

@@ -102,6 +102,10 @@ fn promotion_moves_a_take_and_its_undo_takes_the_thread_back_unless_someone_work
     assert_eq!(back.also, [into]);
     let forth = world.timeline.jump(world.thread, after, Caller::human()).expect("a jump forth");
     assert_eq!(forth.also, [into]);
+    let far = world.timeline.undo(world.thread, retake_timeline::Unit::Turn, 3, Caller::human());
+    assert_eq!(far.expect("three steps").also, [into]);
+    let far = world.timeline.redo(world.thread, retake_timeline::Unit::Turn, 3, Caller::human());
+    assert_eq!(far.expect("three steps").also, [into]);
     world.timeline.change(into, Command::Pin { pinned: true }, Caller::human()).expect("work on it");
     assert!(world.undo().expect("an undo").also.is_empty(), "nobody's work goes with another's undo");
     assert!(world.look().state(into).expect("the new thread").deleted.is_none());

@@ -17,6 +17,6 @@ pub(crate) struct Arguments {
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let meant = context.meant(&context.timeline()?.look()?, &self.target)?;
-        super::write(context, &meant, String::new(), self.target.expect)
+        super::write(context, &meant, String::new(), self.target.expect, None)
     }
 }

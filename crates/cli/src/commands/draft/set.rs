@@ -43,6 +43,7 @@ impl Arguments {
         };
         // Someone may have changed the thread while the editor was open.
         let expect = self.target.expect.or(in_editor.then_some(meant.thread.summary.version));
-        super::write(context, &meant, text, expect)
+        let by_hand = in_editor.then(|| text.clone());
+        super::write(context, &meant, text, expect, by_hand.as_deref())
     }
 }

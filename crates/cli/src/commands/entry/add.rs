@@ -3,7 +3,7 @@
 use clap::Args;
 use retake_timeline::{Command, Spot};
 
-use super::Content;
+use super::{Content, Read};
 use crate::arguments::Target;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -16,10 +16,14 @@ Examples:
   retake entry add --role AI --file answer.md
   git diff | retake entry add --role Context
   retake entry add \"It looks like this:\" --image screenshot.png
+  retake entry add --draft                  send what `retake draft` shows, as after a fork
   echo '{\"content\": \"hi\", \"ticket\": 7}' | retake entry add --fields")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     content: Content,
+    /// Send the take's draft: it becomes the entry, and is empty then. One undo brings both back.
+    #[arg(long, conflicts_with_all = ["text", "file", "image", "fields"])]
+    draft: bool,
     #[command(flatten)]
     target: Target,
 }
@@ -28,10 +32,16 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let timeline = context.timeline()?;
         let meant = context.meant(&timeline.look()?, &self.target)?;
-        let Some(entry) = self.content.read(&meant.state.roles, timeline.now())? else {
+        let thread = meant.thread.summary.id;
+        if self.draft {
+            let send = Command::SendDraft { take: meant.take.id, role: self.content.role };
+            return context.change_and_report(thread, send, self.target.expect);
+        }
+        let Some(Read { entry, by_hand }) = self.content.read(&meant.state.roles, timeline.now())? else {
             return context.remark("Nothing was written, so nothing was added.");
         };
         let add = Command::AddEntries { take: meant.take.id, at: Spot::End, entries: vec![entry] };
-        context.change_and_report(meant.thread.summary.id, add, self.target.expect)
+        let done = context.change_keeping(thread, add, self.target.expect, by_hand.as_deref())?;
+        context.report_done(&done)
     }
 }

@@ -72,11 +72,7 @@ impl Arguments {
         let edit = Command::EditEntry { take: meant.take.id, entry, text };
         let done = unchanged_since(context, &meant, entry, &before)
             .and_then(|()| context.change(thread, edit, self.target.expect));
-        match (done, kept) {
-            (Ok(done), _) => context.report_done(&done),
-            // What was written by hand must not go with the refusal.
-            (Err(failure), Some(text)) => Err(failure.keeping(&text)),
-            (Err(failure), None) => Err(failure),
-        }
+        // What was written by hand must not go with the refusal.
+        context.report_done(&done.map_err(|failure| failure.keeping_if(kept.as_deref()))?)
     }
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use retake_timeline::{Command, Spot};
 
-use super::Content;
+use super::{Content, Read};
 use crate::arguments::Target;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -33,11 +33,14 @@ impl Arguments {
         let meant = context.meant(&looking, &self.target)?;
         let (_, entry) = looking.find_entry(&meant.take, &self.entry)?;
         drop(looking);
-        let Some(content) = self.content.read(&meant.state.roles, timeline.now())? else {
+        let Some(Read { entry: content, by_hand }) = self.content.read(&meant.state.roles, timeline.now())?
+        else {
             return context.remark("Nothing was written, so nothing was inserted.");
         };
         let at = if self.after { Spot::After(entry) } else { Spot::Before(entry) };
         let insert = Command::AddEntries { take: meant.take.id, at, entries: vec![content] };
-        context.change_and_report(meant.thread.summary.id, insert, self.target.expect)
+        let thread = meant.thread.summary.id;
+        let done = context.change_keeping(thread, insert, self.target.expect, by_hand.as_deref())?;
+        context.report_done(&done)
     }
 }

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use retake_model::content::{ContentId, Kind};
-use retake_model::entry::{Block, EntryVersion};
+use retake_model::entry::{Block, EntryVersion, Fields};
 use retake_timeline::NewEntry;
 
 use crate::failure::{Code, Failure};
@@ -40,7 +40,7 @@ pub(super) fn attach(mut version: EntryVersion, pictures: Vec<Picture>) -> NewEn
     let mut blobs = Vec::new();
     for Picture { media, bytes } in pictures {
         let blob = ContentId::of(Kind::Blob, &bytes);
-        version.blocks.push(Block::Image { media: media.to_owned(), blob });
+        version.blocks.push(Block::Image { media: media.to_owned(), blob, extra: Fields::default() });
         blobs.push(bytes);
     }
     NewEntry { id: None, version, blobs }

@@ -4,8 +4,8 @@ use std::io::Write;
 
 use clap::Args;
 
-use crate::arguments::Target;
-use crate::commands::thread::write_entry;
+use crate::arguments::TakeTarget;
+use crate::commands::thread::{Manner, write_entry};
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 
@@ -14,6 +14,7 @@ use crate::failure::{Code, Failure};
 #[command(after_help = "\
 Examples:
   retake entry show last
+  retake entry show 3 --source              Markdown as it was written
   retake entry show 3 --text > answer.md    the text alone, to the byte")]
 pub(crate) struct Arguments {
     /// Which entry: its number, `last`, or the beginning of its id.
@@ -21,14 +22,17 @@ pub(crate) struct Arguments {
     /// The text alone, exactly as it is stored. Refused on a terminal, which it could take over.
     #[arg(long, conflicts_with = "json")]
     text: bool,
+    /// As it was written, not as rendered Markdown. `retake entry source` makes that last.
+    #[arg(long)]
+    source: bool,
     #[command(flatten)]
-    target: Target,
+    target: TakeTarget,
 }
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let looking = context.timeline()?.look()?;
-        let meant = context.meant(&looking, &self.target)?;
+        let meant = context.meant(&looking, &(&self.target).into())?;
         let (position, _) = looking.find_entry(&meant.take, &self.entry)?;
         let views = looking.page(meant.thread.summary.id, &meant.take, position..position + 1)?;
         let Some(view) = views.first() else {
@@ -43,6 +47,7 @@ impl Arguments {
             let written = std::io::stdout().write_all(view.entry.text().as_bytes());
             return Ok(crate::ui::pager::reader_may_leave(written)?);
         }
-        context.answer(view, |out, _| write_entry(out, context, view, true))
+        let manner = Manner { full: true, source: self.source };
+        context.answer(view, |out, _| write_entry(out, context, view, manner))
     }
 }

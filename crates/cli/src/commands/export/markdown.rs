@@ -50,7 +50,7 @@ fn write_entry(out: &mut dyn Write, context: &Context, view: &EntryView) -> io::
     writeln!(out, "*")?;
     for block in &entry.blocks {
         match block {
-            Block::Text { text } => writeln!(out, "\n{}", text.trim_end())?,
+            Block::Text { text, .. } => writeln!(out, "\n{}", text.trim_end())?,
             Block::Thinking { text, .. } => {
                 writeln!(out)?;
                 for line in text.trim_end().lines() {
@@ -66,6 +66,7 @@ fn write_entry(out: &mut dyn Write, context: &Context, view: &EntryView) -> io::
                 write_fenced(out, "", text)?;
             }
             Block::Image { media, .. } => writeln!(out, "\n[{}]", one_line(media))?,
+            Block::Unknown { .. } => write_fenced(out, "json", &crate::ui::json::to_text(block))?,
         }
     }
     Ok(())

@@ -38,6 +38,7 @@ impl Arguments {
         let looking = context.timeline()?.look()?;
         let thread = context.thread(&looking, self.target.thread.as_deref())?.summary;
         let mut expect = self.target.expect;
+        let mut by_hand = None;
         let values = match self.values.as_slice() {
             [name] => {
                 let name = known(name)?;
@@ -45,6 +46,7 @@ impl Arguments {
                 drop(looking);
                 let (value, seen) = read_value(self.file, before, thread.version)?;
                 expect = expect.or(seen);
+                by_hand = seen.map(|_| value.clone());
                 vec![(name.to_owned(), value)]
             }
             _ if self.file.is_some() => {
@@ -56,7 +58,9 @@ impl Arguments {
                 pairs(values)?
             }
         };
-        context.change_and_report(thread.id, Command::Set { values }, expect)
+        let set = Command::Set { values };
+        let done = context.change_keeping(thread.id, set, expect, by_hand.as_deref())?;
+        context.report_done(&done)
     }
 }
 

@@ -3,9 +3,10 @@
 use clap::Args;
 use retake_timeline::Command;
 
-use super::NowOn;
+use super::{NowOn, write_files};
 use crate::arguments::Target;
 use crate::context::Context;
+use crate::desk::FileFlags;
 use crate::failure::Failure;
 use crate::ui::sanitize::{Lines, sanitize};
 
@@ -23,6 +24,8 @@ pub(crate) struct Arguments {
     #[arg(short, long)]
     name: Option<String>,
     #[command(flatten)]
+    files: FileFlags,
+    #[command(flatten)]
     target: Target,
 }
 
@@ -39,7 +42,8 @@ impl Arguments {
         drop(looking);
         let at = found.map(|(_, entry)| entry);
         let branch = Command::Branch { from: meant.take.id, at, name: self.name };
-        let answer = NowOn::of(context.change(meant.thread.summary.id, branch, self.target.expect)?);
+        let changed = context.change_takes(meant.thread.summary.id, branch, self.target.expect, self.files)?;
+        let Some(answer) = NowOn::of(changed) else { return Ok(()) };
         context.report(&answer, |out, styles| {
             let muted = styles.muted;
             let (name, from) =
@@ -54,7 +58,8 @@ impl Arguments {
                 out,
                 "; you are on it now. {muted}version {}; `retake undo` takes it back{muted:#}",
                 answer.done.version
-            )
+            )?;
+            write_files(out, context, answer.files.as_ref())
         })
     }
 }

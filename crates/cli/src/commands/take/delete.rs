@@ -3,9 +3,10 @@
 use clap::Args;
 use retake_timeline::Command;
 
-use super::NowOn;
+use super::{NowOn, write_files};
 use crate::arguments::ThreadTarget;
 use crate::context::Context;
+use crate::desk::FileFlags;
 use crate::failure::Failure;
 use crate::ui::sanitize::{Lines, sanitize};
 
@@ -19,6 +20,8 @@ pub(crate) struct Arguments {
     /// The take: a name, or the beginning of an id.
     take: String,
     #[command(flatten)]
+    files: FileFlags,
+    #[command(flatten)]
     target: ThreadTarget,
 }
 
@@ -29,14 +32,16 @@ impl Arguments {
         let take = looking.find_take(&thread, &self.take)?.summary;
         drop(looking);
         let delete = Command::DeleteTake { take: take.id };
-        let answer = NowOn::of(context.change(thread.summary.id, delete, self.target.expect)?);
+        let changed = context.change_takes(thread.summary.id, delete, self.target.expect, self.files)?;
+        let Some(answer) = NowOn::of(changed) else { return Ok(()) };
         context.report(&answer, |out, styles| {
             let muted = styles.muted;
             write!(out, "Deleted take {}", sanitize(&take.name, Lines::Fold))?;
             if thread.summary.active.id == take.id {
                 write!(out, "; you are on {} now", sanitize(&answer.take.name, Lines::Fold))?;
             }
-            writeln!(out, ". {muted}version {}; `retake undo` brings it back{muted:#}", answer.done.version)
+            writeln!(out, ". {muted}version {}; `retake undo` brings it back{muted:#}", answer.done.version)?;
+            write_files(out, context, answer.files.as_ref())
         })
     }
 }

@@ -3,11 +3,13 @@
 use clap::Args;
 use retake_model::id::TakeId;
 use retake_model::summary::TakeSummary;
-use retake_timeline::{Command, Done, LookError};
+use retake_timeline::{Command, Done, FileReport, LookError};
 use serde::Serialize;
 
+use super::write_files;
 use crate::arguments::Target;
 use crate::context::Context;
+use crate::desk::FileFlags;
 use crate::failure::Failure;
 use crate::ui::sanitize::{Lines, sanitize};
 
@@ -25,6 +27,8 @@ pub(crate) struct Arguments {
     #[arg(short, long)]
     name: Option<String>,
     #[command(flatten)]
+    files: FileFlags,
+    #[command(flatten)]
     target: Target,
 }
 
@@ -36,6 +40,8 @@ struct Answer {
     take: TakeSummary,
     /// The message, which is its draft now.
     draft: String,
+    /// What became of files.
+    files: Option<FileReport>,
 }
 
 impl Arguments {
@@ -45,10 +51,13 @@ impl Arguments {
         let (position, at) = looking.find_entry(&meant.take, &self.entry)?;
         drop(looking);
         let fork = Command::Fork { from: meant.take.id, at, name: self.name };
-        let done = context.change(meant.thread.summary.id, fork, self.target.expect)?;
+        let changed = context.change_takes(meant.thread.summary.id, fork, self.target.expect, self.files)?;
+        let Some((done, files)) = changed.and_then(|changed| Some((changed.done?, changed.files))) else {
+            return Ok(());
+        };
         let take = done.summary.active.clone();
         let draft = draft_of(context, &done, take.id)?;
-        let answer = Answer { take, draft, done };
+        let answer = Answer { take, draft, done, files };
         context.report(&answer, |out, styles| {
             let muted = styles.muted;
             let (name, from) =
@@ -60,7 +69,8 @@ impl Arguments {
                 position + 1,
                 answer.done.version,
             )?;
-            writeln!(out, "The message is the draft now: {}", sanitize(&preview, Lines::Fold))
+            writeln!(out, "The message is the draft now: {}", sanitize(&preview, Lines::Fold))?;
+            write_files(out, context, answer.files.as_ref())
         })
     }
 }

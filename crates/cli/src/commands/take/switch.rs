@@ -3,9 +3,10 @@
 use clap::Args;
 use retake_timeline::Command;
 
-use super::NowOn;
+use super::{NowOn, write_files};
 use crate::arguments::ThreadTarget;
 use crate::context::Context;
+use crate::desk::FileFlags;
 use crate::failure::Failure;
 use crate::ui::bytes::counted;
 use crate::ui::sanitize::{Lines, sanitize};
@@ -14,11 +15,14 @@ use crate::ui::sanitize::{Lines, sanitize};
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  retake take switch main
+  retake take switch main                 its files come along
+  retake take switch main --conversation  the files stay as they are
   retake take switch main_take_2 -t \"Fix the login\"")]
 pub(crate) struct Arguments {
     /// The take: a name, or the beginning of an id.
     take: String,
+    #[command(flatten)]
+    files: FileFlags,
     #[command(flatten)]
     target: ThreadTarget,
 }
@@ -30,7 +34,8 @@ impl Arguments {
         let take = looking.find_take(&thread, &self.take)?.summary.id;
         drop(looking);
         let switch = Command::Switch { take };
-        let answer = NowOn::of(context.change(thread.summary.id, switch, self.target.expect)?);
+        let changed = context.change_takes(thread.summary.id, switch, self.target.expect, self.files)?;
+        let Some(answer) = NowOn::of(changed) else { return Ok(()) };
         context.report(&answer, |out, styles| {
             let muted = styles.muted;
             let name = sanitize(&answer.take.name, Lines::Fold);
@@ -42,7 +47,8 @@ impl Arguments {
                 out,
                 "You are on {name} now, {entries}. {muted}version {}; `retake undo` takes it back{muted:#}",
                 answer.done.version
-            )
+            )?;
+            write_files(out, context, answer.files.as_ref())
         })
     }
 }

@@ -3,18 +3,17 @@
 use std::io::{self, Write};
 
 use clap::Args;
-use retake_model::entry::{Block, RoleKind};
 use retake_model::take::Take;
 use retake_timeline::{EntryView, Looking, Standing};
 use serde::Serialize;
 
+use super::entry::{Manner, write_entry};
 use crate::arguments::Target;
 use crate::context::{Context, Meant};
 use crate::failure::Failure;
-use crate::ui::bytes::{count, counted};
+use crate::ui::bytes::counted;
 use crate::ui::sanitize::{Lines, sanitize};
 use crate::ui::style::Styles;
-use crate::ui::width::wrap;
 
 /// Show the entries of a thread.
 #[derive(Args)]
@@ -23,7 +22,11 @@ Examples:
   retake thread show                     the last entries of the current thread
   retake thread show \"Fix the login\" --all
   retake thread show --at 12             as it was just after version 12
-  retake thread show --role User --json")]
+  retake thread show --source            Markdown as it was written
+  retake thread show --role User --json
+
+On a terminal, texts are shown as rendered Markdown. Into a pipe, and where a text is longer than 256 KiB or nested
+deeper than 32 quotes and lists, they are shown as they were written.")]
 pub(crate) struct Arguments {
     /// The thread: a title, or the beginning of an id; THREAD/TAKE for a take [default: the current one].
     thread: Option<String>,
@@ -48,6 +51,9 @@ pub(crate) struct Arguments {
     /// Also entries that are collapsed, thinking and tool output in full.
     #[arg(long)]
     full: bool,
+    /// The text as it is stored, not as rendered Markdown. `retake entry source` makes that last.
+    #[arg(long)]
+    source: bool,
 }
 
 #[derive(Serialize)]
@@ -90,8 +96,9 @@ impl Arguments {
                 let earlier = counted(range.start, "earlier entry", "earlier entries");
                 writeln!(out, "{muted}… {earlier} (--all shows them){muted:#}\n")?;
             }
+            let manner = Manner { full: self.full, source: self.source };
             for view in &entries {
-                write_entry(out, context, view, self.full)?;
+                write_entry(out, context, view, manner)?;
             }
             write_draft(out, styles, take)
         })
@@ -142,87 +149,6 @@ fn heading(
     writeln!(out, "{muted:#}\n")
 }
 
-/// Writes one entry: a line about it, then its blocks.
-pub(crate) fn write_entry(
-    out: &mut dyn Write,
-    context: &Context,
-    view: &EntryView,
-    full: bool,
-) -> io::Result<()> {
-    let styles = &context.styles;
-    let (role, muted, number) = (role_style(styles, &view.entry.role), styles.muted, styles.count);
-    write!(out, "{number}{:>4}{number:#} ", view.number)?;
-    write!(out, "{role}{}{role:#}", sanitize(&view.entry.role, Lines::Fold))?;
-    write!(out, "{muted}  {}", context.ago(view.entry.created))?;
-    if view.entry.edited.is_some() {
-        write!(out, ", edited")?;
-    }
-    if let Some(model) = &view.entry.model {
-        write!(out, ", {}", sanitize(model, Lines::Fold))?;
-    }
-    if let Some(usage) = view.entry.usage {
-        write!(out, ", {} in, {} out", count(usage.input_tokens), count(usage.output_tokens))?;
-        if usage.cache_read_input_tokens + usage.cache_creation_input_tokens > 0 {
-            let (read, written) = (usage.cache_read_input_tokens, usage.cache_creation_input_tokens);
-            write!(out, " (cache: {} read, {} written)", count(read), count(written))?;
-        }
-    }
-    writeln!(out, "{muted:#}")?;
-    if view.shown.collapsed && !full {
-        return writeln!(out, "     {muted}▸ {}{muted:#}\n", sanitize(&view.entry.preview(), Lines::Fold));
-    }
-    for block in &view.entry.blocks {
-        write_block(out, context, block, full)?;
-    }
-    for (name, value) in &view.entry.extra {
-        let line = format!("{name}: {}", value.as_str());
-        writeln!(out, "     {muted}{}{muted:#}", sanitize(&line, Lines::Fold))?;
-    }
-    writeln!(out)
-}
-
-fn write_block(out: &mut dyn Write, context: &Context, block: &Block, full: bool) -> io::Result<()> {
-    let styles = &context.styles;
-    let (muted, tool) = (styles.muted, styles.tool);
-    match block {
-        Block::Text { text } => write_text(out, context, text),
-        Block::Thinking { text, .. } if full => {
-            writeln!(out, "     {muted}thinking:{muted:#}")?;
-            write_text(out, context, text)
-        }
-        Block::Thinking { text, .. } => {
-            let preview = retake_model::entry::preview(text);
-            writeln!(out, "     {muted}▸ thinking: {}{muted:#}", sanitize(&preview, Lines::Fold))
-        }
-        Block::ToolCall { name, input, .. } => {
-            let call = format!("{name} {}", input.as_str());
-            let call = if full { call } else { retake_model::entry::preview(&call) };
-            writeln!(out, "     {tool}⚒ {}{tool:#}", sanitize(&call, Lines::Fold))
-        }
-        Block::ToolResult { text, failed, .. } => {
-            let style = if *failed { styles.error } else { tool };
-            let arrow = if *failed { "✗" } else { "→" };
-            if full {
-                writeln!(out, "     {style}{arrow}{style:#}")?;
-                return write_text(out, context, text);
-            }
-            let preview = retake_model::entry::preview(text);
-            writeln!(out, "     {style}{arrow} {}{style:#}", sanitize(&preview, Lines::Fold))
-        }
-        Block::Image { media, .. } => {
-            writeln!(out, "     {muted}[{}]{muted:#}", sanitize(media, Lines::Fold))
-        }
-    }
-}
-
-fn write_text(out: &mut dyn Write, context: &Context, text: &str) -> io::Result<()> {
-    let width = context.screen.text_columns().saturating_sub(5).max(20);
-    for line in wrap(&sanitize(text, Lines::Keep), width) {
-        if line.is_empty() { writeln!(out)? } else { writeln!(out, "     {line}")? }
-    }
-    Ok(())
-}
-
 fn write_draft(out: &mut dyn Write, styles: &Styles, take: &Take) -> io::Result<()> {
     if take.draft.is_empty() {
         return Ok(());
@@ -230,14 +156,4 @@ fn write_draft(out: &mut dyn Write, styles: &Styles, take: &Take) -> io::Result<
     let muted = styles.muted;
     let preview = retake_model::entry::preview(&take.draft);
     writeln!(out, "{muted}draft:{muted:#} {}", sanitize(&preview, Lines::Fold))
-}
-
-/// How the name of a role looks.
-pub(crate) fn role_style(styles: &Styles, role: &str) -> anstyle::Style {
-    match RoleKind::of(role) {
-        RoleKind::User => styles.user,
-        RoleKind::Assistant => styles.assistant,
-        RoleKind::System => styles.system,
-        RoleKind::Other => styles.tool,
-    }
 }

@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use retake_model::command::{NewEntry, Spot};
-use retake_model::entry::EntryVersion;
+use retake_model::entry::{EntryVersion, default_role};
 use retake_model::id::{EntryId, TakeId};
+use retake_model::time::Timestamp;
 
 use super::super::mutant::Mutant;
 use super::super::observe::said;
@@ -33,6 +34,23 @@ pub(super) fn add(
     for (offset, entry) in made.into_iter().enumerate() {
         take.entries.insert(place + offset, entry);
     }
+    Ok(())
+}
+
+pub(super) fn send_draft(
+    picture: &mut ThreadPicture,
+    take: TakeId,
+    role: Option<&str>,
+    around: &mut Around<'_>,
+) -> Result<(), Refused> {
+    let draft = find(picture, take)?.draft.clone();
+    if draft.trim().is_empty() {
+        return Err(Refused::EmptyDraft);
+    }
+    let role = role.map_or_else(|| default_role(&picture.roles).to_owned(), str::to_owned);
+    let entry = EntryVersion::from_text(&role, &draft, Timestamp::from_millis(around.now));
+    add(picture, take, Spot::End, &[entry.into()], around)?;
+    find(picture, take)?.draft.clear();
     Ok(())
 }
 

@@ -1,0 +1,156 @@
+//! `retake entry collapse`, `expand`, `read` and `source`: how entries are shown. Not part of history.
+
+use clap::Args;
+use retake_model::id::EntryId;
+use retake_store::{Shown, StoreError, WriteError, Writing};
+use serde::Serialize;
+
+use crate::arguments::TakeTarget;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::ui::bytes::counted;
+
+/// Show entries as one line each.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake entry collapse 2 3
+  retake entry collapse --all")]
+pub(crate) struct CollapseArguments {
+    #[command(flatten)]
+    which: Which,
+}
+
+/// Show entries in full again.
+#[derive(Args)]
+#[command(after_help = "Example:\n  retake entry expand --all")]
+pub(crate) struct ExpandArguments {
+    #[command(flatten)]
+    which: Which,
+}
+
+/// Show entries as rendered Markdown, which is the usual way.
+#[derive(Args)]
+#[command(after_help = "Example:\n  retake entry read --all")]
+pub(crate) struct ReadArguments {
+    #[command(flatten)]
+    which: Which,
+}
+
+/// Show entries as they were written, from now on.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake entry source 4
+  retake entry source --all
+
+For once, `retake entry show` and `retake thread show` take --source.")]
+pub(crate) struct SourceArguments {
+    #[command(flatten)]
+    which: Which,
+}
+
+#[derive(Args)]
+struct Which {
+    /// Which entries: numbers, `last`, or beginnings of ids.
+    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    entries: Vec<String>,
+    /// All entries of the take.
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    target: TakeTarget,
+}
+
+/// What is to change; the rest of how an entry is shown stays.
+#[derive(Clone, Copy)]
+enum Change {
+    Collapsed(bool),
+    Source(bool),
+}
+
+#[derive(Serialize)]
+struct Answer {
+    entries: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    collapsed: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<bool>,
+}
+
+impl CollapseArguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        set(&self.which, Change::Collapsed(true), context)
+    }
+}
+
+impl ExpandArguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        set(&self.which, Change::Collapsed(false), context)
+    }
+}
+
+impl ReadArguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        set(&self.which, Change::Source(false), context)
+    }
+}
+
+impl SourceArguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        set(&self.which, Change::Source(true), context)
+    }
+}
+
+impl Change {
+    fn on(self, shown: Shown) -> Shown {
+        match self {
+            Self::Collapsed(collapsed) => Shown { collapsed, ..shown },
+            Self::Source(source) => Shown { source, ..shown },
+        }
+    }
+
+    fn told(self, entries: u64) -> String {
+        let entries = counted(entries, "entry", "entries");
+        match self {
+            Self::Collapsed(true) => format!("Collapsed {entries}."),
+            Self::Collapsed(false) => format!("Expanded {entries}."),
+            Self::Source(true) => format!("Showing {entries} as written."),
+            Self::Source(false) => format!("Showing {entries} as rendered Markdown."),
+        }
+    }
+}
+
+fn set(which: &Which, change: Change, context: &Context) -> Result<(), Failure> {
+    let timeline = context.timeline()?;
+    let looking = timeline.look()?;
+    let meant = context.meant(&looking, &(&which.target).into())?;
+    let mut entries: Vec<EntryId> = Vec::new();
+    if which.all {
+        for cell in meant.take.entries.iter(&looking.queries(), 0) {
+            entries.push(cell.map_err(retake_timeline::LookError::from)?.entry);
+        }
+    }
+    for text in &which.entries {
+        entries.push(looking.find_entry(&meant.take, text)?.1);
+    }
+    drop(looking);
+    let count = entries.len() as u64;
+    let answer = match change {
+        Change::Collapsed(collapsed) => Answer { entries: count, collapsed: Some(collapsed), source: None },
+        Change::Source(source) => Answer { entries: count, collapsed: None, source: Some(source) },
+    };
+    let number = meant.thread.number;
+    let written = timeline.store().write(move |writing: &Writing<'_>| -> Result<(), StoreError> {
+        let before = writing.shown(number)?;
+        for entry in entries {
+            let shown = change.on(before.get(&entry).copied().unwrap_or_default());
+            writing.set_shown(number, &[entry], shown)?;
+        }
+        Ok(())
+    });
+    written.map_err(|error| match error {
+        WriteError::Refused(error) | WriteError::Store(error) => error,
+    })?;
+    context.report(&answer, |out, _| writeln!(out, "{}", change.told(count)))
+}

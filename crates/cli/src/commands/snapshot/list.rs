@@ -1,0 +1,55 @@
+//! `retake snapshot list`
+
+use clap::Args;
+use retake_timeline::FilesAt;
+use serde::Serialize;
+
+use crate::arguments::ThreadTarget;
+use crate::context::Context;
+use crate::describe;
+use crate::failure::Failure;
+use crate::ui::sanitize::{Lines, sanitize};
+
+/// List the moments at which files are known, newest first.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake snapshot list
+  retake snapshot list --limit 100 --before 40
+  retake restore 12                       make the files what they were at version 12")]
+pub(crate) struct Arguments {
+    /// At most that many.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=100))]
+    limit: u64,
+    /// Only those before that version.
+    #[arg(long, value_name = "VERSION")]
+    before: Option<u64>,
+    #[command(flatten)]
+    target: ThreadTarget,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    snapshots: Vec<FilesAt>,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let looking = context.timeline()?.look()?;
+        let thread = context.thread(&looking, self.target.thread.as_deref())?.summary.id;
+        let answer = Answer { snapshots: looking.files(thread, self.before, self.limit as usize)? };
+        context.answer(&answer, |out, styles| {
+            let (id, muted) = (styles.id, styles.muted);
+            if answer.snapshots.is_empty() {
+                return writeln!(out, "No files are known of this thread yet; `retake snapshot take` records them.");
+            }
+            for at in &answer.snapshots {
+                let what = describe::operation(&at.kind);
+                let (what, when) = (sanitize(&what, Lines::Fold), context.ago(at.time));
+                let short = at.files.after.short();
+                writeln!(out, "{:>6}  {id}{short}{id:#}  {what}  {muted}{when}{muted:#}", at.version)?;
+            }
+            Ok(())
+        })
+    }
+}

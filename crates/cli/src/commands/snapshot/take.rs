@@ -1,0 +1,48 @@
+//! `retake snapshot take`
+
+use clap::Args;
+use retake_model::operation::Actor;
+use retake_timeline::Caller;
+
+use crate::arguments::ThreadTarget;
+use crate::context::Context;
+use crate::describe::files::write_report;
+use crate::failure::Failure;
+
+/// Record the files as they are now.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake snapshot take                    what was changed since is yours
+  retake snapshot take --by agent         what was changed since is the agent's, and undo takes it back
+  retake snapshot take --by claude-code   the same, for a program of that name")]
+pub(crate) struct Arguments {
+    /// Who changed what changed since the last look [default: you, by hand].
+    #[arg(long, value_name = "NAME")]
+    by: Option<String>,
+    #[command(flatten)]
+    target: ThreadTarget,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let desk = context.desk()?;
+        let thread = context.thread(&context.timeline()?.look()?, self.target.thread.as_deref())?.summary.id;
+        let caller = context.caller(self.target.expect)?;
+        let seen = match self.by {
+            None => desk.look(thread, caller)?,
+            Some(name) => desk.record(thread, Caller { actor: actor(name), ..caller })?,
+        };
+        context.report(&seen, |out, styles| {
+            let (id, muted) = (styles.id, styles.muted);
+            write_report(out, context, &seen.files)?;
+            let short = seen.snapshot.short();
+            writeln!(out, "Snapshot {id}{short}{id:#} {muted}at version {}{muted:#}", seen.version)
+        })
+    }
+}
+
+/// Who goes by that name.
+pub(crate) fn actor(name: String) -> Actor {
+    if name == "agent" { Actor::Agent } else { Actor::Client { name } }
+}

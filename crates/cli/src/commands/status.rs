@@ -1,0 +1,145 @@
+//! `retake status`
+
+use clap::Args;
+use retake_model::object::load;
+use retake_model::tree::{LeftOut, Reason, Snapshot};
+use retake_timeline::{FileReport, LookError, Looking};
+use serde::Serialize;
+
+use crate::arguments::ThreadTarget;
+use crate::context::Context;
+use crate::describe::files::write_report;
+use crate::failure::Failure;
+use crate::ui::bytes::{counted, size};
+use crate::ui::sanitize::{Lines, sanitize};
+
+/// Show what was changed by hand since Retake last looked, and what is not held.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake status
+  retake status --left-out                every path that is not held, and why
+
+Looking records what was changed by hand as yours, so that an undo of the agent's work keeps it.")]
+pub(crate) struct Arguments {
+    /// Name every path that is not held.
+    #[arg(long)]
+    left_out: bool,
+    #[command(flatten)]
+    target: ThreadTarget,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    snapshot: retake_model::content::ContentId,
+    version: u64,
+    /// Files and links that are held, and their bytes.
+    files_held: u64,
+    bytes_held: u64,
+    /// What was changed by hand since the last look.
+    changed: FileReport,
+    /// What is not held.
+    left_out: Vec<Left>,
+}
+
+/// A path that is not held.
+#[derive(Serialize)]
+pub(crate) struct Left {
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) root: String,
+    pub(crate) path: String,
+    pub(crate) reason: Reason,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let desk = context.desk()?;
+        let thread = context.thread(&context.timeline()?.look()?, self.target.thread.as_deref())?.summary.id;
+        let seen = desk.look(thread, context.caller(self.target.expect)?)?;
+        let looking = context.timeline()?.look()?;
+        let snapshot: Snapshot = load(&looking.queries(), seen.snapshot).map_err(LookError::from)?;
+        let answer = Answer {
+            snapshot: seen.snapshot,
+            version: seen.version,
+            files_held: snapshot.files(),
+            bytes_held: snapshot.bytes(),
+            left_out: left_out(&looking, &snapshot)?,
+            changed: seen.files,
+        };
+        context.answer(&answer, |out, styles| {
+            if answer.changed.paths.is_empty() {
+                writeln!(out, "Nothing was changed by hand since the last look.")?;
+            } else {
+                writeln!(out, "Changed by hand, and recorded as yours:")?;
+                write_report(out, context, &answer.changed)?;
+            }
+            let (files, bytes) = (counted(answer.files_held, "file", "files"), size(answer.bytes_held));
+            writeln!(out, "Held: {files}, {bytes}.")?;
+            write_left_out(out, styles, &answer.left_out, self.left_out)
+        })
+    }
+}
+
+/// Everything that a snapshot does not hold.
+pub(crate) fn left_out(looking: &Looking<'_>, snapshot: &Snapshot) -> Result<Vec<Left>, Failure> {
+    let mut found = Vec::new();
+    for root in &snapshot.roots {
+        let Some(id) = root.left_out else { continue };
+        let left: LeftOut = load(&looking.queries(), id).map_err(LookError::from)?;
+        found.extend(left.0.into_iter().map(|left| Left {
+            root: root.name.clone(),
+            path: shown(&left.path),
+            reason: left.reason,
+        }));
+    }
+    Ok(found)
+}
+
+/// A path as it is shown: bytes that are no text as `\xNN`.
+fn shown(path: &[u8]) -> String {
+    let mut text = String::new();
+    for chunk in path.utf8_chunks() {
+        text.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            text.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    text
+}
+
+pub(crate) fn write_left_out(
+    out: &mut dyn std::io::Write,
+    styles: &crate::ui::style::Styles,
+    left: &[Left],
+    all: bool,
+) -> std::io::Result<()> {
+    let muted = styles.muted;
+    // What is ignored was left out on purpose; the rest a person may want to know of.
+    let (ignored, other): (Vec<&Left>, Vec<&Left>) = left
+        .iter()
+        .partition(|left| matches!(left.reason, Reason::Ignored | Reason::Repository));
+    for left in other.iter().chain(ignored.iter().filter(|_| all)) {
+        let name = if left.root.is_empty() { left.path.clone() } else { format!("{}:{}", left.root, left.path) };
+        writeln!(out, "  {muted}not held{muted:#} {}  {muted}{}{muted:#}", sanitize(&name, Lines::Fold), words(left.reason))?;
+    }
+    if !ignored.is_empty() && !all {
+        let count = counted(ignored.len() as u64, "path is", "paths are");
+        writeln!(out, "{muted}{count} ignored; --left-out names them.{muted:#}")?;
+    }
+    Ok(())
+}
+
+/// Why a path is not held, in words.
+pub(crate) fn words(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Ignored => "ignored",
+        Reason::Secret => "likely a secret; `files.include` holds it all the same",
+        Reason::TooLarge => "larger than files.largest",
+        Reason::Special => "a pipe, a socket or a device",
+        Reason::Unreadable => "it cannot be read",
+        Reason::Changing => "it kept changing while it was read",
+        Reason::Repository => "belongs to version control",
+        Reason::BadName => "its name cannot be restored",
+        Reason::Mounted => "another file system",
+    }
+}

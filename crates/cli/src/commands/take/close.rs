@@ -1,0 +1,61 @@
+//! `retake take close`
+
+use clap::Args;
+use retake_timeline::Desk;
+use retake_workspace::snapshot::Workspace;
+
+use crate::arguments::ThreadTarget;
+use crate::context::Context;
+use crate::describe::files::write_report;
+use crate::failure::{Code, Failure};
+use crate::ui::sanitize::{Lines, sanitize};
+
+/// End a take's own folder, recording its last state.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake take close                       in the take's own folder
+  retake take close main_take_2           from the project's folder
+  retake take close main_take_2 --remove  and remove the files that are recorded
+
+`retake take switch` brings the take's last files into the project's folder.")]
+pub(crate) struct Arguments {
+    /// The take: a name, or the beginning of an id [default: the one whose folder this is].
+    take: Option<String>,
+    /// Remove the files from the folder. What is not held (ignored files, secrets) stays.
+    #[arg(long)]
+    remove: bool,
+    #[command(flatten)]
+    target: ThreadTarget,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let looking = context.timeline()?.look()?;
+        let folder = match &self.take {
+            None => looking.apart_folder_at(context.directory())?,
+            Some(text) => {
+                let thread = context.thread(&looking, self.target.thread.as_deref())?;
+                let take = looking.find_take(&thread, text)?.summary.id;
+                let folders = looking.apart_folders()?;
+                folders.into_iter().find(|open| open.thread == thread.summary.id && open.take == take)
+            }
+        };
+        let folder = folder.ok_or_else(|| {
+            Failure::new(Code::NotFound, "no take is open apart here; `retake take list` shows where takes are")
+        })?;
+        drop(looking);
+        let workspace = Workspace::open(&folder.path, &[], context.file_options())?;
+        let desk = Desk::at_apart(context.timeline()?.clone(), &folder, workspace);
+        let closed = desk.close_apart(context.caller(self.target.expect)?, self.remove)?;
+        context.report(&closed, |out, _| {
+            if !closed.seen.files.paths.is_empty() {
+                writeln!(out, "Recorded what was changed there since the last look:")?;
+                write_report(out, context, &closed.seen.files)?;
+            }
+            let path = closed.path.display().to_string();
+            let what = if closed.removed { "and its files were removed" } else { "and stays as it is" };
+            writeln!(out, "{} is no take's folder any more, {what}.", sanitize(&path, Lines::Fold))
+        })
+    }
+}

@@ -1,0 +1,68 @@
+//! `retake take open`
+
+use std::path::PathBuf;
+
+use clap::Args;
+use retake_workspace::folder::path_from_text;
+
+use crate::arguments::ThreadTarget;
+use crate::context::Context;
+use crate::failure::{Code, Failure};
+use crate::ui::bytes::{counted, size};
+use crate::ui::sanitize::{Lines, sanitize};
+
+/// Give a take a folder of its own, so that several takes are alive at once.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake take open main_take_2 --apart                 beside the project's folder
+  retake take open main_take_2 --apart ../second-try
+  cd ../second-try && retake undo                      commands there mean that take
+  retake take close main_take_2 --remove               record its last state, and remove the folder
+
+What is not held (ignored files, secrets) does not come along. The project's folder is not touched.")]
+pub(crate) struct Arguments {
+    /// The take: a name, or the beginning of an id.
+    take: String,
+    /// The folder [default: beside the project's, with the take's name added].
+    #[arg(long, value_name = "FOLDER", num_args = 0..=1, required = true)]
+    apart: Option<Option<PathBuf>>,
+    #[command(flatten)]
+    target: ThreadTarget,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let desk = context.desk()?;
+        let looking = context.timeline()?.look()?;
+        let thread = context.thread(&looking, self.target.thread.as_deref())?;
+        let take = looking.find_take(&thread, &self.take)?.summary;
+        drop(looking);
+        let folder = match self.apart.flatten() {
+            Some(folder) => context.directory().join(folder),
+            None => beside(context, &take.name)?,
+        };
+        let caller = context.caller(self.target.expect)?;
+        let opened = desk.open_apart(thread.summary.id, take.id, &folder, &caller)?;
+        context.report(&opened, |out, styles| {
+            let (command, name) = (styles.command, sanitize(&take.name, Lines::Fold));
+            let path = opened.path.display().to_string();
+            let path = sanitize(&path, Lines::Fold);
+            let files = counted(opened.copied.files, "file", "files");
+            writeln!(out, "Take {name} is in {path} now: {files}, {}.", size(opened.copied.bytes))?;
+            writeln!(out, "Commands there mean this take; {command}retake take close{command:#} ends it.")
+        })
+    }
+}
+
+/// A folder beside the project's, named after both.
+fn beside(context: &Context, take: &str) -> Result<PathBuf, Failure> {
+    let project = path_from_text(&context.project()?.path).unwrap_or_default();
+    let name = project.file_name().and_then(|name| name.to_str()).unwrap_or("project");
+    let plain: String =
+        take.chars().map(|letter| if letter.is_alphanumeric() || "-_.".contains(letter) { letter } else { '-' }).collect();
+    let parent = project.parent().ok_or_else(|| {
+        Failure::new(Code::Usage, "this folder has none beside it; name one after --apart")
+    })?;
+    Ok(parent.join(format!("{name}.{plain}")))
+}

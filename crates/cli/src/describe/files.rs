@@ -1,0 +1,120 @@
+//! What became of files, for people.
+
+use std::io::{self, Write};
+
+use anstyle::Style;
+use retake_model::tree::Node;
+use retake_timeline::{FileReport, Outcome, PathReport, Recovered};
+
+use crate::context::Context;
+use crate::ui::bytes::counted;
+use crate::ui::sanitize::{Lines, sanitize};
+
+/// How many paths are shown one by one.
+const SHOWN: usize = 20;
+
+/// Writes what became of files, or what would.
+pub(crate) fn write_report(out: &mut dyn Write, context: &Context, report: &FileReport) -> io::Result<()> {
+    let styles = &context.styles;
+    if let Some(recovered) = &report.recovered {
+        write_recovered(out, context, recovered)?;
+    }
+    let told: Vec<&PathReport> = report
+        .paths
+        .iter()
+        .filter(|path| path.outcome != Outcome::Unchanged)
+        // A folder that comes or goes with what is in it says nothing of its own.
+        .filter(|path| !is_plain_folder(path))
+        .collect();
+    if told.is_empty() {
+        return writeln!(out, "{0}No file {1}.{0:#}", styles.muted, if report.preview { "would move" } else { "moved" });
+    }
+    // What was left alone is what a person has to know, so it comes first.
+    let (left, moved): (Vec<&PathReport>, Vec<&PathReport>) =
+        told.into_iter().partition(|path| path.outcome.left());
+    writeln!(out, "{}", summary(report.preview, &left, &moved))?;
+    for path in left.iter().chain(&moved).take(SHOWN) {
+        write_path(out, context, path)?;
+    }
+    let more = (left.len() + moved.len()).saturating_sub(SHOWN);
+    if more > 0 {
+        let muted = styles.muted;
+        writeln!(out, "  {muted}… and {more} more; --json names them all{muted:#}")?;
+    }
+    if report.paths.iter().any(|path| matches!(path.outcome, Outcome::Conflicted { written: false, .. })) {
+        let muted = styles.muted;
+        writeln!(
+            out,
+            "{muted}Both versions of what conflicts are kept: `--conflicts take` or `--conflicts mark` decides \
+             otherwise, `retake restore` brings one version of one file.{muted:#}"
+        )?;
+    }
+    Ok(())
+}
+
+/// Writes what a crash had left, and what was done about it.
+pub(crate) fn write_recovered(
+    out: &mut dyn Write,
+    context: &Context,
+    recovered: &Recovered,
+) -> io::Result<()> {
+    let warning = context.styles.warning;
+    let what = super::operation(&recovered.kind);
+    let what = sanitize(&what, Lines::Fold);
+    if recovered.finished {
+        let paths = counted(recovered.paths.len() as u64, "file", "files");
+        writeln!(out, "{warning}Recovered:{warning:#} {what} had been interrupted; {paths} were brought to their place.")
+    } else {
+        writeln!(out, "{warning}Given up:{warning:#} {what} had been interrupted, and its folder is gone.")
+    }
+}
+
+fn is_plain_folder(path: &PathReport) -> bool {
+    let folder = |node: &Option<Node>| node.as_ref().is_none_or(Node::is_folder);
+    !path.outcome.left() && folder(&path.before) && folder(&path.after)
+}
+
+fn summary(preview: bool, left: &[&PathReport], moved: &[&PathReport]) -> String {
+    let count = |of: &dyn Fn(&Outcome) -> bool| moved.iter().filter(|path| of(&path.outcome)).count() as u64;
+    let written = count(&|outcome| !matches!(outcome, Outcome::Removed));
+    let removed = count(&|outcome| matches!(outcome, Outcome::Removed));
+    let merged = count(&|outcome| matches!(outcome, Outcome::Merged));
+    let mut parts = Vec::new();
+    let would = if preview { "to be " } else { "" };
+    if written > 0 {
+        parts.push(format!("{} {would}written", counted(written, "file", "files")));
+    }
+    if merged > 0 {
+        parts.push(format!("{merged} of them merged with what was changed since"));
+    }
+    if removed > 0 {
+        parts.push(format!("{} {would}removed", counted(removed, "file", "files")));
+    }
+    if !left.is_empty() {
+        parts.push(format!("{} left as it is", counted(left.len() as u64, "file", "files")));
+    }
+    format!("Files: {}.", parts.join(", "))
+}
+
+fn write_path(out: &mut dyn Write, context: &Context, path: &PathReport) -> io::Result<()> {
+    let styles = &context.styles;
+    let (mark, style, why): (&str, Style, String) = match &path.outcome {
+        Outcome::Written if path.before.is_none() => ("+", styles.added, String::new()),
+        Outcome::Written => ("~", styles.count, String::new()),
+        Outcome::Merged => ("~", styles.count, "merged with what was changed since".to_owned()),
+        Outcome::Removed => ("-", styles.removed, String::new()),
+        Outcome::Unchanged => ("=", styles.muted, String::new()),
+        Outcome::Conflicted { written: true, .. } => ("!", styles.warning, "written over a conflict".to_owned()),
+        Outcome::Conflicted { .. } => ("!", styles.warning, "changed since; left as it is".to_owned()),
+        Outcome::Kept => ("!", styles.warning, "changed just now; left as it is".to_owned()),
+        Outcome::Skipped { reason } => ("!", styles.warning, format!("{reason}; left as it is")),
+    };
+    let name = path.path.to_string();
+    let name = sanitize(&name, Lines::Fold);
+    let muted = styles.muted;
+    if why.is_empty() {
+        writeln!(out, "  {style}{mark}{style:#} {name}")
+    } else {
+        writeln!(out, "  {style}{mark}{style:#} {name}  {muted}{}{muted:#}", sanitize(&why, Lines::Fold))
+    }
+}

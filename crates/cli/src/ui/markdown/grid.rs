@@ -1,0 +1,127 @@
+//! Tables, fitted to the screen.
+
+use anstyle::{Effects, Style};
+use pulldown_cmark::Alignment;
+
+use super::Look;
+use super::flow::{Piece, wrap};
+use crate::ui::label::Label;
+use crate::ui::width::Align;
+
+/// A table while it is read, and then as lines.
+#[derive(Default)]
+pub(super) struct Grid {
+    alignments: Vec<Align>,
+    /// The first row is the heading.
+    rows: Vec<Vec<Vec<Piece>>>,
+}
+
+const BETWEEN: &str = " │ ";
+const NARROWEST: usize = 4;
+
+impl Grid {
+    pub(super) fn new(alignments: &[Alignment]) -> Self {
+        let align = |alignment: &Alignment| match alignment {
+            Alignment::Right => Align::Right,
+            _ => Align::Left,
+        };
+        Self { alignments: alignments.iter().map(align).collect(), rows: Vec::new() }
+    }
+
+    pub(super) fn start_row(&mut self) {
+        self.rows.push(Vec::new());
+    }
+
+    pub(super) fn add_cell(&mut self, cell: Vec<Piece>) {
+        if let Some(row) = self.rows.last_mut() {
+            row.push(cell);
+        }
+    }
+
+    pub(super) fn lines(&self, columns: usize, look: Look<'_>) -> Vec<Label> {
+        let count = self.alignments.len().max(1);
+        let room = columns.saturating_sub((count - 1) * BETWEEN.chars().count());
+        if room < count * NARROWEST {
+            return self.listed(columns);
+        }
+        let widths = self.widths(room);
+        let mut lines = Vec::new();
+        for (index, row) in self.rows.iter().enumerate() {
+            self.add_row(row, &widths, index == 0, look, &mut lines);
+            if index == 0 {
+                let rules: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
+                lines.push(Label::new().with(look.styles.muted, &rules.join("─┼─")));
+            }
+        }
+        lines
+    }
+
+    fn add_row(
+        &self,
+        row: &[Vec<Piece>],
+        widths: &[usize],
+        heading: bool,
+        look: Look<'_>,
+        lines: &mut Vec<Label>,
+    ) {
+        let mut cells: Vec<std::vec::IntoIter<Label>> = Vec::new();
+        let mut height = 1;
+        for (cell, width) in row.iter().zip(widths) {
+            let bold = |(style, text): &Piece| (*style | Effects::BOLD, text.clone());
+            let cell: Vec<Piece> = if heading { cell.iter().map(bold).collect() } else { cell.clone() };
+            let wrapped = wrap(&cell, *width);
+            height = height.max(wrapped.len());
+            cells.push(wrapped.into_iter());
+        }
+        for _ in 0..height {
+            let mut line = Label::new();
+            for (index, cell) in cells.iter_mut().enumerate() {
+                if index > 0 {
+                    line = line.with(look.styles.muted, BETWEEN);
+                }
+                let label = cell.next().unwrap_or_default();
+                let is_last = index + 1 == widths.len();
+                line = line.join(match self.alignments[index] {
+                    // Nothing is to the right of it, and blanks there would only get copied.
+                    Align::Left if is_last => label,
+                    align => label.pad(widths[index], align),
+                });
+            }
+            lines.push(line);
+        }
+    }
+
+    /// As wide as the widest cell; where that is too much, the widest columns give way.
+    fn widths(&self, room: usize) -> Vec<usize> {
+        let mut widths = vec![1; self.alignments.len()];
+        for row in &self.rows {
+            for (cell, widest) in row.iter().zip(&mut widths) {
+                let line: usize = wrap(cell, room).iter().map(Label::width).max().unwrap_or(0);
+                *widest = line.max(*widest);
+            }
+        }
+        while widths.iter().sum::<usize>() > room {
+            match widths.iter_mut().max() {
+                Some(widest) => *widest -= 1,
+                None => break,
+            }
+        }
+        widths
+    }
+
+    /// A table with more columns than the screen has room for.
+    fn listed(&self, columns: usize) -> Vec<Label> {
+        let bar = || (Style::new(), " | ".to_owned());
+        let mut lines = Vec::new();
+        for row in &self.rows {
+            let mut pieces = Vec::new();
+            for cell in row {
+                pieces.extend(cell.iter().cloned());
+                pieces.push(bar());
+            }
+            pieces.pop();
+            lines.extend(wrap(&pieces, columns));
+        }
+        lines
+    }
+}

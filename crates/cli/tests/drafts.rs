@@ -1,0 +1,97 @@
+//! Drafts are sent, and what was written by hand is never lost to a refusal.
+
+mod support;
+
+use support::Sandbox;
+
+fn forked() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.done(&["thread", "new", "Fix the login"]);
+    sandbox.done(&["entry", "add", "Why does it fail?"]);
+    sandbox.done(&["entry", "add", "--role", "AI", "The cache."]);
+    sandbox.done(&["entry", "add", "Fix it."]);
+    sandbox.done(&["take", "fork", "3"]);
+    sandbox
+}
+
+fn texts(sandbox: &Sandbox) -> Vec<String> {
+    let shown = sandbox.json(&["thread", "show", "--all"]);
+    let text = |view: &serde_json::Value| view["entry"]["content"].as_str().expect("text").to_owned();
+    shown["entries"].as_array().expect("a list").iter().map(text).collect()
+}
+
+fn draft(sandbox: &Sandbox) -> String {
+    sandbox.json(&["draft"])["draft"].as_str().expect("text").to_owned()
+}
+
+#[test]
+fn a_forked_draft_is_sent_as_one_step() {
+    let sandbox = forked();
+    sandbox.done(&["draft", "set", "Fix it, and add a test."]);
+    let before = sandbox.json(&["thread", "show"])["thread"]["version"].as_u64().expect("a number");
+    let sent = sandbox.json(&["entry", "add", "--draft"]);
+    assert_eq!(sent["version"], before + 1, "one operation");
+    assert_eq!(sent["kind"]["type"], "entries_added");
+    assert_eq!(texts(&sandbox), ["Why does it fail?", "The cache.", "Fix it, and add a test."]);
+    assert_eq!(sandbox.json(&["entry", "show", "3"])["entry"]["role"], "User");
+    assert_eq!(draft(&sandbox), "");
+
+    sandbox.done(&["undo"]);
+    assert_eq!(texts(&sandbox).len(), 2);
+    assert_eq!(draft(&sandbox), "Fix it, and add a test.");
+    sandbox.done(&["redo"]);
+    assert_eq!((texts(&sandbox).len(), draft(&sandbox)), (3, String::new()));
+    // The take that it was forked from is as it was.
+    let main = sandbox.json(&["thread", "show", "-k", "main"]);
+    assert_eq!(main["entries"][2]["entry"]["content"], "Fix it.");
+}
+
+#[test]
+fn a_draft_can_be_sent_by_another_role_and_from_another_take() {
+    let sandbox = forked();
+    sandbox.done(&["take", "switch", "main"]);
+    sandbox.done(&["entry", "add", "--draft", "-k", "main_take_1", "--role", "Reviewer"]);
+    let other = sandbox.json(&["entry", "show", "last", "-k", "main_take_1"]);
+    assert_eq!(
+        (&other["entry"]["role"], &other["entry"]["content"]),
+        (&"Reviewer".into(), &"Fix it.".into())
+    );
+    assert_eq!(texts(&sandbox).len(), 3, "main is untouched");
+}
+
+#[test]
+fn there_must_be_a_draft_and_nothing_else_to_send() {
+    let sandbox = forked();
+    sandbox.done(&["draft", "set", " \n "]);
+    let (code, error) = sandbox.refused(&["entry", "add", "--draft"]);
+    assert_eq!(code, 5);
+    assert!(error["message"].as_str().is_some_and(|text| text.contains("main_take_1")), "{error}");
+    assert_eq!(sandbox.refused(&["entry", "add", "--draft", "--expect", "1"]).0, 4, "a conflict goes first");
+    for beside in [&["text"][..], &["--file", "x"], &["--fields"], &["--image", "x"]] {
+        let arguments = [&["entry", "add", "--draft"], beside].concat();
+        assert_eq!(sandbox.run(&arguments).code, 2, "{arguments:?}");
+    }
+}
+
+#[test]
+fn what_was_written_by_hand_is_kept_where_it_is_refused() {
+    let sandbox = forked();
+    let editor = ("EDITOR", "sh -c 'printf \"written by hand\" > \"$1\"' sh");
+    for command in [
+        &["entry", "add"][..],
+        &["entry", "insert", "1"],
+        &["entry", "edit", "1"],
+        &["entry", "add", "--fields"],
+        &["draft", "set"],
+        &["settings", "set", "base_system_prompt"],
+    ] {
+        let arguments = [command, &["--expect", "1"]].concat();
+        let (lines, code) = sandbox.on_terminal(200, &arguments, &[editor]);
+        assert!(code == 4 || code == 2, "{command:?}: {lines:?}");
+        let kept = lines.iter().find_map(|line| line.split_once("Your text is kept in "));
+        let path = kept.unwrap_or_else(|| panic!("{command:?}: {lines:?}")).1;
+        let text = std::fs::read_to_string(path).expect("it is there");
+        assert_eq!(text, "written by hand", "{command:?}");
+        std::fs::remove_file(path).expect("it is ours");
+    }
+}

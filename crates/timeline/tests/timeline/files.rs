@@ -1,0 +1,338 @@
+//! Conversation and files move together.
+
+use std::collections::BTreeMap;
+
+use retake_model::operation::{Actor, OperationKind};
+use retake_model::path::{RootPath, TreePath};
+use retake_model::replay::OnConflict;
+use retake_timeline::{
+    Caller, ChangeError, Command, FileError, Goal, Halves, Handling, NewThread, Outcome, Unit,
+};
+
+use crate::support::{FileWorld, PROJECT, outcome};
+
+fn files(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    pairs.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect()
+}
+
+const UNDO: Goal = Goal::Undo(Unit::Turn, 1);
+
+#[test]
+fn one_undo_brings_back_what_the_agent_did_and_keeps_what_a_hand_did() {
+    let world = FileWorld::new();
+    world.write("kept.txt", "as it was\n");
+    world.write("code.rs", "one\ntwo\nthree\nfour\nfive\n");
+    world.write("gone/deep.txt", "precious\n");
+    let before = world.agent(|_| {}).version;
+    world.agent(|world| {
+        world.write("code.rs", "one\nTWO\nthree\nfour\nfive\n");
+        world.write("new/file.txt", "by the agent\n");
+        world.remove("gone");
+    });
+    // By hand, after the agent: another line of the same file, and a file of one's own.
+    world.write("code.rs", "one\nTWO\nthree\nfour\nfive\nsix\n");
+    world.write("mine.txt", "by hand\n");
+    let report = world.undo();
+    let expected = files(&[
+        ("code.rs", "one\ntwo\nthree\nfour\nfive\nsix\n"),
+        ("gone/deep.txt", "precious\n"),
+        ("kept.txt", "as it was\n"),
+        ("mine.txt", "by hand\n"),
+    ]);
+    assert_eq!(world.files(), expected);
+    assert_eq!(outcome(&report, "code.rs"), &Outcome::Merged);
+    assert_eq!(outcome(&report, "new/file.txt"), &Outcome::Removed);
+    assert_eq!(outcome(&report, "gone/deep.txt"), &Outcome::Written);
+    assert!(!report.paths.iter().any(|path| path.path.to_string() == "mine.txt"), "it is not concerned");
+    assert!(before >= 1);
+
+    // And redo brings the agent's work back, byte for byte, with the hand's.
+    world.redo();
+    assert_eq!(world.read("code.rs").as_deref(), Some("one\nTWO\nthree\nfour\nfive\nsix\n"));
+    assert_eq!(world.read("new/file.txt").as_deref(), Some("by the agent\n"));
+    assert_eq!(world.read("gone/deep.txt"), None);
+    assert_eq!(world.read("mine.txt").as_deref(), Some("by hand\n"));
+}
+
+#[test]
+fn conversation_and_files_are_one_step() {
+    let world = FileWorld::new();
+    world.world.say("User", "do it");
+    let turn = Some(retake_model::id::TurnId::from_bytes([9; 16]));
+    let caller = Caller { actor: Actor::Agent, turn, ..Caller::human() };
+    let entry = retake_model::entry::EntryVersion::from_text("AI", "done", world.world.timeline.now());
+    let add = Command::AddEntries {
+        take: world.world.state().active,
+        at: retake_timeline::Spot::End,
+        entries: vec![entry.into()],
+    };
+    world.world.timeline.change(world.world.thread, add, caller.clone()).expect("an entry");
+    world.write("a.txt", "by the agent");
+    world.desk.record(world.world.thread, caller).expect("a record");
+    assert_eq!(world.world.texts(), ["do it", "done"]);
+
+    let moment = world.go(UNDO);
+    assert_eq!(world.world.texts(), ["do it"]);
+    assert_eq!(world.files(), files(&[]));
+    assert_eq!(moment.moved.expect("a move").steps, 1);
+
+    world.go(Goal::Redo(Unit::Turn, 1));
+    assert_eq!(world.world.texts(), ["do it", "done"]);
+    assert_eq!(world.files(), files(&[("a.txt", "by the agent")]));
+}
+
+#[test]
+fn each_half_can_move_alone() {
+    let world = FileWorld::new();
+    world.agent(|world| world.write("a", "1"));
+    world.agent(|world| world.write("a", "2"));
+    let position = |world: &FileWorld| world.world.look().standing(world.world.thread).expect("it stands").position;
+    let start = position(&world);
+
+    let only = |halves| Handling { halves, ..Handling::default() };
+    world.try_go(UNDO, only(Halves::Conversation)).expect("the conversation moves");
+    assert_eq!(world.read("a").as_deref(), Some("2"));
+    assert!(position(&world) < start);
+    // The files follow when both are asked for: they are already there.
+    world.try_go(Goal::Redo(Unit::Turn, 1), Handling::default()).expect("both move");
+    assert_eq!((world.read("a").as_deref(), position(&world)), (Some("2"), start));
+
+    let moved = world.try_go(UNDO, only(Halves::Files)).expect("the files move");
+    assert_eq!(world.read("a").as_deref(), Some("1"));
+    let kind = moved.moved.expect("a move").done.kind;
+    assert!(matches!(kind, Some(OperationKind::FilesMoved { .. })), "{kind:?}");
+    world.go(UNDO);
+    assert_eq!(world.read("a").as_deref(), Some("2"), "moving the files is a change that undo takes back");
+}
+
+#[test]
+fn a_look_ahead_changes_nothing_and_says_what_would_happen() {
+    let world = FileWorld::new();
+    world.agent(|world| world.write("a", "1"));
+    let before = world.world.look().head(world.world.thread).expect("a head").id;
+    let handling = Handling { preview: true, ..Handling::default() };
+    let moment = world.try_go(UNDO, handling).expect("a look ahead");
+    assert!(moment.moved.is_none());
+    let report = moment.files.expect("files");
+    assert!(report.preview);
+    assert_eq!(outcome(&report, "a"), &Outcome::Removed);
+    assert_eq!(world.read("a").as_deref(), Some("1"));
+    assert_eq!(world.world.look().head(world.world.thread).expect("a head").id, before);
+}
+
+#[test]
+fn conflicts_are_kept_taken_or_marked() {
+    let check = |on_conflict, expected: &str| {
+        let world = FileWorld::new();
+        world.write("a", "old\n");
+        world.look();
+        world.agent(|world| world.write("a", "agent\n"));
+        world.write("a", "hand\n");
+        let moment = world.try_go(UNDO, Handling { on_conflict, ..Handling::default() }).expect("a move");
+        let report = moment.files.expect("files");
+        assert!(matches!(outcome(&report, "a"), Outcome::Conflicted { theirs: Some(_), .. }), "{report:?}");
+        assert_eq!(world.read("a").as_deref(), Some(expected));
+        // Redo is the way back in any case.
+        world.redo();
+        assert_eq!(world.read("a").as_deref(), Some("hand\n"));
+    };
+    check(OnConflict::Keep, "hand\n");
+    check(OnConflict::Take, "old\n");
+    check(OnConflict::Mark, "<<<<<<< as it is\nhand\n=======\nold\n>>>>>>> as it would be\n");
+}
+
+#[test]
+fn redo_works_after_later_hand_edits_and_a_restart() {
+    let world = FileWorld::new();
+    world.agent(|world| world.write("a", "agent\n"));
+    world.undo();
+    world.write("other", "later\n");
+    let second = world.second_desk();
+    let moment = second
+        .go(world.world.thread, Goal::Redo(Unit::Turn, 1), Caller::human(), Handling::default())
+        .expect("a redo in another process");
+    assert!(moment.files.expect("files").moves_files());
+    assert_eq!(world.files(), files(&[("a", "agent\n"), ("other", "later\n")]));
+}
+
+#[test]
+fn a_jump_takes_back_one_branch_and_makes_the_other() {
+    let world = FileWorld::new();
+    let first = world.agent(|world| world.write("a", "1")).version;
+    let second = world.agent(|world| world.write("b", "2")).version;
+    world.go(Goal::Jump(first));
+    assert_eq!(world.files(), files(&[("a", "1")]));
+    world.agent(|world| world.write("c", "3"));
+    assert_eq!(world.files(), files(&[("a", "1"), ("c", "3")]));
+    world.go(Goal::Jump(second));
+    assert_eq!(world.files(), files(&[("a", "1"), ("b", "2")]));
+}
+
+#[test]
+fn switching_takes_brings_their_files_and_forking_keeps_what_is_there() {
+    let world = FileWorld::new();
+    world.world.say("User", "first");
+    world.agent(|world| world.write("shared", "1"));
+    let main = world.world.state().active;
+    let branch = Command::Branch { from: main, at: Some(world.world.entry(1)), name: Some("other".to_owned()) };
+    world.write("uncommitted", "by hand");
+    world.change(branch);
+    // What the agent did after the entry is taken back on the branch; what a hand did stays.
+    assert_eq!(world.files(), files(&[("uncommitted", "by hand")]));
+    world.agent(|world| world.write("b", "on the other take"));
+    world.change(Command::Switch { take: main });
+    assert_eq!(world.files(), files(&[("shared", "1"), ("uncommitted", "by hand")]));
+    world.write("mine", "on main");
+    world.change(Command::Switch { take: world.world.named("other") });
+    assert_eq!(world.files(), files(&[("b", "on the other take"), ("uncommitted", "by hand")]));
+    // One undo goes back to the take before, with its files.
+    world.undo();
+    assert_eq!(world.files(), files(&[("mine", "on main"), ("shared", "1"), ("uncommitted", "by hand")]));
+}
+
+#[test]
+fn deleting_the_active_take_brings_the_files_of_the_next() {
+    let world = FileWorld::new();
+    world.world.say("User", "first");
+    world.write("a", "main");
+    let main = world.world.state().active;
+    world.change(Command::Branch { from: main, at: Some(world.world.entry(1)), name: None });
+    world.agent(|world| world.write("a", "branch"));
+    world.change(Command::DeleteTake { take: world.world.state().active });
+    assert_eq!((world.world.state().active, world.read("a").as_deref()), (main, Some("main")));
+}
+
+#[test]
+fn restoring_is_exact_for_all_or_some_paths_and_can_be_undone() {
+    let world = FileWorld::new();
+    world.write("d/a", "1");
+    world.write("d/b", "1");
+    let snapshot = world.look().snapshot;
+    world.agent(|world| {
+        world.write("d/a", "2");
+        world.remove("d/b");
+        world.write("c", "3");
+    });
+    let now = world.files();
+    let restore = |only: &[&str]| {
+        let path = |text: &&str| RootPath::main(TreePath::new(text.as_bytes()).expect("a path"));
+        let only: Vec<RootPath> = only.iter().map(path).collect();
+        world.desk.restore(world.world.thread, snapshot, &only, Caller::human(), Handling::default())
+    };
+    restore(&["d/b"]).expect("a restore");
+    assert_eq!(world.files(), files(&[("c", "3"), ("d/a", "2"), ("d/b", "1")]));
+    world.undo();
+    assert_eq!(world.files(), now);
+    restore(&[]).expect("a restore");
+    assert_eq!(world.files(), files(&[("d/a", "1"), ("d/b", "1")]));
+    let again = restore(&[]).expect("a restore");
+    assert!(again.done.is_none(), "nothing was left to do, and nothing is said to be done");
+    world.undo();
+    assert_eq!(world.files(), now);
+    let unknown = retake_model::content::ContentId::from_bytes([1; 32]);
+    let refused = world.desk.restore(world.world.thread, unknown, &[], Caller::human(), Handling::default());
+    assert!(matches!(refused, Err(FileError::NoSuchSnapshot)));
+}
+
+#[test]
+fn two_threads_in_one_folder_leave_each_others_work_alone() {
+    let world = FileWorld::new();
+    let other = world
+        .world
+        .timeline
+        .create_thread(NewThread::in_project(PROJECT).titled("Other"), Caller::human())
+        .expect("a thread")
+        .thread;
+    world.agent(|world| world.write("a", "by the first"));
+    world.agent_of(other, |world| world.write("b", "by the second"));
+    world.agent_of(other, |world| world.write("a", "by the second\n"));
+    let report = world.undo();
+    assert!(matches!(outcome(&report, "a"), Outcome::Conflicted { .. }));
+    assert_eq!(world.files(), files(&[("a", "by the second\n"), ("b", "by the second")]));
+    let handling = Handling::default();
+    world.desk.go(other, Goal::Undo(Unit::Turn, 2), Caller::human(), handling).expect("an undo of the other");
+    assert_eq!(world.files(), files(&[("a", "by the first")]));
+}
+
+#[test]
+fn a_caller_that_expects_another_version_moves_nothing() {
+    let world = FileWorld::new();
+    let version = world.agent(|world| world.write("a", "1")).version;
+    world.world.say("User", "meanwhile");
+    let result =
+        world.desk.go(world.world.thread, UNDO, Caller::human().expecting(version), Handling::default());
+    assert!(matches!(result, Err(FileError::Change(ChangeError::Conflict { .. }))), "{result:?}");
+    assert_eq!(world.read("a").as_deref(), Some("1"));
+}
+
+#[test]
+fn two_processes_on_one_folder_and_thread_take_turns() {
+    let world = FileWorld::new();
+    for number in 0..20 {
+        world.agent(|world| world.write(&format!("file{number}"), "text"));
+    }
+    let second = world.second_desk();
+    let thread = world.world.thread;
+    std::thread::scope(|scope| {
+        for desk in [&world.desk, &second] {
+            scope.spawn(move || {
+                for _ in 0..5 {
+                    desk.go(thread, UNDO, Caller::human(), Handling::default()).expect("an undo");
+                }
+            });
+        }
+        // Someone else talks meanwhile.
+        scope.spawn(|| {
+            for number in 0..20 {
+                let name = format!("moment {number}");
+                world.world.change(Command::Save { name }).expect("a change");
+            }
+        });
+    });
+    let left: Vec<String> = world.files().into_keys().collect();
+    let mut expected: Vec<String> = (0..10).map(|number| format!("file{number}")).collect();
+    expected.sort();
+    assert_eq!(left, expected);
+}
+
+#[test]
+fn a_take_can_live_in_a_folder_of_its_own() {
+    let world = FileWorld::new();
+    world.world.say("User", "first");
+    world.write("a", "shared\n");
+    world.look();
+    let main = world.world.state().active;
+    world.change(Command::Branch { from: main, at: Some(world.world.entry(1)), name: Some("apart".to_owned()) });
+    world.agent(|world| world.write("b", "of the take\n"));
+    let take = world.world.state().active;
+    world.change(Command::Switch { take: main });
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path().join("apart");
+    let opened = world.desk.open_apart(world.world.thread, take, &folder, &Caller::human()).expect("a folder");
+    assert_eq!(std::fs::read_to_string(folder.join("b")).expect("its file"), "of the take\n");
+    let again = world.desk.open_apart(world.world.thread, take, &place.path().join("x"), &Caller::human());
+    assert!(matches!(again, Err(FileError::TakeElsewhere(_))), "{again:?}");
+
+    // Work there is the take's own; the project's folder stays as it is.
+    let looking = world.world.look();
+    let found = looking.apart_folder_at(&opened.path).expect("a look").expect("it is known");
+    drop(looking);
+    let workspace = retake_workspace::snapshot::Workspace::of(&opened.path).expect("a folder");
+    let desk = retake_timeline::Desk::at_apart(world.world.timeline.clone(), &found, workspace);
+    std::fs::write(folder.join("b"), "changed there\n").expect("a file");
+    let caller = Caller { actor: Actor::Agent, ..Caller::human() };
+    desk.record(world.world.thread, caller).expect("a record");
+    assert_eq!(world.files(), files(&[("a", "shared\n")]));
+    desk.go(world.world.thread, UNDO, Caller::human(), Handling::default()).expect("an undo there");
+    assert_eq!(std::fs::read_to_string(folder.join("b")).expect("its file"), "of the take\n");
+    assert_eq!(world.files(), files(&[("a", "shared\n")]));
+
+    std::fs::write(folder.join("c"), "at the last moment\n").expect("a file");
+    desk.close_apart(Caller::human(), true).expect("a close");
+    assert!(!folder.join("b").exists());
+    world.change(Command::Switch { take });
+    assert_eq!(
+        world.files(),
+        files(&[("a", "shared\n"), ("b", "of the take\n"), ("c", "at the last moment\n")])
+    );
+}

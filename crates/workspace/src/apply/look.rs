@@ -1,0 +1,149 @@
+//! What stands at a path.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use retake_model::content::{ContentId, Kind, encode};
+use retake_model::tree::{PART, Parts};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+use super::Found;
+
+/// What the system says about a file without reading it. A file that is written to gets another one, but for
+/// writes in the same instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The device that holds it.
+    pub device: u64,
+    /// Its number there.
+    pub inode: u64,
+    /// How many bytes it has.
+    pub size: u64,
+    /// Its permissions.
+    pub mode: u16,
+    /// When its bytes were last changed: seconds and nanoseconds since 1970.
+    pub modified: (i64, i64),
+    /// When anything about it was last changed.
+    pub changed: (i64, i64),
+}
+
+/// What stands somewhere, and which file it is.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    pub(super) found: Found,
+    pub(super) identity: Option<Identity>,
+    pub(super) names: u64,
+}
+
+/// Looks at a name in a folder, and reads what it needs to. `known` may spare the reading of a file.
+pub(super) fn look(
+    folder: BorrowedFd<'_>,
+    name: &[u8],
+    known: impl Fn(&Identity) -> Option<ContentId>,
+) -> Result<Seen, Errno> {
+    let stat = match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => stat,
+        Err(Errno::NOENT) => return Ok(Seen { found: Found::Nothing, identity: None, names: 0 }),
+        Err(errno) => return Err(errno),
+    };
+    let identity = Identity::of(&stat);
+    let found = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Directory => Found::Folder { mode: identity.mode },
+        FileType::Symlink => {
+            let target = rustix::fs::readlinkat(folder, name, Vec::new())?;
+            Found::Link { target: target.into_bytes() }
+        }
+        FileType::RegularFile => {
+            if let Some(content) = known(&identity) {
+                Found::File { content, size: identity.size, mode: identity.mode }
+            } else {
+                return read(folder, name);
+            }
+        }
+        _ => Found::Special,
+    };
+    Ok(Seen { found, identity: Some(identity), names: u64::from(stat.st_nlink) })
+}
+
+/// Whether it is still the file that was seen, by what the system says. Its last change of any kind is not
+/// compared: being moved is one.
+pub(super) fn is_still(folder: BorrowedFd<'_>, name: &[u8], seen: &Identity) -> Result<bool, Errno> {
+    match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Ok(Identity { changed: seen.changed, ..Identity::of(&stat) } == *seen),
+        Err(Errno::NOENT) => Ok(false),
+        Err(errno) => Err(errno),
+    }
+}
+
+impl Identity {
+    pub(super) fn of(stat: &Stat) -> Self {
+        Self {
+            device: stat.st_dev,
+            inode: stat.st_ino,
+            size: u64::try_from(stat.st_size).unwrap_or_default(),
+            mode: (stat.st_mode & 0o777) as u16,
+            modified: (stat.st_mtime, i64::try_from(stat.st_mtime_nsec).unwrap_or_default()),
+            changed: (stat.st_ctime, i64::try_from(stat.st_ctime_nsec).unwrap_or_default()),
+        }
+    }
+
+    /// Whether it was written so lately that another write might not show in its time.
+    pub(super) fn is_fresh(&self) -> bool {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        i64::try_from(now).unwrap_or(i64::MAX).saturating_sub(self.modified.0) < 3
+    }
+}
+
+fn read(folder: BorrowedFd<'_>, name: &[u8]) -> Result<Seen, Errno> {
+    // A pipe that took the file's place must not make us wait.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(folder, name, flags, Mode::empty())?;
+    let stat = rustix::fs::fstat(&file)?;
+    let identity = Identity::of(&stat);
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Ok(Seen { found: Found::Special, identity: Some(identity), names: 1 });
+    }
+    let (content, size) = content_of(file.as_fd(), identity.size)?;
+    let found = Found::File { content, size, mode: identity.mode };
+    Ok(Seen { found, identity: Some(identity), names: u64::from(stat.st_nlink) })
+}
+
+/// The name and the number of the bytes in a file, read from where its descriptor stands. The size that is
+/// expected only saves memory.
+pub fn content_of(file: BorrowedFd<'_>, expected: u64) -> Result<(ContentId, u64), Errno> {
+    let mut buffer = vec![0; expected.saturating_add(1).min(PART) as usize];
+    let mut parts = Vec::new();
+    let mut size = 0;
+    loop {
+        let filled = fill(file, &mut buffer)?;
+        if filled > 0 || parts.is_empty() {
+            parts.push(ContentId::of(Kind::Blob, &buffer[..filled]));
+        }
+        size += filled as u64;
+        if filled < PART as usize {
+            break;
+        }
+    }
+    match parts[..] {
+        [only] => Ok((only, size)),
+        _ => Ok((ContentId::of(Kind::Parts, &encode(&Parts(parts))), size)),
+    }
+}
+
+/// Reads one part, or up to the end of the file; the buffer grows if the file turns out to be longer.
+fn fill(file: BorrowedFd<'_>, buffer: &mut Vec<u8>) -> Result<usize, Errno> {
+    let mut filled = 0;
+    while filled < PART as usize {
+        if filled == buffer.len() {
+            buffer.resize((buffer.len() * 2).clamp(4096, PART as usize), 0);
+        }
+        match rustix::io::read(file, &mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(filled)
+}

@@ -1,0 +1,479 @@
+//! Moving everything to its place, and back again if that fails.
+
+mod back;
+mod finish;
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use retake_model::path::FileName;
+use retake_model::tree::{Difference, Node};
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::look::{Identity, Seen, is_still, look};
+use super::plan::{Action, Come, FILLING, Out, is_open, see};
+use super::rename::{Place, Swap};
+use super::stage::{Staged, names};
+use super::walk::{Walker, names as names_in, open_folder};
+use super::{ApplyError, Cause, Found, Outcome, Phase, Request, Skip, Trouble, path_failed, sort};
+
+/// Moves everything, and makes it durable. On failure everything is put back.
+pub(super) fn run(
+    request: &Request<'_>,
+    steps: &[&Difference],
+    actions: &[Action],
+    outcomes: &mut [Option<Outcome>],
+    staged: Staged,
+) -> Result<(), ApplyError> {
+    let stage = staged.folder;
+    let mut mover = Mover {
+        request,
+        steps,
+        actions,
+        outcomes,
+        walker: Walker::new(request.root.as_fd()),
+        aside: Walker::new(stage.as_fd()),
+        stage: stage.as_fd(),
+        done: Vec::new(),
+    };
+    match mover.run() {
+        Ok(()) => mover.finish(),
+        Err(cause) => Err(ApplyError { cause, not_put_back: mover.put_back() }),
+    }
+}
+
+/// Something that was done, and can be undone.
+#[derive(Debug)]
+enum Done {
+    /// A file or a link was taken out; it lies aside as `r` and the number.
+    Out(usize),
+    /// An empty folder was taken out; it had these permissions.
+    OutFolder(usize, u16),
+    /// Something stands where nothing was.
+    New(usize),
+    /// Folders that no step names were made on the way: the names of the last one, and how many.
+    Made(Vec<FileName>, usize),
+    /// Two were swapped; what was there lies aside as `x` and the number.
+    Swapped(usize, Identity),
+    /// The permissions changed, from these.
+    Mode(usize, u16),
+}
+
+struct Mover<'a> {
+    request: &'a Request<'a>,
+    steps: &'a [&'a Difference],
+    actions: &'a [Action],
+    outcomes: &'a mut [Option<Outcome>],
+    walker: Walker<'a>,
+    aside: Walker<'a>,
+    stage: BorrowedFd<'a>,
+    done: Vec<Done>,
+}
+
+/// How one path fared: done, or left alone for that reason.
+type Fared = Result<Result<(), Outcome>, Errno>;
+
+impl Mover<'_> {
+    fn run(&mut self) -> Result<(), Cause> {
+        let total = self.steps.len();
+        // What goes, goes from the bottom up: a folder is empty when its turn comes.
+        for index in (0..total).rev() {
+            self.request.check_cancel()?;
+            self.request.tell(Phase::Moving, 0, total);
+            let fared = match self.actions[index].out {
+                Out::Nothing => continue,
+                Out::File(seen) => self.take_out(index, &seen),
+                Out::Folder => self.take_out_folder(index),
+            };
+            let goes = matches!(self.actions[index].come, Come::Nothing);
+            self.note(index, fared, goes.then_some(Outcome::Removed))?;
+        }
+        self.walker.forget();
+        for index in 0..total {
+            self.request.check_cancel()?;
+            self.request.tell(Phase::Moving, index, total);
+            if self.outcomes[index].is_some() {
+                continue;
+            }
+            match self.actions[index].come {
+                Come::New => self.bring_in(index)?,
+                Come::Swap(seen) => {
+                    let fared = self.swap(index, &seen);
+                    self.note(index, fared, Some(Outcome::Written))?;
+                }
+                Come::Mode(seen) => {
+                    let fared = self.set_mode(index, &seen);
+                    self.note(index, fared, Some(Outcome::Written))?;
+                }
+                Come::Nothing | Come::Within(_) | Come::FolderMode => {}
+            }
+        }
+        self.walker.forget();
+        // A folder that is closed to us must be the last thing that happens in it.
+        for index in (0..total).rev() {
+            if self.is_folder_mode_due(index) {
+                self.request.check_cancel()?;
+                self.request.tell(Phase::Moving, total, total);
+                let fared = self.set_folder_mode(index);
+                self.note(index, fared, Some(Outcome::Written))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_folder_mode_due(&self, index: usize) -> bool {
+        match (&self.actions[index].come, &self.outcomes[index], &self.steps[index].after) {
+            (Come::FolderMode, None, _) => true,
+            (Come::New, Some(Outcome::Written), Some(Node::Folder { mode, .. })) => !is_open(*mode),
+            _ => false,
+        }
+    }
+
+    fn note(&mut self, index: usize, fared: Fared, done: Option<Outcome>) -> Result<(), Cause> {
+        match fared {
+            Ok(Ok(())) => {
+                if done.is_some() {
+                    self.outcomes[index] = done;
+                }
+            }
+            Ok(Err(outcome)) => self.outcomes[index] = Some(outcome),
+            Err(errno) => match sort(errno) {
+                Trouble::Skip(skip) => self.outcomes[index] = Some(Outcome::Skipped(skip)),
+                Trouble::Fatal(errno) => return Err(path_failed(&self.steps[index].path, errno)),
+            },
+        }
+        Ok(())
+    }
+
+    /// Whether the path still has what was expected when it was looked at; if not, why it is left alone.
+    fn expected(&mut self, index: usize, seen: &Identity) -> Fared {
+        let step = self.steps[index];
+        match self.walker.folder(step.path.parents()) {
+            Err(Errno::NOENT) => return Ok(Err(Outcome::Kept(Found::Nothing))),
+            Ok(folder) if is_still(folder, step.path.name().bytes(), seen)? => return Ok(Ok(())),
+            Ok(_) => {}
+            Err(errno) => return Err(errno),
+        }
+        let Seen { found, .. } = see(self.request, &mut self.walker, step)?;
+        if found.is(step.before.as_ref()) {
+            Ok(Ok(()))
+        } else if found.is(step.after.as_ref()) {
+            Ok(Err(Outcome::Already))
+        } else {
+            Ok(Err(Outcome::Kept(found)))
+        }
+    }
+
+    /// Whether what lies aside is what the step expected to find.
+    fn came_out_as_expected(&self, index: usize, aside: &[u8], seen: &Identity) -> Result<bool, Errno> {
+        if !seen.is_fresh() && is_still(self.stage, aside, seen)? {
+            return Ok(true);
+        }
+        Ok(look(self.stage, aside, |_| None)?.found.is(self.steps[index].before.as_ref()))
+    }
+
+    fn take_out(&mut self, index: usize, seen: &Identity) -> Fared {
+        if let Err(outcome) = self.expected(index, seen)? {
+            return Ok(Err(outcome));
+        }
+        let step = self.steps[index];
+        let aside = format!("r{index}");
+        let to = Place { folder: self.stage, name: aside.as_bytes() };
+        let renames = &self.request.root.renames;
+        let taken = in_folder(&mut self.walker, step.path.parents(), |folder| {
+            renames.put(Place { folder, name: step.path.name().bytes() }, to)
+        });
+        match taken {
+            Err(Errno::NOENT) => return Ok(Err(Outcome::Kept(Found::Nothing))),
+            other => other?,
+        }
+        if self.came_out_as_expected(index, aside.as_bytes(), seen)? {
+            self.done.push(Done::Out(index));
+            return Ok(Ok(()));
+        }
+        self.return_to_place(index, &aside).map(Err)
+    }
+
+    /// Puts back what turned out to be somebody's work. If its place is taken again, its owner has written
+    /// over it, as he would have had it stayed there.
+    fn return_to_place(&mut self, index: usize, aside: &str) -> Result<Outcome, Errno> {
+        let step = self.steps[index];
+        let from = Place { folder: self.stage, name: aside.as_bytes() };
+        let found = look(from.folder, from.name, |_| None)?.found;
+        let renames = &self.request.root.renames;
+        let put = in_folder(&mut self.walker, step.path.parents(), |folder| {
+            renames.put(from, Place { folder, name: step.path.name().bytes() })
+        });
+        match put {
+            Ok(()) => Ok(Outcome::Kept(found)),
+            Err(Errno::EXIST) => Ok(Outcome::Kept(see(self.request, &mut self.walker, step)?.found)),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    fn take_out_folder(&mut self, index: usize) -> Fared {
+        let step = self.steps[index];
+        let name = step.path.name().bytes();
+        let aside = format!("r{index}");
+        let to = Place { folder: self.stage, name: aside.as_bytes() };
+        let renames = &self.request.root.renames;
+        let above = match self.walker.folder(step.path.parents()) {
+            Err(Errno::NOENT) => return Ok(Err(Outcome::Already)),
+            other => other?,
+        };
+        let folder = match open_folder(above, name) {
+            Err(Errno::NOENT) => return Ok(Err(Outcome::Already)),
+            other => other?,
+        };
+        if !names_in(folder.as_fd())?.is_empty() {
+            return Ok(Err(Outcome::Skipped(Skip::NotEmpty)));
+        }
+        let mode = (rustix::fs::fstat(&folder)?.st_mode & 0o777) as u16;
+        if !is_open(mode) {
+            // A folder that its owner may not write to cannot be moved to another one.
+            rustix::fs::fchmod(&folder, Mode::from_raw_mode(FILLING.into()))?;
+        }
+        let close = |folder: &OwnedFd| rustix::fs::fchmod(folder, Mode::from_raw_mode(mode.into()));
+        let taken = in_folder(&mut self.walker, step.path.parents(), |above| {
+            renames.put(Place { folder: above, name }, to)
+        });
+        if let Err(errno) = taken {
+            close(&folder)?;
+            return Err(errno);
+        }
+        if names_in(folder.as_fd())?.is_empty() {
+            self.done.push(Done::OutFolder(index, mode));
+            return Ok(Ok(()));
+        }
+        // Somebody put something into it at the last moment.
+        close(&folder)?;
+        in_folder(&mut self.walker, step.path.parents(), |above| {
+            renames.put(to, Place { folder: above, name })
+        })?;
+        Ok(Err(Outcome::Skipped(Skip::NotEmpty)))
+    }
+
+    fn swap(&mut self, index: usize, seen: &Identity) -> Fared {
+        if let Err(outcome) = self.expected(index, seen)? {
+            return Ok(Err(outcome));
+        }
+        let step = self.steps[index];
+        let aside = format!("x{index}");
+        let from = Place { folder: self.stage, name: aside.as_bytes() };
+        let renames = &self.request.root.renames;
+        let swapped = in_folder(&mut self.walker, step.path.parents(), |folder| {
+            renames.swap(from, Place { folder, name: step.path.name().bytes() })
+        });
+        match swapped {
+            Err(Errno::NOENT) => Ok(Err(Outcome::Kept(Found::Nothing))),
+            Err(errno) => Err(errno),
+            Ok(Swap::Unknown) => self.swap_in_two(index, seen),
+            Ok(Swap::Done) => {
+                if self.came_out_as_expected(index, aside.as_bytes(), seen)? {
+                    self.done.push(Done::Swapped(index, *seen));
+                    return Ok(Ok(()));
+                }
+                self.swap_back(index).map(Err)
+            }
+        }
+    }
+
+    /// Where the file system cannot swap: one out, the other in.
+    fn swap_in_two(&mut self, index: usize, seen: &Identity) -> Fared {
+        if let Err(outcome) = self.take_out(index, seen)? {
+            return Ok(Err(outcome));
+        }
+        let step = self.steps[index];
+        let aside = format!("x{index}");
+        let from = Place { folder: self.stage, name: aside.as_bytes() };
+        let renames = &self.request.root.renames;
+        let put = in_folder(&mut self.walker, step.path.parents(), |folder| {
+            renames.put(from, Place { folder, name: step.path.name().bytes() })
+        });
+        match put {
+            Ok(()) => {
+                self.done.push(Done::New(index));
+                Ok(Ok(()))
+            }
+            Err(Errno::EXIST) => Ok(Err(Outcome::Kept(see(self.request, &mut self.walker, step)?.found))),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Swaps until what comes out is what we put in: then the newest work of its owner stands in its place.
+    fn swap_back(&mut self, index: usize) -> Result<Outcome, Errno> {
+        let step = self.steps[index];
+        let aside = format!("x{index}");
+        let from = Place { folder: self.stage, name: aside.as_bytes() };
+        let renames = &self.request.root.renames;
+        // What we put in: ours at first, then each time what we found aside.
+        let mut put: Option<Found> = None;
+        loop {
+            let held = look(from.folder, from.name, |_| None)?.found;
+            let swapped = in_folder(&mut self.walker, step.path.parents(), |folder| {
+                let to = Place { folder, name: step.path.name().bytes() };
+                match renames.swap(from, to) {
+                    // Its owner removed ours in the meantime.
+                    Err(Errno::NOENT) => renames.put(from, to).map(|()| Swap::Unknown),
+                    other => other,
+                }
+            })?;
+            if matches!(swapped, Swap::Unknown) {
+                return Ok(Outcome::Kept(held));
+            }
+            let came = look(from.folder, from.name, |_| None)?.found;
+            let ours = put.as_ref().map_or_else(|| came.is(step.after.as_ref()), |put| came == *put);
+            if ours {
+                return Ok(Outcome::Kept(held));
+            }
+            put = Some(held);
+        }
+    }
+
+    /// Brings in something new with everything that comes with it.
+    fn bring_in(&mut self, top: usize) -> Result<(), Cause> {
+        let members = (top + 1..self.steps.len())
+            .take_while(|&index| self.steps[index].path.starts_with(&self.steps[top].path));
+        let end = members.last().map_or(top + 1, |last| last + 1);
+        let mut moved: Option<usize> = None;
+        for index in top..end {
+            if self.outcomes[index].is_some() {
+                continue;
+            }
+            if moved.is_some_and(|moved| self.steps[index].path.starts_with(&self.steps[moved].path)) {
+                self.done.push(Done::New(index));
+                self.outcomes[index] = Some(Outcome::Written);
+                continue;
+            }
+            let fared = self.put_in(index, top);
+            if matches!(fared, Ok(Ok(()))) && self.steps[index].after.as_ref().is_some_and(Node::is_folder) {
+                moved = Some(index);
+            }
+            self.note(index, fared, Some(Outcome::Written))?;
+        }
+        Ok(())
+    }
+
+    fn put_in(&mut self, index: usize, top: usize) -> Fared {
+        let step = self.steps[index];
+        let staged = names(self.steps, self.actions, index).expect("what is new is staged");
+        let (aside, above) = staged.split_last().expect("there is a name");
+        let from = Place { folder: self.aside.folder(above)?, name: aside.bytes() };
+        let renames = &self.request.root.renames;
+        if index == top {
+            let made = match self.walker.folder(step.path.parents()) {
+                Err(Errno::NOENT) => self.walker.make(step.path.parents())?,
+                other => other.map(|_| 0)?,
+            };
+            if made > 0 {
+                self.done.push(Done::Made(step.path.parents().to_vec(), made));
+            }
+        }
+        let put = in_folder(&mut self.walker, step.path.parents(), |folder| {
+            renames.put(from, Place { folder, name: step.path.name().bytes() })
+        });
+        match put {
+            Ok(()) => {
+                self.done.push(Done::New(index));
+                Ok(Ok(()))
+            }
+            Err(Errno::EXIST) => {
+                let Seen { found, identity, .. } = see(self.request, &mut self.walker, step)?;
+                Ok(Err(if found.is(step.after.as_ref()) {
+                    Outcome::Already
+                } else if self.is_twin(index, identity.as_ref())? {
+                    Outcome::Skipped(Skip::NameClash)
+                } else {
+                    Outcome::Kept(found)
+                }))
+            }
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Whether what stands there is what another step put there under a name that the file system takes for
+    /// the same.
+    fn is_twin(&mut self, index: usize, there: Option<&Identity>) -> Result<bool, Errno> {
+        let (Some(there), path) = (there, &self.steps[index].path) else { return Ok(false) };
+        let folded = |name: &FileName| String::from_utf8_lossy(name.bytes()).to_lowercase();
+        let name = folded(path.name());
+        for other in self.steps {
+            let alike = other.path.parents() == path.parents()
+                && other.path.name() != path.name()
+                && folded(other.path.name()) == name;
+            if !alike || other.after.is_none() {
+                continue;
+            }
+            let folder = self.walker.folder(path.parents())?;
+            let stat = rustix::fs::statat(folder, other.path.name().bytes(), AtFlags::SYMLINK_NOFOLLOW);
+            if stat.is_ok_and(|stat| Identity::of(&stat) == *there) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn set_mode(&mut self, index: usize, seen: &Identity) -> Fared {
+        if let Err(outcome) = self.expected(index, seen)? {
+            return Ok(Err(outcome));
+        }
+        let step = self.steps[index];
+        let mode = step.after.as_ref().and_then(Node::mode).expect("a file has permissions");
+        let folder = self.walker.folder(step.path.parents())?;
+        change_mode(folder, step.path.name().bytes(), mode)?;
+        self.done.push(Done::Mode(index, seen.mode));
+        Ok(Ok(()))
+    }
+
+    fn set_folder_mode(&mut self, index: usize) -> Fared {
+        let step = self.steps[index];
+        let mode = step.after.as_ref().and_then(Node::mode).expect("a folder has permissions");
+        let above = self.walker.folder(step.path.parents())?;
+        let folder = match open_folder(above, step.path.name().bytes()) {
+            Err(Errno::NOENT) => return Ok(Err(Outcome::Kept(Found::Nothing))),
+            other => other?,
+        };
+        let old = (rustix::fs::fstat(&folder)?.st_mode & 0o777) as u16;
+        // It was looked at before; one that lists nothing was opened in a way that cannot change it.
+        match rustix::fs::fchmod(&folder, Mode::from_raw_mode(mode.into())) {
+            Err(Errno::BADF) => change_mode(above, step.path.name().bytes(), mode)?,
+            other => other?,
+        }
+        self.done.push(Done::Mode(index, old));
+        Ok(Ok(()))
+    }
+}
+
+/// Gives a file or a folder other permissions, without following a link.
+fn change_mode(folder: BorrowedFd<'_>, name: &[u8], mode: u16) -> Result<(), Errno> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let mode = Mode::from_raw_mode(mode.into());
+    match rustix::fs::openat(folder, name, flags, Mode::empty()) {
+        Ok(file) => rustix::fs::fchmod(file, mode),
+        // Its owner may not read it, and may still say who may.
+        Err(Errno::ACCESS) => rustix::fs::chmodat(folder, name, mode, AtFlags::SYMLINK_NOFOLLOW),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Does something in a folder; if the folder may not be written and is ours, it may for that moment.
+fn in_folder<T>(
+    walker: &mut Walker<'_>,
+    names: &[FileName],
+    action: impl Fn(BorrowedFd<'_>) -> Result<T, Errno>,
+) -> Result<T, Errno> {
+    let folder = walker.folder(names)?;
+    match action(folder) {
+        Err(Errno::ACCESS) => {}
+        other => return other,
+    }
+    let stat = rustix::fs::fstat(folder)?;
+    let mode = stat.st_mode & 0o7777;
+    if mode & 0o300 == 0o300 || stat.st_uid != rustix::process::geteuid().as_raw() {
+        return Err(Errno::ACCESS);
+    }
+    rustix::fs::fchmod(folder, Mode::from_raw_mode(mode | 0o700))?;
+    let done = action(folder);
+    rustix::fs::fchmod(folder, Mode::from_raw_mode(mode))?;
+    done
+}

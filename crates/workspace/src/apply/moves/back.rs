@@ -1,0 +1,141 @@
+//! The moves backwards, after a failure. Nothing is written for it: everything that was there lies aside.
+
+use std::os::fd::AsFd;
+
+use retake_model::path::TreePath;
+use retake_model::tree::Node;
+use rustix::fs::{AtFlags, Mode};
+use rustix::io::Errno;
+
+use super::super::Life;
+use super::super::look::look;
+use super::super::rename::{Place, Swap};
+use super::super::walk::{open_folder, remove_all};
+use super::{Done, Mover, change_mode, in_folder};
+
+impl Mover<'_> {
+    /// Puts everything back; tells the paths where that failed or somebody else was faster.
+    pub(super) fn put_back(&mut self) -> Vec<TreePath> {
+        self.walker.forget();
+        let mut not_put_back = Vec::new();
+        while let Some(done) = self.done.pop() {
+            if !self.undo(&done).unwrap_or(false)
+                && let Some(index) = done.index()
+            {
+                not_put_back.push(self.steps[index].path.clone());
+            }
+        }
+        not_put_back.sort();
+        not_put_back.dedup();
+        // What lies aside now is ours, or is held in the store; what cannot be removed or synced now is for
+        // the next request with this token.
+        let root = self.request.root.as_fd();
+        if not_put_back.is_empty() {
+            let _ = remove_all(root, self.request.token.folder(Life::Full).as_bytes());
+        }
+        let _ = rustix::fs::syncfs(root);
+        not_put_back
+    }
+
+    fn undo(&mut self, done: &Done) -> Result<bool, Errno> {
+        match done {
+            Done::Out(index) => self.put_out_back(*index, None),
+            Done::OutFolder(index, mode) => self.put_out_back(*index, Some(*mode)),
+            Done::New(index) => self.take_new_back(*index),
+            Done::Made(names, count) => {
+                for length in (names.len() - count + 1..=names.len()).rev() {
+                    let (name, above) = names[..length].split_last().expect("there is a name");
+                    let folder = self.walker.folder(above)?;
+                    rustix::fs::unlinkat(folder, name.bytes(), AtFlags::REMOVEDIR)?;
+                }
+                Ok(true)
+            }
+            Done::Swapped(index, _) => self.undo_swap(*index),
+            Done::Mode(index, mode) => self.undo_mode(*index, *mode),
+        }
+    }
+
+    fn put_out_back(&mut self, index: usize, mode: Option<u16>) -> Result<bool, Errno> {
+        let aside = format!("r{index}");
+        let from = Place { folder: self.stage, name: aside.as_bytes() };
+        if let Some(mode) = mode {
+            // Moved first and closed then: the other way round it could not be moved.
+            let folder = open_folder(from.folder, from.name)?;
+            self.put_one_back(index, from)?;
+            rustix::fs::fchmod(&folder, Mode::from_raw_mode(mode.into()))?;
+            return Ok(true);
+        }
+        self.put_one_back(index, from).map(|()| true)
+    }
+
+    fn put_one_back(&mut self, index: usize, from: Place<'_>) -> Result<(), Errno> {
+        let path = &self.steps[index].path;
+        let renames = &self.request.root.renames;
+        in_folder(&mut self.walker, path.parents(), |folder| {
+            renames.put(from, Place { folder, name: path.name().bytes() })
+        })
+    }
+
+    /// Takes something new away again, unless somebody has changed it already.
+    fn take_new_back(&mut self, index: usize) -> Result<bool, Errno> {
+        let step = self.steps[index];
+        let name = step.path.name().bytes();
+        if step.after.as_ref().is_some_and(Node::is_folder) {
+            // The way there may lead into the folder that goes.
+            self.walker.forget();
+            return in_folder(&mut self.walker, step.path.parents(), |folder| {
+                rustix::fs::unlinkat(folder, name, AtFlags::REMOVEDIR)
+            })
+            .map(|()| true);
+        }
+        let aside = format!("b{index}");
+        let to = Place { folder: self.stage, name: aside.as_bytes() };
+        let renames = &self.request.root.renames;
+        in_folder(&mut self.walker, step.path.parents(), |folder| renames.put(Place { folder, name }, to))?;
+        if look(to.folder, to.name, |_| None)?.found.is(step.after.as_ref()) {
+            return Ok(true);
+        }
+        in_folder(&mut self.walker, step.path.parents(), |folder| renames.put(to, Place { folder, name }))?;
+        Ok(false)
+    }
+
+    fn undo_swap(&mut self, index: usize) -> Result<bool, Errno> {
+        let step = self.steps[index];
+        let aside = format!("x{index}");
+        let from = Place { folder: self.stage, name: aside.as_bytes() };
+        let renames = &self.request.root.renames;
+        for turn in 0..2 {
+            let swapped = in_folder(&mut self.walker, step.path.parents(), |folder| {
+                renames.swap(from, Place { folder, name: step.path.name().bytes() })
+            })?;
+            if matches!(swapped, Swap::Unknown) {
+                return Ok(false);
+            }
+            // Not ours any more: it goes back, in a second turn.
+            if turn == 0 && look(from.folder, from.name, |_| None)?.found.is(step.after.as_ref()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn undo_mode(&mut self, index: usize, mode: u16) -> Result<bool, Errno> {
+        let path = &self.steps[index].path;
+        let folder = self.walker.folder(path.parents())?;
+        change_mode(folder.as_fd(), path.name().bytes(), mode).map(|()| true)
+    }
+}
+
+impl Done {
+    /// The step that it belongs to, if it belongs to one.
+    pub(super) fn index(&self) -> Option<usize> {
+        match self {
+            Self::Out(index)
+            | Self::OutFolder(index, _)
+            | Self::New(index)
+            | Self::Swapped(index, _)
+            | Self::Mode(index, _) => Some(*index),
+            Self::Made(..) => None,
+        }
+    }
+}

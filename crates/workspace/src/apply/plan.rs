@@ -1,0 +1,165 @@
+//! What has to be done for each path, from what stands there.
+
+use retake_model::tree::{Difference, Node};
+use rustix::io::Errno;
+
+use super::look::{Identity, Seen, look};
+use super::walk::Walker;
+use super::{ApplyError, Found, Outcome, Phase, Request, Skip, Trouble, path_failed, sort};
+
+use std::os::fd::AsFd;
+
+/// What is done at one path.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Action {
+    pub(super) out: Out,
+    pub(super) come: Come,
+}
+
+/// What goes first.
+#[derive(Clone, Debug, Default)]
+pub(super) enum Out {
+    #[default]
+    Nothing,
+    /// A file or a link, which looked like this.
+    File(Identity),
+    /// A folder, which must be empty by then.
+    Folder,
+}
+
+/// What comes then.
+#[derive(Clone, Debug, Default)]
+pub(super) enum Come {
+    #[default]
+    Nothing,
+    /// Something where nothing stands.
+    New,
+    /// Something that comes with the new folder of that step.
+    Within(usize),
+    /// A file or a link in place of one that looked like this.
+    Swap(Identity),
+    /// Other permissions of a file, which looked like this.
+    Mode(Identity),
+    /// Other permissions of a folder.
+    FolderMode,
+}
+
+pub(super) struct Plan {
+    pub(super) actions: Vec<Action>,
+    pub(super) outcomes: Vec<Option<Outcome>>,
+}
+
+impl Action {
+    pub(super) fn is_nothing(&self) -> bool {
+        matches!((&self.out, &self.come), (Out::Nothing, Come::Nothing))
+    }
+}
+
+/// The permissions of a new folder while it is being filled.
+pub(super) const FILLING: u16 = 0o700;
+
+/// Whether a new folder with that mode can be filled and moved by its owner, and so be given it early.
+pub(super) fn is_open(mode: u16) -> bool {
+    mode & FILLING == FILLING
+}
+
+pub(super) fn make(request: &Request<'_>, steps: &[&Difference]) -> Result<Plan, ApplyError> {
+    let mut plan =
+        Plan { actions: Vec::with_capacity(steps.len()), outcomes: Vec::with_capacity(steps.len()) };
+    let mut walker = Walker::new(request.root.as_fd());
+    let mut top: Option<usize> = None;
+    for (index, step) in steps.iter().enumerate() {
+        if index % 64 == 0 {
+            request.check_cancel()?;
+            request.tell(Phase::Looking, index, steps.len());
+        }
+        top = top.filter(|&top| step.path.starts_with(&steps[top].path));
+        let decided = match (top, &step.before, &step.after) {
+            (Some(top), None, Some(_)) => Ok(Action { out: Out::Nothing, come: Come::Within(top) }),
+            (Some(_), _, None) => Err(Outcome::Already),
+            (Some(_), Some(_), Some(_)) => Err(Outcome::Kept(Found::Nothing)),
+            (None, ..) => match see(request, &mut walker, step) {
+                Ok(seen) => decide(step, seen),
+                Err(errno) => match sort(errno) {
+                    Trouble::Skip(skip) => Err(Outcome::Skipped(skip)),
+                    Trouble::Fatal(errno) => return Err(path_failed(&step.path, errno).into()),
+                },
+            },
+        };
+        let (action, outcome) = match decided {
+            Ok(action) => (action, None),
+            Err(outcome) => (Action::default(), Some(outcome)),
+        };
+        if matches!(action.come, Come::New) && step.after.as_ref().is_some_and(Node::is_folder) {
+            top = Some(index);
+        }
+        plan.actions.push(action);
+        plan.outcomes.push(outcome);
+    }
+    Ok(plan)
+}
+
+/// Looks at the path of a step.
+pub(super) fn see(request: &Request<'_>, walker: &mut Walker<'_>, step: &Difference) -> Result<Seen, Errno> {
+    let nothing = Seen { found: Found::Nothing, identity: None, names: 0 };
+    let folder = match walker.folder(step.path.parents()) {
+        Err(Errno::NOENT) => return Ok(nothing),
+        // Below what is no folder there is nothing, if nothing is wanted there.
+        Err(Errno::NOTDIR | Errno::LOOP) if step.after.is_none() => return Ok(nothing),
+        other => other?,
+    };
+    look(folder, step.path.name().bytes(), |identity| match (&step.before, request.unchanged) {
+        (Some(Node::File { content, size, .. }), Some(unchanged))
+            if *size == identity.size && unchanged(&step.path, identity) =>
+        {
+            Some(*content)
+        }
+        _ => None,
+    })
+}
+
+fn decide(step: &Difference, seen: Seen) -> Result<Action, Outcome> {
+    let Seen { found, identity, names } = seen;
+    let (before, after) = (step.before.as_ref(), step.after.as_ref());
+    if found.is(after) {
+        return Err(Outcome::Already);
+    }
+    if let (Found::Folder { mode: FILLING }, None, Some(Node::Folder { mode, .. })) = (&found, before, after)
+        && !is_open(*mode)
+    {
+        // A crash came between the move of the folder and its last permissions.
+        return Ok(Action { out: Out::Nothing, come: Come::FolderMode });
+    }
+    if !found.is(before) {
+        return Err(Outcome::Kept(found));
+    }
+    let out = |identity: Option<Identity>| identity.map_or(Out::Nothing, Out::File);
+    let action = match (before, after) {
+        (None, _) => Action { out: Out::Nothing, come: Come::New },
+        (Some(Node::Folder { .. }), None) => Action { out: Out::Folder, come: Come::Nothing },
+        (Some(_), None) => Action { out: out(identity), come: Come::Nothing },
+        (Some(Node::Folder { .. }), Some(Node::Folder { .. })) => {
+            Action { out: Out::Nothing, come: Come::FolderMode }
+        }
+        (Some(Node::Folder { .. }), Some(_)) => Action { out: Out::Folder, come: Come::New },
+        (Some(_), Some(Node::Folder { .. })) => Action { out: out(identity), come: Come::New },
+        (Some(old), Some(new)) => {
+            let identity = identity.ok_or(Outcome::Skipped(Skip::InTheWay))?;
+            let come = if is_same_content(old, new) && names == 1 {
+                Come::Mode(identity)
+            } else {
+                // A file with several names is replaced too: its other names keep their permissions.
+                Come::Swap(identity)
+            };
+            Action { out: Out::Nothing, come }
+        }
+    };
+    Ok(action)
+}
+
+fn is_same_content(old: &Node, new: &Node) -> bool {
+    match (old, new) {
+        (Node::File { content, .. }, Node::File { content: other, .. }) => content == other,
+        _ => false,
+    }
+}

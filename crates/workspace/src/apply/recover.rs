@@ -1,0 +1,128 @@
+//! What an earlier attempt left, when it was cut off.
+//!
+//! ```text
+//!   …-1/   everything is ours and half made: it goes
+//!   …-2/   n3   something new that was not moved yet: it goes
+//!          r5   taken out of its place: put back, and the request starts from there again
+//!          x7   before the swap ours; after it, what was there. One of the two sides: it goes, being held
+//!               in the store. Neither: somebody's work, swapped out at the last moment: put back
+//! ```
+
+use std::os::fd::{AsFd, BorrowedFd};
+
+use retake_model::tree::{Difference, Node};
+use rustix::fs::AtFlags;
+use rustix::io::Errno;
+
+use super::look::look;
+use super::rename::{Place, Swap};
+use super::walk::{Walker, names, open_folder, remove_all};
+use super::{Found, Left, Life, Request};
+
+/// Clears up after an earlier attempt; tells which files could neither be put back nor be let go.
+pub(super) fn recover(request: &Request<'_>, steps: &[&Difference]) -> Result<Vec<Left>, Errno> {
+    let root = request.root.as_fd();
+    remove_all(root, request.token.folder(Life::Filling).as_bytes())?;
+    let full = request.token.folder(Life::Full);
+    let folder = match open_folder(root, full.as_bytes()) {
+        Err(Errno::NOENT) => return Ok(Vec::new()),
+        other => other?,
+    };
+    let mut entries: Vec<(usize, char, Vec<u8>)> = names(folder.as_fd())?
+        .into_iter()
+        .filter_map(|name| {
+            let kind = char::from(*name.first()?);
+            let index = str::from_utf8(&name[1..]).ok()?.parse().ok()?;
+            Some((index, kind, name))
+        })
+        .collect();
+    // In the order of the paths: a folder is put back before what belongs into it.
+    entries.sort();
+    let mut left = Vec::new();
+    for (index, kind, name) in entries {
+        let place = Place { folder: folder.as_fd(), name: &name };
+        if kind != 'n' && !settle(request, steps, index, kind, place)? {
+            left.push((index, name));
+        }
+    }
+    if left.is_empty() {
+        remove_all(root, full.as_bytes())?;
+        return Ok(Vec::new());
+    }
+    keep_aside(request, steps, folder.as_fd(), &full, left)
+}
+
+/// Puts one thing back, or finds that it may go; otherwise it must stay.
+fn settle(
+    request: &Request<'_>,
+    steps: &[&Difference],
+    index: usize,
+    kind: char,
+    aside: Place<'_>,
+) -> Result<bool, Errno> {
+    let found = look(aside.folder, aside.name, |_| None)?.found;
+    let known = is_known(steps, &found);
+    if known && kind != 'r' {
+        return Ok(true);
+    }
+    let Some(step) = steps.get(index) else { return Ok(known) };
+    let mut walker = Walker::new(request.root.as_fd());
+    let Ok(parent) = walker.folder(step.path.parents()) else { return Ok(known) };
+    let target = Place { folder: parent, name: step.path.name().bytes() };
+    match request.root.renames.put(aside, target) {
+        Ok(()) => return Ok(true),
+        Err(Errno::EXIST) => {}
+        Err(errno) => return if known { Ok(true) } else { Err(errno) },
+    }
+    if known || rustix::fs::unlinkat(aside.folder, aside.name, AtFlags::REMOVEDIR).is_ok() {
+        // The store holds it, or it was an empty folder and there is one again.
+        return Ok(true);
+    }
+    if is_known(steps, &look(target.folder, target.name, |_| None)?.found)
+        && matches!(request.root.renames.swap(aside, target)?, Swap::Done)
+    {
+        let came = look(aside.folder, aside.name, |_| None)?.found;
+        return Ok(is_known(steps, &came));
+    }
+    Ok(false)
+}
+
+/// Whether the store holds it, or nothing would be lost with it.
+fn is_known(steps: &[&Difference], found: &Found) -> bool {
+    let same = |node: &Node| match (found, node) {
+        (Found::File { content, size, .. }, Node::File { content: c, size: s, .. }) => {
+            content == c && size == s
+        }
+        (Found::Link { target }, Node::Link { target: t }) => target == t,
+        _ => false,
+    };
+    matches!(found, Found::Nothing)
+        || steps.iter().flat_map(|step| step.before.iter().chain(&step.after)).any(same)
+}
+
+/// Moves what must stay to a folder that no request clears up.
+fn keep_aside(
+    request: &Request<'_>,
+    steps: &[&Difference],
+    folder: BorrowedFd<'_>,
+    full: &str,
+    left: Vec<(usize, Vec<u8>)>,
+) -> Result<Vec<Left>, Errno> {
+    let root = request.root.as_fd();
+    for name in names(folder)? {
+        if !left.iter().any(|(_, kept)| *kept == name) {
+            remove_all(folder, &name)?;
+        }
+    }
+    let stem = &full[..full.len() - 1];
+    let free = (3..)
+        .map(|number| format!("{stem}{number}"))
+        .find(|name| rustix::fs::statat(root, name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW).is_err());
+    let aside = free.expect("numbers do not end");
+    rustix::fs::renameat(root, full.as_bytes(), root, aside.as_bytes())?;
+    let name = |name: &[u8]| format!("{aside}/{}", String::from_utf8_lossy(name));
+    Ok(left
+        .into_iter()
+        .map(|(index, file)| Left { file: name(&file), path: steps.get(index).map(|step| step.path.clone()) })
+        .collect())
+}

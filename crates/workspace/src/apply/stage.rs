@@ -1,0 +1,398 @@
+//! Writing everything new aside, and making it durable, before anything is moved.
+//!
+//! The calling thread reads content, which is mostly unpacking; two others write it, which is mostly waiting
+//! for the system. Few files are written without them.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex};
+
+use retake_model::content::{ContentId, Kind};
+use retake_model::object::{Unavailable, load};
+use retake_model::path::{FileName, TreePath};
+use retake_model::tree::{Difference, Node, PART, Parts};
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::plan::{Action, Come, FILLING, is_open};
+use super::walk::{Walker, open_folder, remove_all};
+use super::{
+    ApplyError, Cause, Life, Outcome, Phase, Request, Skip, Trouble, path_failed, root_failed, sort,
+};
+
+/// Up to so many files are synced one by one; beyond, the whole file system is, once.
+pub(super) const FEW: usize = 8;
+
+/// Files that are handed to a writer at once: so many, or so many bytes.
+const BATCH: usize = 64;
+const BATCH_BYTES: usize = 1024 * 1024;
+
+/// The temporary folder, complete and durable.
+pub(super) struct Staged {
+    pub(super) folder: OwnedFd,
+}
+
+/// The names of something new below the temporary folder.
+pub(super) fn names(steps: &[&Difference], actions: &[Action], index: usize) -> Option<Vec<FileName>> {
+    let own = |text: String| FileName::new(text.as_bytes()).expect("a letter and digits are a name");
+    match &actions[index].come {
+        Come::New => Some(vec![own(format!("n{index}"))]),
+        Come::Swap(_) => Some(vec![own(format!("x{index}"))]),
+        Come::Within(top) => {
+            let above = steps[*top].path.names().len();
+            let mut names = vec![own(format!("n{top}"))];
+            names.extend_from_slice(&steps[index].path.names()[above..]);
+            Some(names)
+        }
+        Come::Nothing | Come::Mode(_) | Come::FolderMode => None,
+    }
+}
+
+/// Writes what is new, and makes it durable. On failure nothing is left.
+pub(super) fn write(
+    request: &Request<'_>,
+    steps: &[&Difference],
+    actions: &[Action],
+    outcomes: &mut [Option<Outcome>],
+) -> Result<Staged, ApplyError> {
+    let root = request.root.as_fd();
+    let (filling, full) = (request.token.folder(Life::Filling), request.token.folder(Life::Full));
+    rustix::fs::mkdirat(root, filling.as_bytes(), Mode::from_raw_mode(0o700)).map_err(root_failed)?;
+    let written = open_folder(root, filling.as_bytes()).map_err(root_failed).and_then(|folder| {
+        let mut staging = Staging { request, steps, actions, outcomes, folder: folder.as_fd() };
+        staging.fill()?;
+        rustix::fs::renameat(root, filling.as_bytes(), root, full.as_bytes()).map_err(root_failed)?;
+        Ok(Staged { folder })
+    });
+    written.map_err(|cause| {
+        // What cannot be removed now is removed by the next request with this token.
+        let _ = remove_all(root, filling.as_bytes());
+        cause.into()
+    })
+}
+
+struct Staging<'a> {
+    request: &'a Request<'a>,
+    steps: &'a [&'a Difference],
+    actions: &'a [Action],
+    outcomes: &'a mut [Option<Outcome>],
+    folder: BorrowedFd<'a>,
+}
+
+/// One file to be written.
+struct File {
+    index: usize,
+    names: Vec<FileName>,
+    mode: u16,
+    bytes: Arc<[u8]>,
+}
+
+impl Staging<'_> {
+    fn fill(&mut self) -> Result<(), Cause> {
+        let staged: Vec<(usize, Vec<FileName>)> = (0..self.steps.len())
+            .filter_map(|index| Some((index, names(self.steps, self.actions, index)?)))
+            .collect();
+        if staged.is_empty() {
+            return Ok(());
+        }
+        let few = staged.len() <= FEW;
+        self.make_folders(&staged)?;
+        if few {
+            self.write_few(&staged)?;
+        } else {
+            self.write_many(&staged)?;
+        }
+        self.set_folder_modes(&staged)?;
+        if !few || staged.iter().any(|(index, _)| self.node(*index).is_folder()) {
+            rustix::fs::syncfs(self.folder).map_err(|errno| Cause::Sync(errno.into()))?;
+        }
+        Ok(())
+    }
+
+    fn node(&self, index: usize) -> &Node {
+        self.steps[index].after.as_ref().expect("what is staged is wanted")
+    }
+
+    /// Leaves a path out, or fails, by what the system said.
+    fn failed(&mut self, index: usize, errno: Errno) -> Result<(), Cause> {
+        let skip = match sort(errno) {
+            // Nothing else writes here: what is there already was put there under a name like it.
+            Trouble::Skip(Skip::InTheWay) if errno == Errno::EXIST => Skip::NameClash,
+            Trouble::Skip(skip) => skip,
+            Trouble::Fatal(errno) => return Err(path_failed(&self.steps[index].path, errno)),
+        };
+        self.outcomes[index] = Some(Outcome::Skipped(skip));
+        Ok(())
+    }
+
+    fn make_folders(&mut self, staged: &[(usize, Vec<FileName>)]) -> Result<(), Cause> {
+        let mut walker = Walker::new(self.folder);
+        let mut skipped: Option<(&TreePath, Outcome)> = None;
+        for (index, names) in staged {
+            let path = &self.steps[*index].path;
+            if let Some((above, outcome)) = &skipped
+                && path.starts_with(above)
+            {
+                self.outcomes[*index] = Some(outcome.clone());
+                continue;
+            }
+            if !self.node(*index).is_folder() {
+                continue;
+            }
+            let (name, above) = names.split_last().expect("there is a name");
+            let made = walker.folder(above).and_then(|folder| {
+                rustix::fs::mkdirat(folder, name.bytes(), Mode::from_raw_mode(FILLING.into()))
+            });
+            if let Err(errno) = made {
+                self.failed(*index, errno)?;
+                skipped = self.outcomes[*index].clone().map(|outcome| (path, outcome));
+            }
+        }
+        Ok(())
+    }
+
+    fn set_folder_modes(&mut self, staged: &[(usize, Vec<FileName>)]) -> Result<(), Cause> {
+        let mut walker = Walker::new(self.folder);
+        for (index, names) in staged.iter().rev() {
+            let Node::Folder { mode, .. } = *self.node(*index) else { continue };
+            // The outermost folder must stay movable.
+            if mode == FILLING || self.outcomes[*index].is_some() || (names.len() == 1 && !is_open(mode)) {
+                continue;
+            }
+            let (name, above) = names.split_last().expect("there is a name");
+            let set = walker.folder(above).and_then(|folder| {
+                let mode = Mode::from_raw_mode(mode.into());
+                rustix::fs::chmodat(folder, name.bytes(), mode, AtFlags::empty())
+            });
+            if let Err(errno) = set {
+                return Err(path_failed(&self.steps[*index].path, errno));
+            }
+        }
+        Ok(())
+    }
+
+    fn write_few(&mut self, staged: &[(usize, Vec<FileName>)]) -> Result<(), Cause> {
+        let mut walker = Walker::new(self.folder);
+        for (index, names) in staged {
+            if self.outcomes[*index].is_some() {
+                continue;
+            }
+            match self.read(*index, names)? {
+                Some(Read::Whole(file)) => {
+                    if let Err(errno) = write_file(&mut walker, &file, After::Sync) {
+                        self.failed(*index, errno)?;
+                    }
+                }
+                Some(Read::Parts(parts)) => {
+                    self.write_parts(&mut walker, *index, names, &parts, After::Sync)?
+                }
+                None => self.write_link(&mut walker, *index, names)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn write_many(&mut self, staged: &[(usize, Vec<FileName>)]) -> Result<(), Cause> {
+        let (sender, receiver) = sync_channel::<Vec<File>>(2);
+        let receiver = Mutex::new(receiver);
+        let failures: Mutex<Vec<(usize, Errno)>> = Mutex::default();
+        let stop = AtomicBool::new(false);
+        let folder = self.folder;
+        let read = std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| write_batches(folder, &receiver, &failures, &stop));
+            }
+            // Moved in, so that it ends with the reading and the writers see that nothing more comes.
+            let sender = sender;
+            let mut walker = Walker::new(folder);
+            let (mut batch, mut bytes) = (Vec::with_capacity(BATCH), 0);
+            for (done, (index, names)) in staged.iter().enumerate() {
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
+                if self.outcomes[*index].is_some() {
+                    continue;
+                }
+                match self.read(*index, names)? {
+                    Some(Read::Whole(file)) => {
+                        bytes += file.bytes.len();
+                        batch.push(file);
+                    }
+                    Some(Read::Parts(parts)) => {
+                        self.write_parts(&mut walker, *index, names, &parts, After::Nothing)?;
+                    }
+                    None => self.write_link(&mut walker, *index, names)?,
+                }
+                if batch.len() == BATCH || bytes >= BATCH_BYTES {
+                    self.request.check_cancel()?;
+                    self.request.tell(Phase::Writing, done, staged.len());
+                    // A writer ends early only when it has failed, which is looked at below.
+                    let _ = sender.send(std::mem::take(&mut batch));
+                    bytes = 0;
+                }
+            }
+            let _ = sender.send(batch);
+            Ok(())
+        });
+        read?;
+        for (index, errno) in failures.into_inner().unwrap_or_default() {
+            self.failed(index, errno)?;
+        }
+        Ok(())
+    }
+
+    /// Reads the content of a file; nothing for what has none.
+    fn read(&mut self, index: usize, names: &[FileName]) -> Result<Option<Read>, Cause> {
+        let Node::File { content, size, mode } = *self.node(index) else { return Ok(None) };
+        let read = if Node::kind_of(size) == Kind::Blob {
+            self.request
+                .objects
+                .bytes(Kind::Blob, content)
+                .map(|bytes| Read::Whole(File { index, names: names.to_vec(), mode, bytes }))
+        } else {
+            load::<Parts>(self.request.objects, content).map(Read::Parts)
+        };
+        match read {
+            Ok(read) => Ok(Some(read)),
+            Err(unavailable) => {
+                self.unavailable(index, unavailable)?;
+                // It has an outcome now; an empty file in its place would never be moved, so none is made.
+                Ok(None)
+            }
+        }
+    }
+
+    fn unavailable(&mut self, index: usize, unavailable: Unavailable) -> Result<(), Cause> {
+        match unavailable {
+            Unavailable::Unreadable(_) => Err(Cause::Content(unavailable)),
+            Unavailable::Missing { .. } | Unavailable::Damaged { .. } => {
+                self.outcomes[index] = Some(Outcome::Skipped(Skip::NotHeld));
+                Ok(())
+            }
+        }
+    }
+
+    fn write_link(&mut self, walker: &mut Walker<'_>, index: usize, names: &[FileName]) -> Result<(), Cause> {
+        let Node::Link { target } = self.node(index) else { return Ok(()) };
+        let (name, above) = names.split_last().expect("there is a name");
+        let made = walker
+            .folder(above)
+            .and_then(|folder| rustix::fs::symlinkat(target.as_slice(), folder, name.bytes()));
+        made.or_else(|errno| self.failed(index, errno))
+    }
+
+    fn write_parts(
+        &mut self,
+        walker: &mut Walker<'_>,
+        index: usize,
+        names: &[FileName],
+        parts: &Parts,
+        after: After,
+    ) -> Result<(), Cause> {
+        let Node::File { mode, size, .. } = *self.node(index) else { return Ok(()) };
+        let file = match create(walker, names) {
+            Ok(file) => file,
+            Err(errno) => return self.failed(index, errno),
+        };
+        let mut written = 0;
+        for &part in &parts.0 {
+            self.request.check_cancel()?;
+            let bytes = match self.part(part) {
+                Ok(bytes) => bytes,
+                Err(unavailable) => return self.unavailable(index, unavailable),
+            };
+            written += bytes.len() as u64;
+            if let Err(errno) = write_all(file.as_fd(), &bytes) {
+                return self.failed(index, errno);
+            }
+        }
+        if written != size {
+            self.outcomes[index] = Some(Outcome::Skipped(Skip::NotHeld));
+            return Ok(());
+        }
+        finish(file.as_fd(), mode, after).or_else(|errno| self.failed(index, errno))
+    }
+
+    fn part(&self, part: ContentId) -> Result<Arc<[u8]>, Unavailable> {
+        let bytes = self.request.objects.bytes(Kind::Blob, part)?;
+        // Parts from elsewhere must not be longer than what a step is meant to hold.
+        if bytes.len() as u64 > PART {
+            return Err(Unavailable::Damaged { kind: Kind::Blob, id: part });
+        }
+        Ok(bytes)
+    }
+}
+
+enum Read {
+    Whole(File),
+    Parts(Parts),
+}
+
+/// What is done with a file when its bytes are written.
+#[derive(Clone, Copy)]
+enum After {
+    Nothing,
+    Sync,
+}
+
+fn write_batches(
+    folder: BorrowedFd<'_>,
+    receiver: &Mutex<Receiver<Vec<File>>>,
+    failures: &Mutex<Vec<(usize, Errno)>>,
+    stop: &AtomicBool,
+) {
+    let mut walker = Walker::new(folder);
+    loop {
+        let received = receiver.lock().map(|receiver| receiver.recv());
+        let Ok(Ok(batch)) = received else { return };
+        for file in batch {
+            if stop.load(Ordering::Relaxed) {
+                // The rest is taken and dropped, so that the reader never waits for nobody.
+                break;
+            }
+            if let Err(errno) = write_file(&mut walker, &file, After::Nothing) {
+                if matches!(sort(errno), Trouble::Fatal(_)) {
+                    stop.store(true, Ordering::Relaxed);
+                }
+                if let Ok(mut failures) = failures.lock() {
+                    failures.push((file.index, errno));
+                }
+            }
+        }
+    }
+}
+
+fn write_file(walker: &mut Walker<'_>, file: &File, after: After) -> Result<(), Errno> {
+    let created = create(walker, &file.names)?;
+    write_all(created.as_fd(), &file.bytes)?;
+    finish(created.as_fd(), file.mode, after)
+}
+
+fn create(walker: &mut Walker<'_>, names: &[FileName]) -> Result<OwnedFd, Errno> {
+    let (name, above) = names.split_last().expect("there is a name");
+    let folder = walker.folder(above)?;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(folder, name.bytes(), flags, Mode::from_raw_mode(0o600))
+}
+
+fn write_all(file: BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), Errno> {
+    while !bytes.is_empty() {
+        match rustix::io::write(file, bytes) {
+            // A disk that takes nothing and says nothing is full.
+            Ok(0) => return Err(Errno::NOSPC),
+            Ok(count) => bytes = &bytes[count..],
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
+}
+
+fn finish(file: BorrowedFd<'_>, mode: u16, after: After) -> Result<(), Errno> {
+    rustix::fs::fchmod(file, Mode::from_raw_mode(mode.into()))?;
+    match after {
+        After::Nothing => Ok(()),
+        After::Sync => rustix::fs::fsync(file),
+    }
+}

@@ -1,0 +1,223 @@
+//! Folders brought from one state to another, in every way that they differ, fail and race.
+
+mod basics;
+mod faults;
+mod hostile;
+mod races;
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use retake_model::content::{ContentId, Kind};
+use retake_model::object::{Additions, Memory};
+use retake_model::path::{FileName, TreePath};
+use retake_model::tree::{Difference, Node, PART, Parts, Tree, TreeEntry, differences};
+
+use super::*;
+
+/// What stands at one path, written short: `f` a file, `l` a link, `d` a folder.
+pub(super) type Shape = BTreeMap<Vec<u8>, Thing>;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Thing {
+    File(Vec<u8>, u16),
+    Link(Vec<u8>),
+    Folder(u16),
+}
+
+pub(super) fn f(bytes: &str) -> Thing {
+    Thing::File(bytes.as_bytes().to_vec(), 0o644)
+}
+
+pub(super) fn l(target: &str) -> Thing {
+    Thing::Link(target.as_bytes().to_vec())
+}
+
+pub(super) fn d() -> Thing {
+    Thing::Folder(0o755)
+}
+
+pub(super) fn shape<const N: usize>(things: [(&str, Thing); N]) -> Shape {
+    things.into_iter().map(|(path, thing)| (path.as_bytes().to_vec(), thing)).collect()
+}
+
+/// A folder, and the objects of every shape that was asked for.
+pub(super) struct Lab {
+    pub(super) place: tempfile::TempDir,
+    pub(super) objects: Memory,
+}
+
+impl Lab {
+    pub(super) fn new() -> Self {
+        Self::within(&std::env::temp_dir())
+    }
+
+    pub(super) fn within(place: &Path) -> Self {
+        let place = tempfile::tempdir_in(place).expect("a temporary folder");
+        std::fs::create_dir(place.path().join("root")).expect("a new folder");
+        Self { place, objects: Memory::default() }
+    }
+
+    pub(super) fn root(&self) -> PathBuf {
+        self.place.path().join("root")
+    }
+
+    pub(super) fn at(&self, path: &str) -> PathBuf {
+        self.root().join(path)
+    }
+
+    /// The tree of a shape. Folders need not be named to be there.
+    pub(super) fn tree(&mut self, shape: &Shape) -> ContentId {
+        let base = self.objects.clone();
+        let mut additions = Additions::new(&base);
+        let entries: Vec<(Vec<FileName>, &Thing)> = shape
+            .iter()
+            .map(|(path, thing)| (TreePath::new(path).expect("a path").names().to_vec(), thing))
+            .collect();
+        let tree = build(&mut additions, &entries);
+        self.objects.keep(additions.into_new());
+        tree
+    }
+
+    pub(super) fn steps(&mut self, before: &Shape, after: &Shape) -> Vec<Difference> {
+        let (before, after) = (self.tree(before), self.tree(after));
+        differences(&self.objects, Some(before), Some(after)).expect("held")
+    }
+
+    /// Makes the folder exactly that shape.
+    pub(super) fn write(&self, shape: &Shape) {
+        for (path, thing) in shape {
+            let path = self.root().join(OsStr::from_bytes(path));
+            std::fs::create_dir_all(path.parent().expect("it is below the root")).expect("a folder");
+            match thing {
+                Thing::File(bytes, mode) => {
+                    std::fs::write(&path, bytes).expect("a file");
+                    set_mode(&path, *mode);
+                }
+                Thing::Link(target) => {
+                    std::os::unix::fs::symlink(OsStr::from_bytes(target), &path).expect("a link");
+                }
+                Thing::Folder(_) => std::fs::create_dir_all(&path).expect("a folder"),
+            }
+        }
+        for (path, thing) in shape.iter().rev() {
+            if let Thing::Folder(mode) = thing {
+                set_mode(&self.root().join(OsStr::from_bytes(path)), *mode);
+            }
+        }
+    }
+
+    pub(super) fn read(&self) -> Shape {
+        read(&self.root())
+    }
+
+    pub(super) fn apply(&self, steps: &[Difference]) -> Result<Report, ApplyError> {
+        let root = OpenRoot::open(&self.root()).expect("a folder");
+        self.apply_to(&root, steps)
+    }
+
+    pub(super) fn apply_to(&self, root: &OpenRoot, steps: &[Difference]) -> Result<Report, ApplyError> {
+        let token = Token::new("test").expect("a token");
+        let cancel = AtomicBool::new(false);
+        apply(&Request {
+            root,
+            steps,
+            objects: &self.objects,
+            token: &token,
+            unchanged: None,
+            progress: None,
+            cancel: &cancel,
+        })
+    }
+
+    /// What became of each path, by name.
+    pub(super) fn outcomes(&self, steps: &[Difference]) -> BTreeMap<String, Outcome> {
+        let report = self.apply(steps).expect("no failure");
+        assert_eq!(report.left, []);
+        report.results.into_iter().map(|result| (result.path.to_string(), result.outcome)).collect()
+    }
+}
+
+/// In memory, so that many rounds fit: nothing here is about durability.
+pub(super) fn fast() -> PathBuf {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() }
+}
+
+pub(super) fn set_mode(path: &Path, mode: u16) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode.into())).expect("ours");
+}
+
+fn build(additions: &mut Additions<'_, Memory>, entries: &[(Vec<FileName>, &Thing)]) -> ContentId {
+    let mut made = Vec::new();
+    for group in entries.chunk_by(|left, right| left.0[0] == right.0[0]) {
+        let below: Vec<(Vec<FileName>, &Thing)> = group
+            .iter()
+            .filter(|(names, _)| names.len() > 1)
+            .map(|(names, thing)| (names[1..].to_vec(), *thing))
+            .collect();
+        let here = group.iter().find(|(names, _)| names.len() == 1).map(|(_, thing)| *thing);
+        let node = match here {
+            Some(Thing::File(bytes, mode)) => {
+                let size = bytes.len() as u64;
+                let content = if size > PART {
+                    let parts = bytes
+                        .chunks(PART as usize)
+                        .map(|part| additions.add_bytes(Kind::Blob, part.to_vec()))
+                        .collect();
+                    additions.add(&Parts(parts))
+                } else {
+                    additions.add_bytes(Kind::Blob, bytes.clone())
+                };
+                Node::File { content, size, mode: *mode }
+            }
+            Some(Thing::Link(target)) => Node::Link { target: target.clone() },
+            folder => {
+                let mode = if let Some(Thing::Folder(mode)) = folder { *mode } else { 0o755 };
+                Node::Folder { tree: build(additions, &below), mode }
+            }
+        };
+        made.push(TreeEntry { name: group[0].0[0].clone(), node });
+    }
+    additions.add(&Tree::new(made))
+}
+
+/// Everything below a folder, as it stands.
+pub(super) fn read(top: &Path) -> Shape {
+    let mut found = Shape::new();
+    read_into(top, top, &mut found);
+    found
+}
+
+fn read_into(top: &Path, folder: &Path, found: &mut Shape) {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let name = path.strip_prefix(top).expect("below").as_os_str().as_bytes().to_vec();
+        let metadata = path.symlink_metadata().expect("it is there");
+        let mode = (metadata.mode() & 0o777) as u16;
+        if metadata.is_symlink() {
+            let target = std::fs::read_link(&path).expect("a link").as_os_str().as_bytes().to_vec();
+            found.insert(name, Thing::Link(target));
+        } else if metadata.is_dir() {
+            found.insert(name, Thing::Folder(mode));
+            read_into(top, &path, found);
+        } else if metadata.is_file() {
+            found.insert(name, Thing::File(std::fs::read(&path).expect("a file"), mode));
+        }
+    }
+}
+
+/// A shape with the folders that it implies, as reading shows it.
+pub(super) fn whole(shape: &Shape) -> Shape {
+    let mut whole = shape.clone();
+    for path in shape.keys() {
+        for (slash, _) in path.iter().enumerate().filter(|(_, byte)| **byte == b'/') {
+            whole.entry(path[..slash].to_vec()).or_insert_with(d);
+        }
+    }
+    whole
+}

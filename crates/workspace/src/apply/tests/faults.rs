@@ -1,0 +1,262 @@
+//! Failures, cancels and crashes at every point.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::Command;
+use std::sync::atomic::Ordering;
+
+use super::*;
+
+/// Two shapes that differ in every way.
+fn shapes() -> (Shape, Shape) {
+    let before = shape([
+        ("changed", f("1")),
+        ("mode", f("m")),
+        ("gone", f("1")),
+        ("old/a", f("1")),
+        ("old/b/c", f("1")),
+        ("shut", Thing::Folder(0o500)),
+        ("shut/x", f("1")),
+        ("was-file", f("1")),
+        ("was-folder/y", f("1")),
+        ("was-link", l("changed")),
+    ]);
+    let after = shape([
+        ("changed", f("2")),
+        ("mode", Thing::File(b"m".to_vec(), 0o700)),
+        ("new/a", f("2")),
+        ("new/closed", Thing::Folder(0o500)),
+        ("new/closed/c", f("2")),
+        ("alone", f("2")),
+        ("shut", Thing::Folder(0o555)),
+        ("shut/x", f("2")),
+        ("was-file/z", f("2")),
+        ("was-folder", f("2")),
+        ("was-link", l("alone")),
+    ]);
+    (before, after)
+}
+
+/// Applies, and does something each time it is told how far it is.
+fn apply_with(
+    lab: &Lab,
+    root: &OpenRoot,
+    steps: &[Difference],
+    told: &dyn Fn(usize, &AtomicBool),
+) -> Result<Report, ApplyError> {
+    let cancel = AtomicBool::new(false);
+    let count = Cell::new(0);
+    let progress = |_: Progress| {
+        count.set(count.get() + 1);
+        told(count.get(), &cancel);
+    };
+    apply(&Request {
+        root,
+        steps,
+        objects: &lab.objects,
+        token: &Token::new("test").expect("a token"),
+        unchanged: None,
+        progress: Some(&progress),
+        cancel: &cancel,
+    })
+}
+
+#[test]
+fn a_cancel_at_any_point_puts_everything_back() {
+    let (before, after) = shapes();
+    for plain in [false, true] {
+        let mut stopped = 0;
+        for point in 1.. {
+            let mut lab = Lab::within(&fast());
+            lab.write(&before);
+            let steps = lab.steps(&before, &after);
+            let open = if plain { OpenRoot::open_plain } else { OpenRoot::open };
+            let root = open(&lab.root()).expect("a folder");
+            let done = apply_with(&lab, &root, &steps, &|count, cancel| {
+                cancel.store(count >= point, Ordering::Relaxed);
+            });
+            let Err(error) = done else { break };
+            assert!(matches!(error.cause, Cause::Cancelled));
+            assert_eq!(error.not_put_back, [], "point {point}");
+            assert_eq!(lab.read(), whole(&before), "point {point}");
+            stopped += 1;
+        }
+        assert!(stopped > 15, "{stopped} points");
+    }
+}
+
+#[test]
+fn a_crash_at_any_point_is_finished_or_undone_by_asking_again() {
+    let (before, after) = shapes();
+    std::panic::set_hook(Box::new(|_| {}));
+    for plain in [false, true] {
+        let mut crashed = 0;
+        for point in 1.. {
+            let mut over = false;
+            for (from, to) in [(&before, &after), (&after, &before)] {
+                let mut lab = Lab::within(&fast());
+                lab.write(&before);
+                let steps = lab.steps(&before, &after);
+                let open = if plain { OpenRoot::open_plain } else { OpenRoot::open };
+                let root = open(&lab.root()).expect("a folder");
+                let done = catch_unwind(AssertUnwindSafe(|| {
+                    apply_with(&lab, &root, &steps, &|count, _| assert!(count < point))
+                }));
+                over |= done.is_ok();
+                let steps = lab.steps(from, to);
+                let report = lab.apply_to(&root, &steps).expect("no failure");
+                assert_eq!(report.left, []);
+                assert_eq!(lab.read(), whole(to), "point {point}");
+                crashed += 1;
+            }
+            if over {
+                break;
+            }
+        }
+        assert!(crashed > 30, "{crashed} points");
+    }
+    let _ = std::panic::take_hook();
+}
+
+#[test]
+fn work_that_a_crash_left_aside_is_put_back() {
+    let check = |aside: &str, now: Option<&str>, expected: &str, left: usize| {
+        let mut lab = Lab::new();
+        let steps = lab.steps(&shape([("a", f("1"))]), &shape([("a", f("2"))]));
+        let folder = lab.at(".retake-tmp-test-2");
+        std::fs::create_dir(&folder).expect("a folder");
+        std::fs::write(folder.join(aside), "mine").expect("a file");
+        if let Some(now) = now {
+            std::fs::write(lab.at("a"), now).expect("a file");
+            set_mode(&lab.at("a"), 0o644);
+        }
+        let report = lab.apply(&steps).expect("no failure");
+        assert_eq!(std::fs::read_to_string(lab.at("a")).expect("a file"), expected, "{aside} {now:?}");
+        assert_eq!(report.left.len(), left, "{aside} {now:?}");
+        for left in report.left {
+            assert_eq!(std::fs::read(lab.at(&left.file)).expect("a file"), b"mine");
+        }
+        assert!(!folder.exists());
+    };
+    check("x0", Some("2"), "mine", 0);
+    check("x0", Some("1"), "mine", 0);
+    check("x0", None, "mine", 0);
+    check("r0", None, "mine", 0);
+    check("x0", Some("newer"), "newer", 1);
+    check("r0", Some("newer"), "newer", 1);
+    check("x77", Some("1"), "2", 1);
+}
+
+/// A small file system in memory, gone with the value.
+struct Small(tempfile::TempDir);
+
+impl Small {
+    fn mount(size: &str) -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("SKIPPED: a file system is mounted by root only");
+            return None;
+        }
+        let place = tempfile::tempdir().expect("a temporary folder");
+        let options = format!("size={size}");
+        let mounted =
+            Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(place.path()).status();
+        assert!(mounted.is_ok_and(|status| status.success()), "root can mount a file system");
+        Some(Self(place))
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0.path()).status();
+    }
+}
+
+#[test]
+fn a_full_disk_leaves_everything_as_it_was() {
+    let Some(small) = Small::mount("1m") else { return };
+    for files in [1, 30] {
+        let mut lab = Lab::within(small.0.path());
+        let (before, mut after) = shapes();
+        for file in 0..files {
+            let bytes = vec![b'x'; 3 * 1024 * 1024 / files];
+            after.insert(format!("large/{file}").into_bytes(), Thing::File(bytes, 0o644));
+        }
+        lab.write(&before);
+        let steps = lab.steps(&before, &after);
+        let error = lab.apply(&steps).expect_err("the disk is full");
+        let Cause::Path { source, .. } = &error.cause else { panic!("{error:?}") };
+        assert_eq!(source.kind(), std::io::ErrorKind::StorageFull);
+        assert_eq!(error.not_put_back, []);
+        assert_eq!(lab.read(), whole(&before));
+    }
+}
+
+#[test]
+fn content_that_is_missing_leaves_its_path_alone() {
+    let mut lab = Lab::new();
+    let before = shape([("a", f("1")), ("b", f("1"))]);
+    lab.write(&before);
+    let mut steps = lab.steps(&before, &shape([("a", f("2")), ("b", f("2"))]));
+    steps[0].after =
+        Some(Node::File { content: ContentId::of(Kind::Blob, b"nowhere"), size: 7, mode: 0o644 });
+    let outcomes = lab.outcomes(&steps);
+    assert_eq!(outcomes["a"], Outcome::Skipped(Skip::NotHeld));
+    assert_eq!(outcomes["b"], Outcome::Written);
+    assert_eq!(lab.read(), shape([("a", f("1")), ("b", f("2"))]));
+}
+
+#[test]
+fn a_root_that_is_gone_is_an_error() {
+    let mut lab = Lab::new();
+    let steps = lab.steps(&Shape::new(), &shape([("a", f("1"))]));
+    let root = OpenRoot::open(&lab.root()).expect("a folder");
+    std::fs::remove_dir(lab.root()).expect("it is empty");
+    assert!(matches!(lab.apply_to(&root, &steps), Err(ApplyError { cause: Cause::Root(_), .. })));
+    assert!(OpenRoot::open(&lab.root()).is_err());
+}
+
+#[test]
+fn permissions_stop_a_user_but_not_on_what_is_his() {
+    const PLACE: &str = "RETAKE_TEST_USER_PLACE";
+    if std::env::var_os(PLACE).is_none() && rustix::process::geteuid().is_root() {
+        // The same test again, as a user who may not do everything.
+        let place = tempfile::tempdir().expect("a temporary folder");
+        std::os::unix::fs::chown(place.path(), Some(65534), Some(65534)).expect("root may");
+        let name = "apply::tests::faults::permissions_stop_a_user_but_not_on_what_is_his";
+        let again = Command::new("setpriv")
+            .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
+            .arg(std::env::current_exe().expect("this test"))
+            .args([name, "--exact"])
+            .env(PLACE, place.path())
+            .output()
+            .expect("setpriv is there");
+        assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stdout));
+        assert!(String::from_utf8_lossy(&again.stdout).contains("1 passed"));
+        return;
+    }
+    let place = std::env::var_os(PLACE).map_or_else(std::env::temp_dir, PathBuf::from);
+    let mut lab = Lab::within(&place);
+    let (before, after) = shapes();
+    lab.write(&before);
+    let steps = lab.steps(&before, &after);
+    assert!(lab.apply(&steps).is_ok());
+    assert_eq!(lab.read(), whole(&after));
+    let steps = lab.steps(&after, &before);
+    assert!(lab.apply(&steps).is_ok());
+    assert_eq!(lab.read(), whole(&before));
+
+    // A file that may not be read cannot be compared, and so is not replaced.
+    let mut lab = Lab::within(&place);
+    let before = shape([("a", Thing::File(b"1".to_vec(), 0o000)), ("b", f("1"))]);
+    lab.write(&before);
+    let steps = lab.steps(&before, &shape([("a", f("2")), ("b", f("2"))]));
+    let outcomes = lab.outcomes(&steps);
+    assert_eq!(outcomes["a"], Outcome::Skipped(Skip::Denied));
+    assert_eq!(outcomes["b"], Outcome::Written);
+
+    set_mode(&lab.root(), 0o500);
+    let steps = lab.steps(&shape([("b", f("2"))]), &shape([("b", f("1"))]));
+    let error = lab.apply(&steps).expect_err("the root may not be written");
+    assert!(matches!(error.cause, Cause::Root(_)));
+    set_mode(&lab.root(), 0o700);
+}

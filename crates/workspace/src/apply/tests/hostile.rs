@@ -1,0 +1,148 @@
+//! Names and shapes that are meant to lead astray.
+
+use std::process::Command;
+
+use super::*;
+
+/// A root with a folder beside it that nothing may touch.
+fn with_outside() -> (Lab, Shape) {
+    let lab = Lab::new();
+    let outside = lab.place.path().join("outside");
+    std::fs::create_dir(&outside).expect("a folder");
+    std::fs::write(outside.join("file"), "canary").expect("a file");
+    let seen = read(&outside);
+    (lab, seen)
+}
+
+fn outside(lab: &Lab) -> Shape {
+    read(&lab.place.path().join("outside"))
+}
+
+#[test]
+fn names_that_lead_out_are_no_names() {
+    for name in ["..", ".", "", "a/b", "/etc", ".git", ".GIT", "git~1", ".g\u{200c}it", ".retake-tmp-x"] {
+        let mut bytes = vec![0x81, 0x82];
+        assert!(FileName::new(name.as_bytes()).is_err(), "{name:?}");
+        // One entry in a tree from elsewhere: its name, and a link.
+        minicbor_bytes(&mut bytes, name.as_bytes());
+        bytes.extend([0x82, 0x01, 0x81]);
+        minicbor_bytes(&mut bytes, b"target");
+        assert!(retake_model::content::decode::<Tree>(&bytes).is_err(), "{name:?}");
+    }
+}
+
+fn minicbor_bytes(bytes: &mut Vec<u8>, text: &[u8]) {
+    assert!(text.len() < 24, "a short head is enough here");
+    bytes.push(0x40 + u8::try_from(text.len()).expect("short"));
+    bytes.extend(text);
+}
+
+#[test]
+fn nothing_is_reached_through_a_link() {
+    let check = |target: &str| {
+        let (mut lab, seen) = with_outside();
+        let before = shape([("d/file", f("1")), ("d/gone", f("1")), ("d/sub/x", f("1"))]);
+        let after = shape([("d/file", f("2")), ("d/new", f("2")), ("d/more/y", f("2"))]);
+        let steps = lab.steps(&before, &after);
+        std::os::unix::fs::symlink(target, lab.at("d")).expect("a link");
+        let outcomes = lab.outcomes(&steps);
+        for path in ["d/file", "d/new", "d/more/y"] {
+            assert_eq!(outcomes[path], Outcome::Skipped(Skip::InTheWay), "{target} {path}");
+        }
+        assert_eq!(outside(&lab), seen);
+        assert_eq!(lab.read(), shape([("d", l(target))]));
+    };
+    check("../outside");
+    check("d");
+    check("nowhere");
+    check(".");
+}
+
+#[test]
+fn a_link_and_what_is_below_it_do_not_come_together() {
+    let (mut lab, seen) = with_outside();
+    let mut steps = lab.steps(&Shape::new(), &shape([("a", l("../outside"))]));
+    let below = lab.steps(&Shape::new(), &shape([("a/file", f("evil")), ("a/new", f("evil"))]));
+    steps.extend(below.into_iter().filter(|step| step.path.names().len() == 2));
+    let outcomes = lab.outcomes(&steps);
+    assert_eq!(outcomes["a"], Outcome::Written);
+    assert_eq!(outcomes["a/file"], Outcome::Skipped(Skip::InTheWay));
+    assert_eq!(outside(&lab), seen);
+}
+
+#[test]
+fn what_is_no_file_is_left_alone() {
+    let mut lab = Lab::new();
+    let before = shape([("pipe", f("1")), ("socket", f("1")), ("device", f("1"))]);
+    let steps = lab.steps(&before, &shape([("pipe", f("2")), ("device", l("x"))]));
+    let made = Command::new("mkfifo").arg(lab.at("pipe")).status();
+    assert!(made.is_ok_and(|status| status.success()));
+    let _socket = std::os::unix::net::UnixListener::bind(lab.at("socket")).expect("a socket");
+    let device = Command::new("mknod").arg(lab.at("device")).args(["c", "1", "3"]).status();
+    let outcomes = lab.outcomes(&steps);
+    assert_eq!(outcomes["pipe"], Outcome::Kept(Found::Special));
+    assert_eq!(outcomes["socket"], Outcome::Kept(Found::Special));
+    if device.is_ok_and(|status| status.success()) {
+        assert_eq!(outcomes["device"], Outcome::Kept(Found::Special));
+    }
+}
+
+#[test]
+fn odd_names_are_just_names() {
+    let mut lab = Lab::new();
+    let mut odd = Shape::new();
+    let long = [b'n'; 255];
+    for name in
+        [&b"\xff\xfe"[..], b"new\nline", b"-rf", b"*", b"a\\b", b"con", b" ", "e\u{301}".as_bytes(), &long]
+    {
+        odd.insert(name.to_vec(), f("odd"));
+    }
+    // Alike to some file systems, and two names here.
+    for name in ["Twin", "twin", "TWIN/a", "tWIN/a"] {
+        odd.insert(name.as_bytes().to_vec(), f(name));
+    }
+    let steps = lab.steps(&Shape::new(), &odd);
+    assert!(lab.apply(&steps).is_ok());
+    assert_eq!(lab.read(), whole(&odd));
+    let steps = lab.steps(&odd, &Shape::new());
+    assert!(lab.apply(&steps).is_ok());
+    assert_eq!(lab.read(), Shape::new());
+}
+
+#[test]
+fn the_deepest_path_comes_and_goes() {
+    // Trees are made and compared by going down into them; the stack of a test is a small one.
+    let thread = std::thread::Builder::new().stack_size(64 << 20).spawn(check_deepest_path);
+    thread.expect("a thread").join().expect("no failure");
+}
+
+fn check_deepest_path() {
+    let mut lab = Lab::new();
+    let mut path = b"d/".repeat(2047);
+    path.push(b'f');
+    let deep = Shape::from([(path, f("deep"))]);
+    for plain in [false, true] {
+        let open = if plain { OpenRoot::open_plain } else { OpenRoot::open };
+        let root = open(&lab.root()).expect("a folder");
+        for (from, to) in [(&Shape::new(), &deep), (&deep, &Shape::new())] {
+            let steps = lab.steps(from, to);
+            assert_eq!(steps.len(), 2048);
+            let report = lab.apply_to(&root, &steps).expect("no failure");
+            assert!(
+                report
+                    .results
+                    .iter()
+                    .all(|result| { matches!(result.outcome, Outcome::Written | Outcome::Removed) })
+            );
+        }
+        assert_eq!(lab.read(), Shape::new());
+    }
+    // And a failure far down leaves nothing.
+    let mut steps = lab.steps(&Shape::new(), &deep);
+    let last = steps.last_mut().expect("the file");
+    last.after = Some(Node::File { content: ContentId::of(Kind::Blob, b"?"), size: 1, mode: 0o644 });
+    let report = lab.apply(&steps).expect("no failure");
+    assert_eq!(report.results[2047].outcome, Outcome::Skipped(Skip::NotHeld));
+    super::super::walk::remove_all(OpenRoot::open(&lab.root()).expect("a folder").as_fd(), b"d")
+        .expect("it can be removed");
+}
