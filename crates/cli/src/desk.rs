@@ -104,7 +104,11 @@ impl Context {
     pub(crate) fn desk_for(&self, thread: ThreadId, handling: Handling) -> Result<Option<Desk>, Failure> {
         let head = self.timeline()?.look()?.head(thread)?.operation;
         let none = handling.halves == Halves::Conversation || head.filed.is_none();
-        if none && handling.halves != Halves::Files && !handling.preview { Ok(None) } else { self.desk().map(Some) }
+        if none && handling.halves != Halves::Files && !handling.preview {
+            Ok(None)
+        } else {
+            self.desk().map(Some)
+        }
     }
 
     /// Makes a change after which another take may be the active one, its files along with it.
@@ -153,9 +157,8 @@ impl Context {
         let roots = self.file_roots()?;
         for (name, root) in &roots {
             if let Ok(below) = normal.strip_prefix(root) {
-                let found = TreePath::new(below.as_os_str().as_bytes()).map_err(|error| {
-                    Failure::new(Code::Usage, format!("{}: {error}", path.display()))
-                })?;
+                let found = TreePath::new(below.as_os_str().as_bytes())
+                    .map_err(|error| Failure::new(Code::Usage, format!("{}: {error}", path.display())))?;
                 return Ok(RootPath { root: name.clone(), path: found });
             }
         }
@@ -170,10 +173,10 @@ impl Context {
             return Ok(vec![(String::new(), apart.path.clone())]);
         }
         let project = self.project()?;
-        let main = path_from_text(&project.path).unwrap_or_default();
+        let main = path_from_text(&project.path);
         let known = looking.queries().folder(FolderId::of_project(project.id))?;
         let others = known.map(|known| known.roots).unwrap_or_default().into_iter().skip(1);
-        let others = others.filter_map(|(name, path)| Some((name, path_from_text(&path)?)));
+        let others = others.map(|(name, path)| (name, path_from_text(&path)));
         Ok(std::iter::once((String::new(), main)).chain(others).collect())
     }
 

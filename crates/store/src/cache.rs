@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use retake_model::content::ContentId;
 
+use crate::packs::PackFiles;
+
 /// Bytes in one generation.
 const GENERATION: usize = 16 * 1024 * 1024;
 /// Larger content is not worth pushing everything else out for.
@@ -15,6 +17,8 @@ const LARGEST: usize = 256 * 1024;
 #[derive(Default)]
 pub(crate) struct Cache {
     generations: Mutex<Generations>,
+    /// Content in packs, kept by the frame.
+    pub(crate) packs: PackFiles,
 }
 
 #[derive(Default)]
@@ -27,11 +31,17 @@ struct Generations {
 }
 
 impl Cache {
+    /// Nothing yet, of the store in that folder.
+    pub(crate) fn of(store: &std::path::Path) -> Self {
+        Self { generations: Mutex::default(), packs: PackFiles::of(store) }
+    }
+
     /// Begins a look at the store after that many erasures: what was kept from before an erasure is dropped.
     pub(crate) fn enter(&self, epoch: i64) {
         let mut generations = self.lock();
         if generations.epoch < epoch {
             *generations = Generations { epoch, ..Generations::default() };
+            self.packs.forget();
         }
     }
 
@@ -60,6 +70,7 @@ impl Cache {
     pub(crate) fn clear(&self) {
         let mut generations = self.lock();
         *generations = Generations { epoch: generations.epoch, ..Generations::default() };
+        self.packs.forget();
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Generations> {

@@ -90,7 +90,7 @@ impl Queries<'_> {
                 return Ok(Some(bytes));
             }
         }
-        Ok(None)
+        if kind == Kind::Blob { self.packed_blob(id) } else { Ok(None) }
     }
 
     /// Whether the bytes of that content are stored and whole. What was redacted may have been stored again since.
@@ -131,6 +131,7 @@ impl Queries<'_> {
             .connection
             .prepare_cached("SELECT EXISTS (SELECT 1 FROM object_index WHERE prefix = ?1)")?
             .query_row([id.prefix()], |row| row.get(0))?;
+        let taken = taken || self.knows(kind, id)?;
         Err(if taken { Unavailable::Damaged { kind, id } } else { Unavailable::Missing { kind, id } }.into())
     }
 }

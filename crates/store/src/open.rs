@@ -60,7 +60,7 @@ impl Store {
         private_folder(folder)?;
         let lock = open_private(&lock(folder))?;
         prepare(folder, &lock, migrations)?;
-        let cache = Arc::new(Cache::default());
+        let cache = Arc::new(Cache::of(folder));
         let writer = Writer::new(folder.to_owned(), lock, Arc::clone(&cache));
         Ok(Self { folder: folder.to_owned(), cache, readers: Mutex::default(), writer })
     }
@@ -79,7 +79,7 @@ fn check_folder(folder: &Path) -> Result<(), OpenError> {
 }
 
 /// How the names of a store's files begin.
-const OWN_FILES: [&str; 4] = ["retake.db", "search.db", "writer.lock", "backups"];
+const OWN_FILES: [&str; 6] = ["retake.db", "search.db", "writer.lock", "backups", "packs", "folders"];
 
 /// Makes sure that the database is there, is ours, and has the present schema.
 fn prepare(folder: &Path, lock: &std::fs::File, migrations: &[&str]) -> Result<(), OpenError> {

@@ -82,6 +82,10 @@ fn below(
     id: ContentId,
     on_damage: OnDamage,
 ) -> Result<Vec<Reference>, StoreError> {
+    if kind == Kind::Blob {
+        // Bytes refer to nothing, and there are far too many of them to be read for that.
+        return Ok(Vec::new());
+    }
     let found = match queries.stored_object(kind, id)? {
         Some(bytes) => references(kind, &bytes).ok(),
         None => (queries.is_redacted(id)? || queries.is_lost(id)?).then(Vec::new),

@@ -83,7 +83,13 @@ pub struct Handling {
 impl Desk {
     /// The timeline at a project's own folder.
     pub fn at(timeline: Timeline, project: ProjectId, workspace: Workspace) -> Self {
-        Self { timeline, folder: FolderId::of_project(project), project, workspace: Arc::new(workspace), apart: None }
+        Self {
+            timeline,
+            folder: FolderId::of_project(project),
+            project,
+            workspace: Arc::new(workspace),
+            apart: None,
+        }
     }
 
     /// The timeline underneath.

@@ -113,7 +113,9 @@ impl Goal {
             Self::Jump(asked) if asked == 0 || asked > head.version => {
                 return Err(ChangeError::NoSuchVersion { asked, current: head.version });
             }
-            Self::Jump(version) => return Ok(Way { to: history::jump(&log, &head.place, version)?, steps: 1 }),
+            Self::Jump(version) => {
+                return Ok(Way { to: history::jump(&log, &head.place, version)?, steps: 1 });
+            }
             Self::Undo(unit, steps) | Self::Redo(unit, steps) => (steps, unit),
         };
         let (mut place, mut way) = (head.place, None);

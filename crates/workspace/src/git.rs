@@ -14,6 +14,7 @@
 //! device in the place of one cannot hold the reader up. Whatever is missing, malformed or too large is simply
 //! not known: no caller fails because of a strange repository.
 
+mod around;
 mod config;
 mod locate;
 mod read;
@@ -21,6 +22,8 @@ mod refs;
 mod url;
 
 use std::path::{Path, PathBuf};
+
+pub(crate) use around::around;
 
 /// Where a folder stands in git, as far as it can be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

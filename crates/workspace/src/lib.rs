@@ -11,6 +11,8 @@
 //! ```
 
 pub mod apply;
+pub mod copy;
 pub mod folder;
 pub mod git;
 pub mod root;
+pub mod snapshot;

@@ -58,7 +58,9 @@ impl Arguments {
             write_report(out, context, &restored.files)?;
             let muted = styles.muted;
             match &restored.done {
-                Some(done) => writeln!(out, "{muted}version {}; `retake undo` takes it back{muted:#}", done.version),
+                Some(done) => {
+                    writeln!(out, "{muted}version {}; `retake undo` takes it back{muted:#}", done.version)
+                }
                 None => Ok(()),
             }
         })
@@ -75,7 +77,9 @@ fn snapshot(looking: &Looking<'_>, thread: ThreadId, text: &str) -> Result<Conte
         // Also says so if there is no such version.
         looking.state_at(thread, version)?;
         return looking.files_at(thread, version)?.map(|at| at.files.after).ok_or_else(|| {
-            let message = format!("no files were recorded up to version {version}; `retake snapshot list` shows when they were");
+            let message = format!(
+                "no files were recorded up to version {version}; `retake snapshot list` shows when they were"
+            );
             Failure::new(Code::NotFound, message)
         });
     }
@@ -84,8 +88,13 @@ fn snapshot(looking: &Looking<'_>, thread: ThreadId, text: &str) -> Result<Conte
         [one] => Ok(*one),
         [] => Err(Failure::new(
             Code::NotFound,
-            format!("{text:?} is neither a version, nor a saved moment, nor a snapshot of this thread; `retake snapshot list` shows them"),
+            format!(
+                "{text:?} is neither a version, nor a saved moment, nor a snapshot of this thread; `retake snapshot list` shows them"
+            ),
         )),
-        _ => Err(Failure::new(Code::NotFound, format!("{text:?} could be {} snapshots; give more of the id", found.len()))),
+        _ => Err(Failure::new(
+            Code::NotFound,
+            format!("{text:?} could be {} snapshots; give more of the id", found.len()),
+        )),
     }
 }

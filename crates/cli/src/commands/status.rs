@@ -115,12 +115,17 @@ pub(crate) fn write_left_out(
 ) -> std::io::Result<()> {
     let muted = styles.muted;
     // What is ignored was left out on purpose; the rest a person may want to know of.
-    let (ignored, other): (Vec<&Left>, Vec<&Left>) = left
-        .iter()
-        .partition(|left| matches!(left.reason, Reason::Ignored | Reason::Repository));
+    let (ignored, other): (Vec<&Left>, Vec<&Left>) =
+        left.iter().partition(|left| matches!(left.reason, Reason::Ignored | Reason::Repository));
     for left in other.iter().chain(ignored.iter().filter(|_| all)) {
-        let name = if left.root.is_empty() { left.path.clone() } else { format!("{}:{}", left.root, left.path) };
-        writeln!(out, "  {muted}not held{muted:#} {}  {muted}{}{muted:#}", sanitize(&name, Lines::Fold), words(left.reason))?;
+        let name =
+            if left.root.is_empty() { left.path.clone() } else { format!("{}:{}", left.root, left.path) };
+        writeln!(
+            out,
+            "  {muted}not held{muted:#} {}  {muted}{}{muted:#}",
+            sanitize(&name, Lines::Fold),
+            words(left.reason)
+        )?;
     }
     if !ignored.is_empty() && !all {
         let count = counted(ignored.len() as u64, "path is", "paths are");

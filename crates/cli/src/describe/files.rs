@@ -27,7 +27,12 @@ pub(crate) fn write_report(out: &mut dyn Write, context: &Context, report: &File
         .filter(|path| !is_plain_folder(path))
         .collect();
     if told.is_empty() {
-        return writeln!(out, "{0}No file {1}.{0:#}", styles.muted, if report.preview { "would move" } else { "moved" });
+        return writeln!(
+            out,
+            "{0}No file {1}.{0:#}",
+            styles.muted,
+            if report.preview { "would move" } else { "moved" }
+        );
     }
     // What was left alone is what a person has to know, so it comes first.
     let (left, moved): (Vec<&PathReport>, Vec<&PathReport>) =
@@ -63,7 +68,10 @@ pub(crate) fn write_recovered(
     let what = sanitize(&what, Lines::Fold);
     if recovered.finished {
         let paths = counted(recovered.paths.len() as u64, "file", "files");
-        writeln!(out, "{warning}Recovered:{warning:#} {what} had been interrupted; {paths} were brought to their place.")
+        writeln!(
+            out,
+            "{warning}Recovered:{warning:#} {what} had been interrupted; {paths} were brought to their place."
+        )
     } else {
         writeln!(out, "{warning}Given up:{warning:#} {what} had been interrupted, and its folder is gone.")
     }
@@ -104,7 +112,9 @@ fn write_path(out: &mut dyn Write, context: &Context, path: &PathReport) -> io::
         Outcome::Merged => ("~", styles.count, "merged with what was changed since".to_owned()),
         Outcome::Removed => ("-", styles.removed, String::new()),
         Outcome::Unchanged => ("=", styles.muted, String::new()),
-        Outcome::Conflicted { written: true, .. } => ("!", styles.warning, "written over a conflict".to_owned()),
+        Outcome::Conflicted { written: true, .. } => {
+            ("!", styles.warning, "written over a conflict".to_owned())
+        }
         Outcome::Conflicted { .. } => ("!", styles.warning, "changed since; left as it is".to_owned()),
         Outcome::Kept => ("!", styles.warning, "changed just now; left as it is".to_owned()),
         Outcome::Skipped { reason } => ("!", styles.warning, format!("{reason}; left as it is")),

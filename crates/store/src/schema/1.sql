@@ -130,3 +130,27 @@ CREATE TABLE intent (
     body   BLOB NOT NULL,
     digest INTEGER NOT NULL
 ) STRICT;
+
+-- Files in packs/ that hold the bytes of blobs; `<number in hexadecimal>.pack`. One that no row names is garbage.
+CREATE TABLE pack (
+    number INTEGER PRIMARY KEY,
+    born   INTEGER NOT NULL,            -- seconds since 1970
+    bytes  INTEGER NOT NULL             -- how long the file was made
+) STRICT;
+
+-- First eight bytes of a blob's name, to where its bytes are; like object_index, it can be made anew.
+CREATE TABLE packed (
+    prefix INTEGER NOT NULL,
+    pack   INTEGER NOT NULL,
+    frame  INTEGER NOT NULL,            -- where the frame begins in the file
+    start  INTEGER NOT NULL,            -- where the blob begins in the frame, unpacked
+    length INTEGER NOT NULL,
+    PRIMARY KEY (prefix, pack, frame, start)
+) STRICT, WITHOUT ROWID;
+
+-- Frames that are to be overwritten because something in them was redacted.
+CREATE TABLE doomed (
+    pack  INTEGER NOT NULL,
+    frame INTEGER NOT NULL,
+    PRIMARY KEY (pack, frame)
+) STRICT, WITHOUT ROWID;

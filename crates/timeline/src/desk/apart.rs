@@ -92,7 +92,7 @@ impl Desk {
         let id = known.map_or(present.id, |files| files.after);
         let snapshot: Snapshot = load(&queries, id)?;
         let Some(root) = snapshot.root("") else { return Err(FileError::NoSuchSnapshot) };
-        let copied = copy::materialise(&queries, root.tree, path, self.workspace.known_files())?;
+        let copied = copy::materialise(&queries, root.tree, path)?;
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let record = FolderRecord {
             id: FolderId::fresh(&mut Ticks(&*self.timeline.clock)),
@@ -128,7 +128,7 @@ impl Looking<'_> {
         let folders = self.queries().folders()?;
         let found = folders.into_iter().filter_map(|folder| {
             let Apart { thread, take } = folder.apart?;
-            let path = path_from_text(folder.path())?;
+            let path = path_from_text(folder.path());
             Some(ApartFolder { id: folder.id, project: folder.project, thread, take, path })
         });
         Ok(found.collect())

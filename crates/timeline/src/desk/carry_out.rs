@@ -105,6 +105,27 @@ impl Session<'_> {
     }
 }
 
+impl Session<'_> {
+    /// Removes from the folder what a snapshot of it holds, and the folder itself if nothing else is in it.
+    pub(super) fn clear(&self, snapshot: ContentId) -> Result<(), FileError> {
+        let reading = self.desk.timeline.store.read()?;
+        let queries = reading.queries();
+        let snapshot: Snapshot = load(&queries, snapshot)?;
+        for (name, path) in self.desk.roots() {
+            let Some(root) = snapshot.root(&name) else { continue };
+            let steps = differences(&queries, Some(root.tree), None)?;
+            let opened = OpenRoot::open(&path_from_text(&path))
+                .map_err(|error| ApplyError::from(Cause::Root(error)))?;
+            let token = Token::new(&format!("close-{}", self.desk.folder.short()))
+                .expect("an id is letters and digits");
+            apply(&request(&queries, &opened, &steps, &token))?;
+            // Not empty: someone else's files are in it, and it stays for them.
+            let _ = std::fs::remove_dir(path_from_text(&path));
+        }
+        Ok(())
+    }
+}
+
 enum Begun {
     /// No file had to move.
     Done(Box<(Done, Vec<ThreadId>)>),
@@ -166,7 +187,7 @@ fn move_root(
     steps: &[Difference],
     number: i64,
 ) -> Result<(OpenRoot, Report), ApplyError> {
-    let path = path_from_text(path).unwrap_or_default();
+    let path = path_from_text(path);
     let root = OpenRoot::open(&path).map_err(Cause::Root)?;
     let report = apply(&request(queries, &root, steps, &token(number)))?;
     Ok((root, report))

@@ -128,8 +128,7 @@ impl Session<'_> {
         let queries = looking.queries();
         let row = looking.thread(thread)?;
         let head = looking.head(thread)?.operation;
-        let (to, steps) =
-            destination(&queries, row.number, &head.place, head.version, goal, self.desk.timeline.rules)?;
+        let Way { to, steps } = goal.destination(&queries, row.number, &head, self.desk.timeline.rules)?;
         let elsewhere = self.desk.takes_elsewhere(&queries, thread)?;
         let here = |take: TakeId| match self.desk.apart {
             Some(apart) => apart.take == take,

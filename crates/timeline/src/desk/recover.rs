@@ -4,8 +4,6 @@
 //! again: a path that has moved already is as it should be, one that has not is moved now, and one that is
 //! neither was touched by someone else since and stays.
 
-use std::path::Path;
-
 use retake_model::id::FolderId;
 use retake_model::operation::OperationKind;
 use retake_model::time::Timestamp;
@@ -68,7 +66,7 @@ pub(super) fn recover_locked(timeline: &Timeline, folder: FolderId) -> Result<Op
     let found = timeline.look()?.queries().intent_on(folder)?;
     let Some(intent) = found else { return Ok(None) };
     let (kind, time) = (intent.intent.operation.kind.clone(), intent.intent.operation.time);
-    let gone = |(_, path): &(String, String)| !path_from_text(path).as_deref().is_some_and(Path::is_dir);
+    let gone = |(_, path): &(String, String)| !path_from_text(path).is_dir();
     if intent.intent.roots.iter().any(gone) {
         let number = intent.number;
         timeline.store.write(move |writing| writing.end_intent(number).map_err(FileError::from))?;

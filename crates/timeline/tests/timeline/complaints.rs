@@ -26,7 +26,10 @@ fn a_users_new_file_is_not_deleted() {
     world.agent(|world| world.write("folder/agents", "1"));
     world.write("folder/mine", "just added");
     world.undo();
-    assert_eq!((world.read("folder/agents"), world.read("folder/mine").as_deref()), (None, Some("just added")));
+    assert_eq!(
+        (world.read("folder/agents"), world.read("folder/mine").as_deref()),
+        (None, Some("just added"))
+    );
 }
 
 /// "Restoring cleaned away a gigabyte of build output."
@@ -73,7 +76,8 @@ fn a_restore_of_a_subfolder_leaves_its_siblings() {
     let snapshot = world.look().snapshot;
     world.write("one/a", "2");
     world.write("two/b", "2");
-    let only = [retake_model::path::RootPath::main(retake_model::path::TreePath::new(b"one").expect("a path"))];
+    let only =
+        [retake_model::path::RootPath::main(retake_model::path::TreePath::new(b"one").expect("a path"))];
     world
         .desk
         .restore(world.world.thread, snapshot, &only, Caller::human(), Handling::default())

@@ -86,7 +86,8 @@ fn each_half_can_move_alone() {
     let world = FileWorld::new();
     world.agent(|world| world.write("a", "1"));
     world.agent(|world| world.write("a", "2"));
-    let position = |world: &FileWorld| world.world.look().standing(world.world.thread).expect("it stands").position;
+    let position =
+        |world: &FileWorld| world.world.look().standing(world.world.thread).expect("it stands").position;
     let start = position(&world);
 
     let only = |halves| Handling { halves, ..Handling::default() };
@@ -174,7 +175,8 @@ fn switching_takes_brings_their_files_and_forking_keeps_what_is_there() {
     world.world.say("User", "first");
     world.agent(|world| world.write("shared", "1"));
     let main = world.world.state().active;
-    let branch = Command::Branch { from: main, at: Some(world.world.entry(1)), name: Some("other".to_owned()) };
+    let branch =
+        Command::Branch { from: main, at: Some(world.world.entry(1)), name: Some("other".to_owned()) };
     world.write("uncommitted", "by hand");
     world.change(branch);
     // What the agent did after the entry is taken back on the branch; what a hand did stays.
@@ -302,13 +304,18 @@ fn a_take_can_live_in_a_folder_of_its_own() {
     world.write("a", "shared\n");
     world.look();
     let main = world.world.state().active;
-    world.change(Command::Branch { from: main, at: Some(world.world.entry(1)), name: Some("apart".to_owned()) });
+    world.change(Command::Branch {
+        from: main,
+        at: Some(world.world.entry(1)),
+        name: Some("apart".to_owned()),
+    });
     world.agent(|world| world.write("b", "of the take\n"));
     let take = world.world.state().active;
     world.change(Command::Switch { take: main });
     let place = tempfile::tempdir().expect("a folder");
     let folder = place.path().join("apart");
-    let opened = world.desk.open_apart(world.world.thread, take, &folder, &Caller::human()).expect("a folder");
+    let opened =
+        world.desk.open_apart(world.world.thread, take, &folder, &Caller::human()).expect("a folder");
     assert_eq!(std::fs::read_to_string(folder.join("b")).expect("its file"), "of the take\n");
     let again = world.desk.open_apart(world.world.thread, take, &place.path().join("x"), &Caller::human());
     assert!(matches!(again, Err(FileError::TakeElsewhere(_))), "{again:?}");

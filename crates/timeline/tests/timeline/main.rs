@@ -1,7 +1,7 @@
 //! The timeline as its users meet it.
 
-mod entries;
 mod complaints;
+mod entries;
 mod exchange;
 mod files;
 mod forged;

@@ -10,8 +10,8 @@ use retake_model::operation::Actor;
 use retake_model::state::ThreadState;
 use retake_model::take::Take;
 use retake_timeline::{
-    Caller, ChangeError, Changed, Command, Desk, Done, FileError, FileReport, Goal, Handling, Looking, Moment,
-    NewThread, Outcome, Rules, Seeded, Seen, Spot, Timeline, Unit,
+    Caller, ChangeError, Changed, Command, Desk, Done, FileError, FileReport, Goal, Handling, Looking,
+    Moment, NewThread, Outcome, Rules, Seeded, Seen, Spot, Timeline, Unit,
 };
 use retake_workspace::snapshot::Workspace;
 use tempfile::TempDir;
@@ -148,7 +148,8 @@ impl FileWorld {
 
     pub(crate) fn remove(&self, path: &str) {
         let path = self.path(path);
-        if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }.expect("it was there");
+        if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }
+            .expect("it was there");
     }
 
     pub(crate) fn read(&self, path: &str) -> Option<String> {
@@ -160,7 +161,10 @@ impl FileWorld {
     pub(crate) fn files(&self) -> BTreeMap<String, String> {
         let mut found = BTreeMap::new();
         collect(self.root.path(), self.root.path(), &mut found);
-        assert!(!found.keys().any(|path| path.contains(".retake-tmp")), "something was left behind: {found:?}");
+        assert!(
+            !found.keys().any(|path| path.contains(".retake-tmp")),
+            "something was left behind: {found:?}"
+        );
         found
     }
 

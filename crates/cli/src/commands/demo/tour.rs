@@ -39,7 +39,10 @@ const fn shell(why: &'static str, line: &'static str) -> Scene {
 pub(super) const FILES: &[(&str, &str)] = &[
     ("theme.css", "body {\n  color: black;\n  background: white;\n}\n"),
     ("settings.js", "export const settings = {\n  theme: \"light\",\n  language: \"en\",\n  font: 14,\n};\n"),
-    ("agent.sh", "# What an agent might do through the shell.\nrm theme.css\nsed -i 's/light/dark/' settings.js\nmkdir -p server && echo 'cookies' > server/cookies.js\n"),
+    (
+        "agent.sh",
+        "# What an agent might do through the shell.\nrm theme.css\nsed -i 's/light/dark/' settings.js\nmkdir -p server && echo 'cookies' > server/cookies.js\n",
+    ),
 ];
 
 pub(super) const WELCOME: &str =
@@ -61,7 +64,10 @@ pub(super) const TOUR: &[Scene] = &[
         &["run", "--", "sh", "agent.sh"],
     ),
     scene("", &["entry", "add", "--role", "AI", "Done. I also deleted theme.css, since nothing uses it."]),
-    shell("Meanwhile you change a line of the same file yourself.", "sed -i 's/font: 14/font: 16/' settings.js"),
+    shell(
+        "Meanwhile you change a line of the same file yourself.",
+        "sed -i 's/font: 14/font: 16/' settings.js",
+    ),
     look("It went wrong: the page has no server, and theme.css was in use.", &["thread", "show"]),
     look("So take back what it said and what it did. First only look:", &["undo", "2", "--dry-run"]),
     look("then do it. Your own line is merged, not lost.", &["undo", "2"]),

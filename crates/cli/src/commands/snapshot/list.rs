@@ -41,7 +41,10 @@ impl Arguments {
         context.answer(&answer, |out, styles| {
             let (id, muted) = (styles.id, styles.muted);
             if answer.snapshots.is_empty() {
-                return writeln!(out, "No files are known of this thread yet; `retake snapshot take` records them.");
+                return writeln!(
+                    out,
+                    "No files are known of this thread yet; `retake snapshot take` records them."
+                );
             }
             for at in &answer.snapshots {
                 let what = describe::operation(&at.kind);

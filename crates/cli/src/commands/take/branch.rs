@@ -42,7 +42,8 @@ impl Arguments {
         drop(looking);
         let at = found.map(|(_, entry)| entry);
         let branch = Command::Branch { from: meant.take.id, at, name: self.name };
-        let changed = context.change_takes(meant.thread.summary.id, branch, self.target.expect, self.files)?;
+        let changed =
+            context.change_takes(meant.thread.summary.id, branch, self.target.expect, self.files)?;
         let Some(answer) = NowOn::of(changed) else { return Ok(()) };
         context.report(&answer, |out, styles| {
             let muted = styles.muted;

@@ -42,7 +42,10 @@ impl Arguments {
             }
         };
         let folder = folder.ok_or_else(|| {
-            Failure::new(Code::NotFound, "no take is open apart here; `retake take list` shows where takes are")
+            Failure::new(
+                Code::NotFound,
+                "no take is open apart here; `retake take list` shows where takes are",
+            )
         })?;
         drop(looking);
         let workspace = Workspace::open(&folder.path, &[], context.file_options())?;

@@ -57,12 +57,14 @@ impl Arguments {
 
 /// A folder beside the project's, named after both.
 fn beside(context: &Context, take: &str) -> Result<PathBuf, Failure> {
-    let project = path_from_text(&context.project()?.path).unwrap_or_default();
+    let project = path_from_text(&context.project()?.path);
     let name = project.file_name().and_then(|name| name.to_str()).unwrap_or("project");
-    let plain: String =
-        take.chars().map(|letter| if letter.is_alphanumeric() || "-_.".contains(letter) { letter } else { '-' }).collect();
-    let parent = project.parent().ok_or_else(|| {
-        Failure::new(Code::Usage, "this folder has none beside it; name one after --apart")
-    })?;
+    let plain: String = take
+        .chars()
+        .map(|letter| if letter.is_alphanumeric() || "-_.".contains(letter) { letter } else { '-' })
+        .collect();
+    let parent = project
+        .parent()
+        .ok_or_else(|| Failure::new(Code::Usage, "this folder has none beside it; name one after --apart"))?;
     Ok(parent.join(format!("{name}.{plain}")))
 }

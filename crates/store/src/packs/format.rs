@@ -1,0 +1,169 @@
+//! A frame: some blobs, compressed together, and what it takes to find them again without any index.
+//!
+//! ```text
+//!   sign │ blobs │ raw │ packed │ check │ length of each blob … │ bytes
+//!    4       4      4      4        4       4 each                  packed as zstd, or raw if that is no shorter
+//! ```
+
+use std::cell::RefCell;
+
+use retake_model::content::{ContentId, Kind};
+use zstd::bulk::{Compressor, Decompressor};
+
+/// What a pack file begins with.
+pub(super) const FILE_HEAD: &[u8; 16] = b"retake pack 1\n\0\0";
+/// The bytes before the lengths.
+pub(super) const HEAD: usize = 20;
+const SIGN: &[u8; 4] = b"rtk\x01";
+/// Fast, and already most of what can be gained on text.
+const LEVEL: i32 = 1;
+/// More than any frame holds: damage must not fill the memory.
+const LARGEST: usize = 64 * 1024 * 1024;
+
+thread_local! {
+    static PACKER: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+    static UNPACKER: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+}
+
+/// What the head of a frame says.
+#[derive(Clone, Debug)]
+pub(super) struct Head {
+    pub(super) blobs: usize,
+    raw: usize,
+    packed: usize,
+    check: [u8; 4],
+}
+
+impl Head {
+    /// The head that these bytes begin with.
+    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; HEAD] = bytes.first_chunk()?;
+        let number = |at: usize| {
+            let four = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
+            u32::from_le_bytes(four) as usize
+        };
+        let head = Self {
+            blobs: number(4),
+            raw: number(8),
+            packed: number(12),
+            check: [bytes[16], bytes[17], bytes[18], bytes[19]],
+        };
+        let sensible = bytes.starts_with(SIGN)
+            && head.blobs <= LARGEST
+            && head.raw <= LARGEST
+            && head.packed <= head.raw;
+        sensible.then_some(head)
+    }
+
+    /// How long the whole frame is.
+    pub(super) fn frame_length(&self) -> usize {
+        HEAD + 4 * self.blobs + self.packed
+    }
+
+    /// The lengths of the blobs, from the frame's bytes; `None` if they were damaged.
+    pub(super) fn lengths(&self, frame: &[u8]) -> Option<Vec<usize>> {
+        let lengths = frame.get(HEAD..HEAD + 4 * self.blobs)?;
+        if check(&frame[..16], lengths) != self.check {
+            return None;
+        }
+        let lengths: Vec<usize> = lengths
+            .chunks_exact(4)
+            .map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]]) as usize)
+            .collect();
+        (lengths.iter().sum::<usize>() == self.raw).then_some(lengths)
+    }
+
+    /// The bytes of all blobs, end to end; `None` if they were damaged.
+    pub(super) fn unpack(&self, frame: &[u8]) -> Option<Vec<u8>> {
+        let packed = frame.get(HEAD + 4 * self.blobs..self.frame_length())?;
+        if self.packed == self.raw {
+            return Some(packed.to_vec());
+        }
+        let unpacked = UNPACKER.with_borrow_mut(|kept| {
+            if kept.is_none() {
+                *kept = Decompressor::new().ok();
+            }
+            kept.as_mut()?.decompress(packed, self.raw).ok()
+        })?;
+        (unpacked.len() == self.raw).then_some(unpacked)
+    }
+}
+
+/// The frame of blobs that stand end to end.
+pub(super) fn encode(lengths: &[u32], raw: &[u8]) -> std::io::Result<Vec<u8>> {
+    let packed = PACKER.with_borrow_mut(|kept| {
+        let packer = match kept {
+            Some(packer) => packer,
+            None => kept.insert(Compressor::new(LEVEL)?),
+        };
+        packer.compress(raw)
+    })?;
+    let body = if packed.len() < raw.len() { &packed[..] } else { raw };
+    let mut frame = Vec::with_capacity(HEAD + 4 * lengths.len() + body.len());
+    frame.extend(SIGN);
+    for number in [lengths.len(), raw.len(), body.len()] {
+        frame.extend((number as u32).to_le_bytes());
+    }
+    let lengths: Vec<u8> = lengths.iter().flat_map(|length| length.to_le_bytes()).collect();
+    let check = check(&frame, &lengths);
+    frame.extend(check);
+    frame.extend(lengths);
+    frame.extend(body);
+    Ok(frame)
+}
+
+/// The blobs of a whole frame with where they begin and their names, and how long the frame is; `None` if it is
+/// damaged.
+pub(super) fn contents(frame: &[u8]) -> Option<Vec<(ContentId, u32, u32)>> {
+    let head = Head::parse(frame)?;
+    let lengths = head.lengths(frame)?;
+    let raw = head.unpack(frame)?;
+    let mut start = 0;
+    let blobs = lengths.into_iter().map(|length| {
+        let blob = &raw[start..start + length];
+        let found = (ContentId::of(Kind::Blob, blob), start as u32, length as u32);
+        start += length;
+        found
+    });
+    Some(blobs.collect())
+}
+
+fn check(head: &[u8], lengths: &[u8]) -> [u8; 4] {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(head);
+    hasher.update(lengths);
+    let mut check = [0; 4];
+    check.copy_from_slice(&hasher.finalize().as_bytes()[..4]);
+    check
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_says_what_is_in_it_and_damage_shows() {
+        let check = |blobs: &[&[u8]]| {
+            let raw = blobs.concat();
+            let lengths: Vec<u32> = blobs.iter().map(|blob| blob.len() as u32).collect();
+            let frame = encode(&lengths, &raw).expect("it compresses");
+            let names: Vec<ContentId> =
+                contents(&frame).expect("it is whole").into_iter().map(|(id, ..)| id).collect();
+            let expected: Vec<ContentId> = blobs.iter().map(|blob| ContentId::of(Kind::Blob, blob)).collect();
+            assert_eq!(names, expected);
+            for at in 0..frame.len() {
+                let mut damaged = frame.clone();
+                damaged[at] ^= 0x10;
+                let found: Option<Vec<ContentId>> =
+                    contents(&damaged).map(|found| found.into_iter().map(|(id, ..)| id).collect());
+                assert_ne!(found.as_ref(), Some(&expected), "byte {at}");
+            }
+            for short in 0..frame.len() {
+                assert!(contents(&frame[..short]).is_none(), "{short} bytes");
+            }
+        };
+        check(&[b"one"]);
+        check(&[b"", b"two", b"two"]);
+        check(&[&b"text that is long enough to be compressed ".repeat(20), b"short", &[7; 300]]);
+    }
+}

@@ -1,0 +1,80 @@
+//! The rows that name what is in packs.
+
+use retake_model::content::{ContentId, Kind};
+use retake_model::object::NewObject;
+use retake_model::time::Timestamp;
+use rusqlite::params;
+
+use super::write::{PackedBatch, Place};
+use crate::queries::Queries;
+use crate::{StoreError, Writing};
+
+impl Writing<'_> {
+    /// Stores content that is not there yet, without an operation. Returns how many bytes were added.
+    ///
+    /// What no operation of the same transaction or a later one refers to is garbage, and goes when it is old.
+    pub fn put_contents(&self, objects: &[NewObject], now: Timestamp) -> Result<u64, StoreError> {
+        self.put_objects(objects, now)
+    }
+
+    /// Makes a batch part of the store, with this transaction. Returns how many bytes it takes there.
+    pub fn put_packed(&self, batch: &PackedBatch, now: Timestamp) -> Result<u64, StoreError> {
+        let folder = self.cache.packs.folder();
+        for pack in &batch.packs {
+            if !pack.is_there(folder) {
+                return Err(StoreError::File {
+                    path: super::path(folder, pack.number),
+                    error: std::io::ErrorKind::NotFound.into(),
+                });
+            }
+            self.connection
+                .prepare_cached("INSERT INTO pack (number, born, bytes) VALUES (?1, ?2, ?3)")?
+                .execute(params![pack.number, now.millis() / 1000, pack.bytes as i64])?;
+            // In the order of the table: pages are filled one after the other.
+            let mut places: Vec<&Place> = pack.blobs.iter().collect();
+            places.sort_unstable_by_key(|place| place.id.prefix());
+            let mut insert = self.connection.prepare_cached(INSERT)?;
+            for place in places {
+                insert.execute([
+                    place.id.prefix(),
+                    pack.number,
+                    place.frame as i64,
+                    i64::from(place.start),
+                    i64::from(place.length),
+                ])?;
+            }
+        }
+        Ok(batch.stored_bytes())
+    }
+}
+
+pub(super) const INSERT: &str =
+    "INSERT OR IGNORE INTO packed (prefix, pack, frame, start, length) VALUES (?1, ?2, ?3, ?4, ?5)";
+
+impl Queries<'_> {
+    /// How often content had been destroyed when this look at the store began. What someone remembers about the
+    /// store from another count must be asked again.
+    pub fn erasures(&self) -> i64 {
+        self.epoch
+    }
+
+    /// Whether the index knows content of that name. Nothing is read, so damage is not seen; made for asking
+    /// about very many.
+    pub fn knows(&self, kind: Kind, id: ContentId) -> Result<bool, StoreError> {
+        let sql = if kind == Kind::Blob {
+            "SELECT EXISTS (SELECT 1 FROM packed WHERE prefix = ?1)
+                 OR EXISTS (SELECT 1 FROM object_index WHERE prefix = ?1)"
+        } else {
+            "SELECT EXISTS (SELECT 1 FROM object_index WHERE prefix = ?1)"
+        };
+        Ok(self.connection.prepare_cached(sql)?.query_row([id.prefix()], |row| row.get(0))?)
+    }
+
+    /// The names of all content that was destroyed on purpose.
+    pub fn redacted(&self) -> Result<Vec<ContentId>, StoreError> {
+        let mut statement = self.connection.prepare_cached("SELECT id FROM redaction")?;
+        let rows = statement.query_map([], |row| row.get::<_, Vec<u8>>(0))?;
+        let ids = rows.collect::<Result<Vec<_>, _>>()?;
+        Ok(ids.iter().filter_map(|id| id.as_slice().try_into().ok().map(ContentId::from_bytes)).collect())
+    }
+}

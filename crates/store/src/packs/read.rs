@@ -1,0 +1,152 @@
+//! Reading packs: files that stay open, and the frames that were unpacked last.
+//!
+//! The files of one folder stand in the same few frames, so whoever restores a folder asks for a frame many
+//! times in a row.
+
+use std::collections::{HashMap, VecDeque};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use retake_model::content::{ContentId, Kind};
+
+use super::format::{HEAD, Head};
+use super::path;
+use crate::StoreError;
+use crate::queries::Queries;
+
+/// Files that are kept open.
+const OPEN: usize = 64;
+/// Frames that are kept.
+const KEPT: usize = 16;
+/// Longer frames hold one blob, which nobody asks for twice.
+const WORTH_KEEPING: usize = 512 * 1024;
+/// What is read at once: most frames are shorter.
+const FIRST_READ: usize = 96 * 1024;
+
+/// Packs that are being read.
+#[derive(Default)]
+pub(crate) struct PackFiles {
+    folder: PathBuf,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    files: HashMap<i64, Arc<File>>,
+    frames: VecDeque<((i64, i64), Arc<Vec<u8>>)>,
+}
+
+impl PackFiles {
+    /// The packs of the store in that folder.
+    pub(crate) fn of(store: &std::path::Path) -> Self {
+        Self { folder: super::folder(store), kept: Mutex::default() }
+    }
+
+    /// Where they are.
+    pub(super) fn folder(&self) -> &std::path::Path {
+        &self.folder
+    }
+
+    /// Lets go of everything: files may have been replaced, or content destroyed.
+    pub(crate) fn forget(&self) {
+        *self.kept() = Kept::default();
+    }
+
+    /// The unpacked bytes of a frame; `None` if they cannot be had.
+    fn frame(&self, pack: i64, at: i64) -> Option<Arc<Vec<u8>>> {
+        let found = {
+            let kept = self.kept();
+            kept.frames.iter().find(|(key, _)| *key == (pack, at)).map(|(_, bytes)| Arc::clone(bytes))
+        };
+        if found.is_some() {
+            return found;
+        }
+        let frame = read_frame(&*self.file(pack)?, u64::try_from(at).ok()?)?;
+        let raw = Arc::new(Head::parse(&frame)?.unpack(&frame)?);
+        if raw.len() <= WORTH_KEEPING {
+            let mut kept = self.kept();
+            kept.frames.push_front(((pack, at), Arc::clone(&raw)));
+            kept.frames.truncate(KEPT);
+        }
+        Some(raw)
+    }
+
+    fn file(&self, pack: i64) -> Option<Arc<File>> {
+        if let Some(file) = self.kept().files.get(&pack) {
+            return Some(Arc::clone(file));
+        }
+        let file = Arc::new(File::open(path(&self.folder, pack)).ok()?);
+        let mut kept = self.kept();
+        if kept.files.len() >= OPEN {
+            kept.files.clear();
+        }
+        kept.files.insert(pack, Arc::clone(&file));
+        Some(file)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The bytes of the frame that begins there, still packed.
+pub(super) fn read_frame(file: &File, at: u64) -> Option<Vec<u8>> {
+    let mut frame = vec![0; FIRST_READ];
+    let mut filled = read_some(file, &mut frame, at)?;
+    let length = Head::parse(frame.get(..filled.min(HEAD))?)?.frame_length();
+    frame.resize(length, 0);
+    if filled < length {
+        filled += read_some(file, &mut frame[filled..], at + filled as u64)?;
+    }
+    (filled >= length).then_some(frame)
+}
+
+fn read_some(file: &File, buffer: &mut [u8], at: u64) -> Option<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file.read_at(&mut buffer[filled..], at + filled as u64) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(_) => return None,
+        }
+    }
+    Some(filled)
+}
+
+impl Queries<'_> {
+    /// The bytes of a blob that is in a pack and whole.
+    pub(crate) fn packed_blob(&self, id: ContentId) -> Result<Option<Vec<u8>>, StoreError> {
+        let places = self.packed_places(id)?;
+        let look = || places.iter().find_map(|&place| self.blob_at(id, place));
+        if places.is_empty() {
+            return Ok(None);
+        }
+        let found = look().or_else(|| {
+            // A pack that was removed leaves its number to a later one; what is open may be the earlier.
+            self.cache.packs.forget();
+            look()
+        });
+        Ok(found)
+    }
+
+    /// Where the index says that blobs are whose name begins like this one.
+    fn packed_places(&self, id: ContentId) -> Result<Vec<[i64; 4]>, StoreError> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT pack, frame, start, length FROM packed WHERE prefix = ?1")?;
+        let rows = statement
+            .query_map([id.prefix()], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?]))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    fn blob_at(&self, id: ContentId, [pack, frame, start, length]: [i64; 4]) -> Option<Vec<u8>> {
+        let frame = self.cache.packs.frame(pack, frame)?;
+        let start = usize::try_from(start).ok()?;
+        let end = start.checked_add(usize::try_from(length).ok()?)?;
+        let blob = frame.get(start..end)?;
+        (ContentId::of(Kind::Blob, blob) == id).then(|| blob.to_vec())
+    }
+}

@@ -1,0 +1,226 @@
+//! Making packs: many threads bring blobs, each compresses the frame that it filled.
+
+use std::collections::HashSet;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use retake_model::content::ContentId;
+
+use super::format::{FILE_HEAD, encode};
+use super::{folder, number_of, path};
+use crate::budget::files_of;
+use crate::location::{Permissions, private_folder, sync_folder};
+use crate::{Store, StoreError};
+
+/// Blobs are gathered until a frame has this many bytes.
+const FRAME: usize = 256 * 1024;
+/// A pack that is longer is followed by another: what `gc` copies at once is bounded by this.
+const LONGEST_PACK: u64 = 64 * 1024 * 1024;
+
+/// Writes blobs into packs that nothing names yet.
+///
+/// Several threads may add at once. A writer that is dropped before it is finished takes its files with it.
+#[must_use = "nothing is durable before it is finished"]
+pub struct PackWriter {
+    folder: PathBuf,
+    pending: Mutex<Pending>,
+    output: Mutex<Vec<Pack>>,
+}
+
+/// Packs that are durable, and that nothing names before [`put_packed`](crate::Writing::put_packed).
+#[must_use = "nothing names the packs before they are put into a transaction"]
+#[derive(Debug)]
+pub struct PackedBatch {
+    pub(super) packs: Vec<Pack>,
+}
+
+/// One pack of a batch.
+#[derive(Debug)]
+pub(super) struct Pack {
+    pub(super) number: i64,
+    /// Locked as long as the batch lives, so that no collection takes it for garbage.
+    file: Arc<File>,
+    pub(super) bytes: u64,
+    pub(super) blobs: Vec<Place>,
+}
+
+/// Where a blob is in a pack.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) id: ContentId,
+    pub(super) frame: u64,
+    pub(super) start: u32,
+    pub(super) length: u32,
+}
+
+#[derive(Default)]
+struct Pending {
+    seen: HashSet<ContentId>,
+    blobs: Blobs,
+}
+
+/// Blobs that become one frame.
+#[derive(Default)]
+struct Blobs {
+    ids: Vec<ContentId>,
+    lengths: Vec<u32>,
+    bytes: Vec<u8>,
+}
+
+impl Store {
+    /// A writer for bulk content.
+    pub fn pack_writer(&self) -> Result<PackWriter, StoreError> {
+        let folder = folder(&self.folder);
+        private_folder(&folder)?;
+        Ok(PackWriter { folder, pending: Mutex::default(), output: Mutex::default() })
+    }
+}
+
+impl PackWriter {
+    /// Adds a blob. One that was added already is passed over.
+    pub fn add(&self, id: ContentId, bytes: &[u8]) -> Result<(), StoreError> {
+        let full = {
+            let mut pending = lock(&self.pending);
+            if !pending.seen.insert(id) {
+                return Ok(());
+            }
+            if bytes.len() >= FRAME {
+                // A frame of its own, made without holding the others up.
+                let mut alone = Blobs::default();
+                drop(pending);
+                alone.push(id, bytes);
+                alone
+            } else {
+                pending.blobs.push(id, bytes);
+                if pending.blobs.bytes.len() < FRAME {
+                    return Ok(());
+                }
+                std::mem::take(&mut pending.blobs)
+            }
+        };
+        self.write(&full)
+    }
+
+    /// Makes all of it durable.
+    pub fn finish(self) -> Result<PackedBatch, StoreError> {
+        let rest = std::mem::take(&mut lock(&self.pending).blobs);
+        if !rest.ids.is_empty() {
+            self.write(&rest)?;
+        }
+        for pack in lock(&self.output).iter() {
+            pack.file.sync_data().map_err(|error| failed(&path(&self.folder, pack.number), error))?;
+        }
+        sync_folder(&self.folder).map_err(|error| failed(&self.folder, error))?;
+        let packs = std::mem::take(&mut *lock(&self.output));
+        Ok(PackedBatch { packs })
+    }
+
+    fn write(&self, blobs: &Blobs) -> Result<(), StoreError> {
+        let frame = encode(&blobs.lengths, &blobs.bytes)
+            .map_err(|error| StoreError::Damaged(format!("compression failed: {error}")))?;
+        let (file, number, at) = {
+            let mut packs = lock(&self.output);
+            if packs.last().is_none_or(|last| last.bytes >= LONGEST_PACK) {
+                packs.push(create(&self.folder)?);
+            }
+            let pack = packs.last_mut().expect("there is one now");
+            let at = pack.bytes;
+            pack.bytes += frame.len() as u64;
+            let mut start = 0;
+            for (&id, &length) in blobs.ids.iter().zip(&blobs.lengths) {
+                pack.blobs.push(Place { id, frame: at, start, length });
+                start += length;
+            }
+            (Arc::clone(&pack.file), pack.number, at)
+        };
+        // Its place is its own, so others may write theirs meanwhile.
+        file.write_all_at(&frame, at).map_err(|error| failed(&path(&self.folder, number), error))
+    }
+}
+
+impl Drop for PackWriter {
+    fn drop(&mut self) {
+        for pack in lock(&self.output).iter() {
+            // Nothing names it; what cannot be removed is garbage that `gc` finds.
+            let _ = std::fs::remove_file(path(&self.folder, pack.number));
+        }
+    }
+}
+
+impl PackedBatch {
+    /// How many blobs there are.
+    pub fn len(&self) -> usize {
+        self.packs.iter().map(|pack| pack.blobs.len()).sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many bytes they take in the store.
+    pub fn stored_bytes(&self) -> u64 {
+        self.packs.iter().map(|pack| pack.bytes).sum()
+    }
+}
+
+impl Pack {
+    /// Whether the file is still the one that was written.
+    pub(super) fn is_there(&self, folder: &Path) -> bool {
+        use std::os::unix::fs::MetadataExt;
+        let found = std::fs::symlink_metadata(path(folder, self.number));
+        match (found, self.file.metadata()) {
+            (Ok(found), Ok(own)) => found.dev() == own.dev() && found.ino() == own.ino(),
+            _ => false,
+        }
+    }
+}
+
+impl Blobs {
+    fn push(&mut self, id: ContentId, bytes: &[u8]) {
+        self.ids.push(id);
+        self.lengths.push(bytes.len() as u32);
+        self.bytes.extend_from_slice(bytes);
+    }
+}
+
+/// A new pack with a number that no file has.
+fn create(folder: &Path) -> Result<Pack, StoreError> {
+    let taken = files_of(folder)?.iter().filter_map(|file| number_of(file)).max().unwrap_or(0);
+    for number in taken + 1.. {
+        let path = path(folder, number);
+        let new =
+            OpenOptions::new().read(true).write(true).create_new(true).mode(Permissions::FILE).open(&path);
+        match new {
+            Ok(file) => {
+                let head = || {
+                    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(Permissions::FILE))?;
+                    file.lock()?;
+                    file.write_all_at(FILE_HEAD, 0)
+                };
+                head().map_err(|error| failed(&path, error))?;
+                let bytes = FILE_HEAD.len() as u64;
+                return Ok(Pack { number, file: Arc::new(file), bytes, blobs: Vec::new() });
+            }
+            // Another process was quicker.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(failed(&path, error)),
+        }
+    }
+    unreachable!("there are more numbers than files")
+}
+
+pub(super) fn failed(path: &Path, error: io::Error) -> StoreError {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::DiskFull,
+        _ => StoreError::File { path: path.to_owned(), error },
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Every change under the lock is complete before anything can panic.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

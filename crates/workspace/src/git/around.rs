@@ -1,0 +1,41 @@
+//! Ignore files that stand around a folder, up to the top of its repository.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use super::locate;
+use super::read::{self, Links};
+
+/// Longer ignore files are not read: they would be something else.
+const LONGEST: usize = 4 * 1024 * 1024;
+
+/// What stands around a folder.
+pub(crate) struct Around {
+    /// From the top of the repository to the folder: nothing, or names that each begin with a slash.
+    pub(crate) prefix: Vec<u8>,
+    /// The ignore files on the way, the outermost first: the folder in the form of `prefix`, and the texts of
+    /// `.retakeignore`, `.ignore`, `.gitignore` and the repository's `info/exclude`.
+    pub(crate) texts: Vec<(Vec<u8>, [Option<Vec<u8>>; 4])>,
+}
+
+/// Reads what stands around a folder. Without a repository there is nothing around it.
+pub(crate) fn around(folder: &Path) -> Around {
+    let mut around = Around { prefix: Vec::new(), texts: Vec::new() };
+    let Some(repository) = locate::locate(folder) else { return around };
+    let Some(below) = repository.root.as_deref().and_then(|root| folder.strip_prefix(root).ok()) else {
+        return around;
+    };
+    let text = |path: &Path| read::whole(path, Links::Refuse, LONGEST);
+    let exclude = text(&repository.common.join("info/exclude"));
+    around.texts.push((Vec::new(), [None, None, None, exclude]));
+    let mut here = repository.root.clone().unwrap_or_default();
+    for name in below {
+        let texts = [".retakeignore", ".ignore", ".gitignore"].map(|file| text(&here.join(file)));
+        let [own, general, git] = texts;
+        around.texts.push((around.prefix.clone(), [own, general, git, None]));
+        around.prefix.push(b'/');
+        around.prefix.extend(name.as_bytes());
+        here.push(name);
+    }
+    around
+}

@@ -1,0 +1,297 @@
+//! From what a walk found to trees, from the leaves up; and to the cache for the next time.
+
+use std::ffi::CString;
+
+use retake_model::content::{ContentId, Kind, encode};
+use retake_model::object::NewObject;
+use retake_model::path::FileName;
+use retake_model::tree::{LeftOut, LeftOutPath, Node, Reason, SnapshotRoot, Tree, TreeEntry};
+
+use super::SnapshotError;
+use super::cache::{Cache, Folder, Memory, Remembered, Written};
+use super::walk::{Chunk, Entry, Found, Here, Walked, What};
+use super::workspace::Root;
+
+/// A root, put together.
+pub(super) struct Built {
+    pub(super) root: SnapshotRoot,
+    /// Trees, and what was left out, that the store may not have.
+    pub(super) objects: Vec<NewObject>,
+    /// What the next snapshot can go by, if that is not what the last one left.
+    pub(super) memory: Option<Memory>,
+}
+
+/// What became of a folder.
+#[derive(Clone, Copy)]
+enum Made {
+    Folder { tree: ContentId, mode: u16 },
+    Left(Reason),
+    Gone,
+}
+
+struct Builder<'walk> {
+    cache: Option<&'walk Cache>,
+    moment: i64,
+    made: Vec<Made>,
+    /// The entries of folders that are not as the cache says.
+    entries: Vec<Option<Vec<Entry>>>,
+    /// The numbers of the folders below those that are.
+    below: Vec<Vec<u32>>,
+    left: Vec<LeftOutPath>,
+    objects: Vec<NewObject>,
+}
+
+/// Puts a root together.
+pub(super) fn build(root: &Root, walked: Walked, cache: Option<&Cache>) -> Result<Built, SnapshotError> {
+    let Walked { folders, chunks, moment } = walked;
+    let count = folders.len();
+    let mut builder = Builder {
+        cache,
+        moment,
+        made: vec![Made::Gone; count],
+        entries: std::iter::repeat_with(|| None).take(count).collect(),
+        below: vec![Vec::new(); count],
+        left: Vec::new(),
+        objects: Vec::new(),
+    };
+    let (mut files, mut bytes) = (0, 0);
+    for chunk in chunks.iter().flatten() {
+        files += chunk.files;
+        bytes += chunk.bytes;
+    }
+    let mut folders: Vec<Found> = folders.into_iter().map(|found| found.unwrap_or(Found::Gone)).collect();
+    // A folder has a higher number than the one around it.
+    for (number, chunks) in chunks.into_iter().enumerate().rev() {
+        builder.made[number] = match &folders[number] {
+            Found::Gone => Made::Gone,
+            Found::Left(reason) => Made::Left(*reason),
+            Found::Here(here) => builder.folder(number, here, chunks),
+        };
+        if let Made::Left(_) = builder.made[number] {
+            folders[number] = Found::Gone;
+        }
+    }
+    let Made::Folder { tree, .. } = builder.made[0] else {
+        return Err(SnapshotError::Root {
+            path: root.path.clone(),
+            error: std::io::ErrorKind::PermissionDenied.into(),
+        });
+    };
+    let left_out = builder.left_out();
+    let memory = builder.memory(&folders, left_out);
+    let root = SnapshotRoot { name: root.name.clone(), tree, left_out, files, bytes };
+    Ok(Built { root, objects: builder.objects, memory })
+}
+
+impl Builder<'_> {
+    fn folder(&mut self, number: usize, here: &Here, chunks: Vec<Chunk>) -> Made {
+        let mode = here.stat.permissions();
+        let known = self.cache.zip(here.remembered).and_then(|(cache, index)| cache.folder(index));
+        if let Some(known) = known
+            && self.is_same(here, &chunks)
+        {
+            if chunks.iter().any(|chunk| chunk.has_left) {
+                for (name, entry) in self.cache.map(|cache| cache.entries(known)).unwrap_or_default() {
+                    if let Remembered::Left { reason, .. } = entry {
+                        self.leave(&here.path, name.to_bytes(), reason);
+                    }
+                }
+            }
+            self.below[number] = chunks.into_iter().flat_map(|chunk| chunk.folders).collect();
+            return Made::Folder { tree: known.tree, mode };
+        }
+        let entries = self.gather(here, chunks);
+        let mut tree = Vec::with_capacity(entries.len());
+        let before = self.left.len();
+        for entry in &entries {
+            let name = entry.name.to_bytes();
+            match self.node(entry) {
+                Ok(Some(node)) => match FileName::new(name) {
+                    Ok(name) => tree.push(TreeEntry { name, node }),
+                    // Names were decided on before; one that is none is left out all the same.
+                    Err(_) => self.leave(&here.path, name, Reason::BadName),
+                },
+                Ok(None) => {}
+                Err(reason) => self.leave(&here.path, name, reason),
+            }
+        }
+        if let Some(reason) = here.otherwise.filter(|_| tree.is_empty()) {
+            // Opened for what might have been included in it, and nothing was.
+            self.left.truncate(before);
+            return Made::Left(reason);
+        }
+        self.entries[number] = Some(entries);
+        let bytes = encode(&Tree::new(tree));
+        let tree = ContentId::of(Kind::Tree, &bytes);
+        if known.is_none_or(|known| known.tree != tree) {
+            self.objects.push(NewObject { id: tree, kind: Kind::Tree, bytes: bytes.into() });
+        }
+        Made::Folder { tree, mode }
+    }
+
+    /// Whether all that is in a folder is as the cache says, the folders below included.
+    fn is_same(&self, here: &Here, chunks: &[Chunk]) -> bool {
+        let Some((cache, known)) =
+            self.cache.and_then(|cache| Some((cache, cache.folder(here.remembered?)?)))
+        else {
+            return false;
+        };
+        if chunks.iter().any(|chunk| chunk.entries.is_some()) {
+            return false;
+        }
+        if chunks.iter().all(|chunk| chunk.folders.is_empty()) {
+            return true;
+        }
+        let mut numbers = chunks.iter().flat_map(|chunk| &chunk.folders);
+        cache.entries(known).iter().all(|(_, entry)| {
+            let Remembered::Folder { index } = entry else { return true };
+            let made = numbers.next().map(|number| self.made[*number as usize]);
+            let before = cache.folder(*index);
+            matches!((made, before), (Some(Made::Folder { tree, mode }), Some(before))
+                if tree == before.tree && mode == before.stat.permissions())
+        })
+    }
+
+    /// All entries of a folder.
+    fn gather(&self, here: &Here, chunks: Vec<Chunk>) -> Vec<Entry> {
+        let known = self.cache.zip(here.remembered).and_then(|(cache, index)| {
+            let folder = cache.folder(index)?;
+            Some(cache.entries(folder))
+        });
+        let mut entries = Vec::new();
+        for chunk in chunks {
+            if let Some(found) = chunk.entries {
+                entries.extend(found);
+                continue;
+            }
+            let same = known.as_ref().and_then(|known| known.get(chunk.start..chunk.start + chunk.length));
+            let mut numbers = chunk.folders.iter();
+            for (name, entry) in same.unwrap_or_default() {
+                let what = match *entry {
+                    Remembered::File { stat, content, .. } => What::File { stat, content },
+                    Remembered::Link { stat, target, .. } => What::Link { stat, target: target.to_vec() },
+                    Remembered::Folder { .. } => match numbers.next() {
+                        Some(&number) => What::Folder { number },
+                        None => continue,
+                    },
+                    Remembered::Left { reason, by_name } => What::Left { reason, by_name },
+                };
+                entries.push(Entry { name: CString::from(*name), what });
+            }
+        }
+        entries
+    }
+
+    /// What stands under a name in the tree; or why nothing does.
+    fn node(&self, entry: &Entry) -> Result<Option<Node>, Reason> {
+        Ok(Some(match &entry.what {
+            What::File { stat, content } => {
+                Node::File { content: *content, size: stat.size, mode: stat.permissions() }
+            }
+            What::Link { target, .. } => Node::Link { target: target.clone() },
+            What::Folder { number } => match self.made[*number as usize] {
+                Made::Folder { tree, mode } => Node::Folder { tree, mode },
+                Made::Left(reason) => return Err(reason),
+                Made::Gone => return Ok(None),
+            },
+            What::Left { reason, .. } => return Err(*reason),
+        }))
+    }
+
+    fn leave(&mut self, folder: &[u8], name: &[u8], reason: Reason) {
+        let path = [folder.strip_prefix(b"/").unwrap_or_default(), name];
+        let path = if path[0].is_empty() { name.to_vec() } else { path.join(&b'/') };
+        self.left.push(LeftOutPath { path, reason });
+    }
+
+    fn left_out(&mut self) -> Option<ContentId> {
+        if self.left.is_empty() {
+            return None;
+        }
+        self.left.sort_unstable();
+        let bytes = encode(&LeftOut(std::mem::take(&mut self.left)));
+        let id = ContentId::of(Kind::LeftOut, &bytes);
+        if self.cache.is_none_or(|cache| cache.left_out != Some(id)) {
+            self.objects.push(NewObject { id, kind: Kind::LeftOut, bytes: bytes.into() });
+        }
+        Some(id)
+    }
+
+    /// The cache for the next time; nothing if it would be the one that is there.
+    fn memory(&self, folders: &[Found], left_out: Option<ContentId>) -> Option<Memory> {
+        let unchanged = self.cache.is_some_and(|cache| {
+            self.entries.iter().all(Option::is_none)
+                && cache.left_out == left_out
+                && folders.iter().all(|found| matches!(found, Found::Here(here) if here.remembered.is_some()))
+        });
+        if unchanged {
+            return None;
+        }
+        // Folders that are not held have no place in it.
+        let mut numbers = vec![None; folders.len()];
+        let mut next = 0;
+        for (number, found) in folders.iter().enumerate() {
+            if let (Found::Here(_), Made::Folder { .. }) = (found, self.made[number]) {
+                numbers[number] = Some(next);
+                next += 1;
+            }
+        }
+        let mut written = Written::default();
+        for (number, found) in folders.iter().enumerate() {
+            let (Found::Here(here), Made::Folder { tree, .. }) = (found, self.made[number]) else { continue };
+            self.write_entries(number, here, &numbers, &mut written);
+            written.folder(&Folder::new(
+                here.stat,
+                here.stat.is_settled(self.moment),
+                tree,
+                [here.outer, here.rules, here.stamp],
+            ));
+        }
+        let (body, folders) = written.finish()?;
+        Some(Memory { body, folders, left_out })
+    }
+
+    fn write_entries(&self, number: usize, here: &Here, numbers: &[Option<u32>], written: &mut Written) {
+        if let Some(entries) = &self.entries[number] {
+            for entry in entries {
+                if let Some(remembered) = self.remembered(entry, numbers) {
+                    written.entry(&entry.name, &remembered);
+                }
+            }
+            return;
+        }
+        let known = self.cache.and_then(|cache| Some((cache, cache.folder(here.remembered?)?)));
+        let Some((cache, known)) = known else { return };
+        let mut below = self.below[number].iter();
+        for (name, mut entry) in cache.entries(known) {
+            if let Remembered::Folder { index } = &mut entry {
+                match below.next().and_then(|number| numbers[*number as usize]) {
+                    Some(number) => *index = number,
+                    None => continue,
+                }
+            }
+            written.entry(name, &entry);
+        }
+    }
+
+    fn remembered<'entry>(
+        &self,
+        entry: &'entry Entry,
+        numbers: &[Option<u32>],
+    ) -> Option<Remembered<'entry>> {
+        Some(match &entry.what {
+            What::File { stat, content } => {
+                Remembered::File { stat: *stat, settled: stat.is_settled(self.moment), content: *content }
+            }
+            What::Link { stat, target } => {
+                Remembered::Link { stat: *stat, settled: stat.is_settled(self.moment), target }
+            }
+            What::Folder { number } => match (numbers[*number as usize], self.made[*number as usize]) {
+                (Some(index), _) => Remembered::Folder { index },
+                (None, Made::Left(reason)) => Remembered::Left { reason, by_name: false },
+                (None, _) => return None,
+            },
+            What::Left { reason, by_name } => Remembered::Left { reason: *reason, by_name: *by_name },
+        })
+    }
+}

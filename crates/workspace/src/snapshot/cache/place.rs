@@ -1,0 +1,107 @@
+//! The file of a stat cache.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use retake_model::content::ContentId;
+use retake_store::{Permissions, Store};
+
+use crate::snapshot::workspace::Root;
+
+const SIGN: &[u8; 8] = b"rtkstat1";
+const CHECKSUM: usize = 32;
+/// Erasures, device, inode, snapshot, whether something was left out and what, folders.
+const HEAD: usize = 8 + 8 + 8 + 32 + 1 + 32 + 4;
+
+/// Where the cache of a root is.
+#[derive(Clone, Debug)]
+pub(in crate::snapshot) struct Place {
+    path: PathBuf,
+    pub(super) device: u64,
+    inode: u64,
+}
+
+/// What the next snapshot can go by.
+#[derive(Debug)]
+pub(in crate::snapshot) struct Memory {
+    pub(in crate::snapshot) body: Vec<u8>,
+    pub(in crate::snapshot) folders: u32,
+    pub(in crate::snapshot) left_out: Option<ContentId>,
+}
+
+pub(super) struct Head {
+    pub(super) epoch: i64,
+    pub(super) snapshot: ContentId,
+    pub(super) left_out: Option<ContentId>,
+    pub(super) folders: u32,
+}
+
+impl Place {
+    pub(in crate::snapshot) fn of(store: &Store, root: &Root) -> Self {
+        let name = format!("{:x}-{:x}.stat", root.device, root.inode);
+        Self { path: store.folder().join("folders").join(name), device: root.device, inode: root.inode }
+    }
+
+    /// What is there, if it is whole and of this root.
+    pub(super) fn read(&self) -> Option<(Head, Vec<u8>)> {
+        let mut bytes = fs::read(&self.path).ok()?;
+        let rest = bytes.strip_prefix(SIGN)?;
+        let (checksum, rest) = rest.split_first_chunk::<CHECKSUM>()?;
+        if blake3::hash(rest).as_bytes() != checksum {
+            return None;
+        }
+        let (head, _) = rest.split_first_chunk::<HEAD>()?;
+        let number = |at: usize| u64::from_le_bytes(std::array::from_fn(|index| head[at + index]));
+        let id = |at: usize| ContentId::from_bytes(std::array::from_fn(|index| head[at + index]));
+        if number(8) != self.device || number(16) != self.inode {
+            return None;
+        }
+        let head = Head {
+            epoch: number(0) as i64,
+            snapshot: id(24),
+            left_out: (head[56] == 1).then(|| id(57)),
+            folders: u32::from_le_bytes(std::array::from_fn(|index| head[89 + index])),
+        };
+        bytes.drain(..SIGN.len() + CHECKSUM + HEAD);
+        Some((head, bytes))
+    }
+}
+
+impl Memory {
+    /// Writes the cache, all of it or nothing. It is not synced: a torn one is seen by its checksum.
+    pub(in crate::snapshot) fn save(&self, place: &Place, epoch: i64, snapshot: ContentId) -> io::Result<()> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let mut head = Vec::with_capacity(HEAD);
+        for number in [epoch as u64, place.device, place.inode] {
+            head.extend(number.to_le_bytes());
+        }
+        head.extend(snapshot.bytes());
+        head.push(u8::from(self.left_out.is_some()));
+        head.extend(self.left_out.as_ref().map_or(&[0; 32], ContentId::bytes));
+        head.extend(self.folders.to_le_bytes());
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&head);
+        hasher.update(&self.body);
+        if let Some(folder) = place.path.parent() {
+            DirBuilder::new().recursive(true).mode(Permissions::FOLDER).create(folder)?;
+        }
+        let unique = NEXT.fetch_add(1, Ordering::Relaxed);
+        let new = place.path.with_extension(format!("{}-{unique}.new", std::process::id()));
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create(true).truncate(true).mode(Permissions::FILE).open(&new)?;
+        let written = file
+            .write_all(SIGN)
+            .and_then(|()| file.write_all(hasher.finalize().as_bytes()))
+            .and_then(|()| file.write_all(&head))
+            .and_then(|()| file.write_all(&self.body))
+            .and_then(|()| fs::rename(&new, &place.path));
+        if written.is_err() {
+            // A leftover would be in nobody's way, but need not be.
+            let _ = fs::remove_file(&new);
+        }
+        written
+    }
+}

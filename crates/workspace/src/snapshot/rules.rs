@@ -1,0 +1,263 @@
+//! Ignore rules: which names of a folder are held.
+//!
+//! ```text
+//!   options ◄── folders around the root, up to the top of the repository ◄── root ◄── src ◄── src/deep
+//!                  .gitignore, info/exclude                                  three files in each, if they are there
+//! ```
+//!
+//! Among files of one kind the deepest that says something decides; among kinds, `.retakeignore` before
+//! `.ignore` before `.gitignore` before `info/exclude`. What a folder's rules are is summed up in a fingerprint.
+//! As long as that is the same, decisions from the last time stand, and no file is read or compiled.
+
+use std::ffi::{CStr, OsStr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use retake_model::path::{BadPath, check};
+use retake_model::tree::Reason;
+use rustix::fs::{Mode, OFlags};
+
+use super::include::Globs;
+
+/// The files, the strongest first.
+pub(super) const FILES: [&CStr; 4] = [c".retakeignore", c".ignore", c".gitignore", c".git/info/exclude"];
+/// Longer ignore files are not read: they would be something else.
+const LONGEST: u64 = 4 * 1024 * 1024;
+
+pub(super) type Fingerprint = [u8; 16];
+pub(super) type Texts = [Option<Vec<u8>>; 4];
+
+/// What is to be done with a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Decision {
+    /// It is held.
+    Hold,
+    /// It is held with everything below it.
+    HoldAll,
+    /// Only what the options include below it is held.
+    Open(Reason),
+    /// It is not held.
+    Leave(Reason),
+}
+
+/// Whether the rules are asked at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ask {
+    Usual,
+    Everything,
+    OnlyIncluded(Reason),
+}
+
+/// The rules for what stands in one folder, on top of those around it.
+pub(super) struct Rules {
+    outer: Option<Arc<Rules>>,
+    pub(super) fingerprint: Fingerprint,
+    ask: Ask,
+    /// The folder, from the top of the repository; begins with a slash.
+    base: Vec<u8>,
+    texts: OnceLock<Texts>,
+    matchers: OnceLock<[Option<Gitignore>; 4]>,
+}
+
+impl Rules {
+    /// What the options and the folders around a root say.
+    pub(super) fn outermost(globs: &Globs) -> Arc<Self> {
+        Arc::new(Self {
+            outer: None,
+            fingerprint: globs.fingerprint,
+            ask: Ask::Usual,
+            base: Vec::new(),
+            texts: OnceLock::from(Texts::default()),
+            matchers: OnceLock::new(),
+        })
+    }
+
+    /// With the files of a folder that were read.
+    pub(super) fn with_texts(outer: &Arc<Self>, base: Vec<u8>, texts: Texts) -> Arc<Self> {
+        if texts.iter().all(Option::is_none) {
+            return Arc::clone(outer);
+        }
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&outer.fingerprint);
+        hasher.update(&base);
+        for text in &texts {
+            hasher.update(&text.as_ref().map_or(u64::MAX, |text| text.len() as u64).to_le_bytes());
+            hasher.update(text.as_deref().unwrap_or_default());
+        }
+        let fingerprint = shortened(&hasher);
+        Arc::new(Self { base, texts: OnceLock::from(texts), ..Self::below(outer, fingerprint) })
+    }
+
+    /// With the files of a folder that are the same as the last time, to be read only if they are needed.
+    pub(super) fn remembered(outer: &Arc<Self>, base: Vec<u8>, fingerprint: Fingerprint) -> Arc<Self> {
+        Arc::new(Self { base, ..Self::below(outer, fingerprint) })
+    }
+
+    /// For the inside of a folder that was decided on as a whole.
+    pub(super) fn inside(outer: &Arc<Self>, decision: Decision) -> Arc<Self> {
+        let (ask, mark) = match decision {
+            Decision::HoldAll => (Ask::Everything, 255),
+            Decision::Open(reason) => (Ask::OnlyIncluded(reason), reason as u8),
+            Decision::Hold | Decision::Leave(_) => return Arc::clone(outer),
+        };
+        if outer.ask == ask {
+            return Arc::clone(outer);
+        }
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&outer.fingerprint);
+        hasher.update(&[mark]);
+        let texts = OnceLock::from(Texts::default());
+        Arc::new(Self { ask, texts, ..Self::below(outer, shortened(&hasher)) })
+    }
+
+    fn below(outer: &Arc<Self>, fingerprint: Fingerprint) -> Self {
+        Self {
+            outer: Some(Arc::clone(outer)),
+            fingerprint,
+            ask: outer.ask,
+            base: Vec::new(),
+            texts: OnceLock::new(),
+            matchers: OnceLock::new(),
+        }
+    }
+
+    /// Why a folder that only holds what is included would be left out.
+    pub(super) fn otherwise(&self) -> Option<Reason> {
+        match self.ask {
+            Ask::OnlyIncluded(reason) => Some(reason),
+            Ask::Usual | Ask::Everything => None,
+        }
+    }
+
+    /// What is to be done with a name. `path` leads to it from the root, `full` from the top of the repository.
+    pub(super) fn decide(&self, asked: &Asked<'_>, name: &[u8], path: &[u8], is_folder: bool) -> Decision {
+        match check(name) {
+            Ok(()) => {}
+            Err(BadPath::Repository | BadPath::Reserved) => return Decision::Leave(Reason::Repository),
+            Err(BadPath::NotInside | BadPath::TooLong) => return Decision::Leave(Reason::BadName),
+        }
+        if path.len() > retake_model::path::LONGEST_PATH {
+            return Decision::Leave(Reason::BadName);
+        }
+        if is_folder && matches!(name, b".hg" | b".svn" | b".jj") {
+            return Decision::Leave(Reason::Repository);
+        }
+        if self.ask == Ask::Everything {
+            return Decision::Hold;
+        }
+        let here = Path::new(OsStr::from_bytes(path));
+        if asked.globs.includes(here, is_folder) {
+            return if is_folder { Decision::HoldAll } else { Decision::Hold };
+        }
+        let Some(reason) = self.against(asked, here, path, is_folder) else { return Decision::Hold };
+        if is_folder && asked.globs.opens(here) { Decision::Open(reason) } else { Decision::Leave(reason) }
+    }
+
+    /// The same for a folder that is known to be held: in which way.
+    pub(super) fn decide_folder(&self, asked: &Asked<'_>, name: &[u8], path: &[u8]) -> Decision {
+        if asked.globs.has_included() { self.decide(asked, name, path, true) } else { Decision::Hold }
+    }
+
+    fn against(&self, asked: &Asked<'_>, here: &Path, path: &[u8], is_folder: bool) -> Option<Reason> {
+        if let Ask::OnlyIncluded(reason) = self.ask {
+            return Some(reason);
+        }
+        if asked.globs.is_secret(here, is_folder) {
+            return Some(Reason::Secret);
+        }
+        let full = [asked.prefix, path].concat();
+        let full = Path::new(OsStr::from_bytes(&full));
+        let ignored = asked.globs.excludes(here, is_folder) || self.ignores(asked, full, is_folder);
+        ignored.then_some(Reason::Ignored)
+    }
+
+    fn ignores(&self, asked: &Asked<'_>, full: &Path, is_folder: bool) -> bool {
+        for kind in 0..FILES.len() {
+            let mut level = Some(self);
+            while let Some(rules) = level {
+                if let Some(matcher) = &rules.matchers(asked)[kind] {
+                    match matcher.matched(full, is_folder) {
+                        Match::Ignore(_) => return true,
+                        Match::Whitelist(_) => return false,
+                        Match::None => {}
+                    }
+                }
+                level = rules.outer.as_deref();
+            }
+        }
+        false
+    }
+
+    fn matchers(&self, asked: &Asked<'_>) -> &[Option<Gitignore>; 4] {
+        self.matchers.get_or_init(|| {
+            let texts = self.texts.get_or_init(|| {
+                let path = self.base.strip_prefix(asked.prefix).unwrap_or_default();
+                let folder = open_below(asked.root, path);
+                folder.map_or_else(Texts::default, |folder| read_texts(folder.as_fd(), path.is_empty()))
+            });
+            texts.each_ref().map(|text| text.as_ref().map(|text| compile(&self.base, text)))
+        })
+    }
+}
+
+/// What decisions are made by, beside the rules.
+pub(super) struct Asked<'walk> {
+    pub(super) globs: &'walk Globs,
+    pub(super) root: BorrowedFd<'walk>,
+    /// From the top of the repository to the root: nothing, or names that each begin with a slash.
+    pub(super) prefix: &'walk [u8],
+}
+
+/// The ignore files of a folder. The root's `info/exclude` is found in another way.
+pub(super) fn read_texts(folder: BorrowedFd<'_>, is_root: bool) -> Texts {
+    let mut texts = Texts::default();
+    for (text, name) in texts.iter_mut().zip(FILES).take(if is_root { 3 } else { 4 }) {
+        *text = read_text(folder, name);
+    }
+    texts
+}
+
+pub(super) fn read_text(folder: BorrowedFd<'_>, name: &CStr) -> Option<Vec<u8>> {
+    use std::io::Read;
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = std::fs::File::from(rustix::fs::openat(folder, name, flags, Mode::empty()).ok()?);
+    let mut bytes = Vec::new();
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    file.take(LONGEST + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= LONGEST).then_some(bytes)
+}
+
+/// Opens a folder below another, without following a link on the way.
+pub(super) fn open_below(root: BorrowedFd<'_>, path: &[u8]) -> Option<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut folder = rustix::fs::openat(root, c".", flags, Mode::empty()).ok()?;
+    for name in path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
+        folder = rustix::fs::openat(&folder, OsStr::from_bytes(name), flags, Mode::empty()).ok()?;
+    }
+    Some(folder)
+}
+
+fn compile(base: &[u8], text: &[u8]) -> Gitignore {
+    let base = if base.is_empty() { b"/" } else { base };
+    let mut builder = GitignoreBuilder::new(Path::new(OsStr::from_bytes(base)));
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    for line in text.split(|byte| *byte == b'\n') {
+        // A line that makes no sense hides nothing, as with git.
+        if let Ok(line) = std::str::from_utf8(line.strip_suffix(b"\r").unwrap_or(line)) {
+            let _ = builder.add_line(None, line);
+        }
+    }
+    builder.build().unwrap_or_else(|_| Gitignore::empty())
+}
+
+fn shortened(hasher: &blake3::Hasher) -> Fingerprint {
+    let mut fingerprint = [0; 16];
+    fingerprint.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+    fingerprint
+}

@@ -1,0 +1,232 @@
+//! The folders that make up a workspace, and those that never do.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::include::Globs;
+use super::options::Options;
+
+/// The folders that are held together: a main root, and others with names.
+#[derive(Debug)]
+pub struct Workspace {
+    roots: Vec<Root>,
+    options: Compiled,
+}
+
+/// One folder of a workspace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Root {
+    /// Its name; empty for the main root.
+    pub name: String,
+    /// Where it is, without any link on the way.
+    pub path: PathBuf,
+    /// The file system that it is on.
+    pub(super) device: u64,
+    /// Which folder of that file system.
+    pub(super) inode: u64,
+}
+
+/// Options, ready to be asked.
+#[derive(Debug)]
+pub(super) struct Compiled {
+    pub(super) options: Options,
+    pub(super) globs: Globs,
+}
+
+/// Why a folder is not taken as a workspace.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// It is not there, or not a folder.
+    #[error("{}: {error}; name a folder that is there", path.display())]
+    NotAFolder {
+        /// Which.
+        path: PathBuf,
+        /// What happened.
+        error: std::io::Error,
+    },
+    /// It is the home folder, or holds it.
+    #[error(
+        "{} is a home folder or holds one, and far more than one project; go into the project's own folder, \
+         or name it with --directory",
+        path.display()
+    )]
+    Home {
+        /// Which.
+        path: PathBuf,
+    },
+    /// It belongs to the system.
+    #[error("{} belongs to the system; go into the project's own folder, or name it with --directory", path.display())]
+    System {
+        /// Which.
+        path: PathBuf,
+    },
+    /// Two roots have one name, or a further root has none.
+    #[error("a root needs a name of its own: {name:?} is taken; choose another")]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// A root lies inside another.
+    #[error("{} lies inside {}, which is held already; leave it out", inner.display(), outer.display())]
+    Inside {
+        /// The one inside.
+        inner: PathBuf,
+        /// The one around it.
+        outer: PathBuf,
+    },
+    /// A pattern of the options cannot be understood.
+    #[error("the pattern {pattern:?} cannot be understood: {reason}")]
+    Pattern {
+        /// Which.
+        pattern: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Workspace {
+    /// The workspace of a main folder and further ones with names.
+    pub fn open(main: &Path, others: &[(String, PathBuf)], options: Options) -> Result<Self, OpenError> {
+        let home = std::env::var_os("HOME").map(PathBuf::from);
+        let globs = Globs::compile(&options)?;
+        let mut roots: Vec<Root> = Vec::new();
+        let named = others.iter().map(|(name, path)| (name.as_str(), path.as_path()));
+        for (name, path) in std::iter::once(("", main)).chain(named) {
+            let root = Root::at(name, path)?;
+            check(&root.path, home.as_deref())?;
+            if roots.iter().any(|other| other.name == name) {
+                return Err(OpenError::Name { name: name.to_owned() });
+            }
+            for other in &roots {
+                let (inner, outer) = if root.path.starts_with(&other.path) {
+                    (&root.path, &other.path)
+                } else if other.path.starts_with(&root.path) {
+                    (&other.path, &root.path)
+                } else {
+                    continue;
+                };
+                return Err(OpenError::Inside { inner: inner.clone(), outer: outer.clone() });
+            }
+            roots.push(root);
+        }
+        Ok(Self { roots, options: Compiled { options, globs } })
+    }
+
+    /// The workspace of one folder, as usual.
+    pub fn of(folder: &Path) -> Result<Self, OpenError> {
+        Self::open(folder, &[], Options::default())
+    }
+
+    /// The roots, the main one first.
+    pub fn roots(&self) -> &[Root] {
+        &self.roots
+    }
+
+    /// The main root.
+    pub fn main(&self) -> &Root {
+        &self.roots[0]
+    }
+
+    pub(super) fn options(&self) -> &Compiled {
+        &self.options
+    }
+}
+
+impl Root {
+    fn at(name: &str, path: &Path) -> Result<Self, OpenError> {
+        let found = path.canonicalize().and_then(|path| Ok((fs::metadata(&path)?, path)));
+        let fail = |error| OpenError::NotAFolder { path: path.to_owned(), error };
+        let (metadata, path) = found.map_err(fail)?;
+        if !metadata.is_dir() {
+            return Err(fail(std::io::ErrorKind::NotADirectory.into()));
+        }
+        Ok(Self { name: name.to_owned(), path, device: metadata.dev(), inode: metadata.ino() })
+    }
+}
+
+/// Folders of the system, themselves; what is below them may be a project.
+const SYSTEM: &[&str] = &[
+    "/",
+    "/Applications",
+    "/Library",
+    "/System",
+    "/Users",
+    "/Volumes",
+    "/bin",
+    "/boot",
+    "/etc",
+    "/home",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/media",
+    "/mnt",
+    "/opt",
+    "/private",
+    "/private/tmp",
+    "/private/var",
+    "/root",
+    "/sbin",
+    "/srv",
+    "/tmp",
+    "/usr",
+    "/usr/bin",
+    "/usr/include",
+    "/usr/lib",
+    "/usr/local",
+    "/usr/sbin",
+    "/usr/share",
+    "/usr/src",
+    "/var",
+    "/var/lib",
+    "/var/log",
+    "/var/tmp",
+];
+
+/// Folders of the system with all that is below them.
+const NEVER: &[&str] = &["/dev", "/proc", "/sys", "/run/systemd"];
+
+/// Refuses folders that hold far more than a project.
+fn check(path: &Path, home: Option<&Path>) -> Result<(), OpenError> {
+    // A home may itself be reached through a link.
+    let homes = home.into_iter().flat_map(|home| [Some(home.to_owned()), home.canonicalize().ok()]).flatten();
+    for home in homes.filter(|home| home.is_absolute() && home.parent().is_some()) {
+        if home.starts_with(path) {
+            return Err(OpenError::Home { path: path.to_owned() });
+        }
+    }
+    let system = SYSTEM.iter().any(|system| path == Path::new(system))
+        || NEVER.iter().any(|never| path.starts_with(never));
+    if system { Err(OpenError::System { path: path.to_owned() }) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_that_are_no_project_are_refused_with_what_to_do() {
+        let check = |path: &str, expected: Option<&str>| {
+            let found =
+                check(Path::new(path), Some(Path::new("/home/me"))).err().map(|error| error.to_string());
+            match expected {
+                None => assert_eq!(found, None, "{path}"),
+                Some(part) => {
+                    let found = found.unwrap_or_else(|| panic!("{path} is refused"));
+                    assert!(found.contains(part) && found.contains("--directory"), "{path}: {found}");
+                }
+            }
+        };
+        for home in ["/", "/home", "/home/me"] {
+            check(home, Some("home folder"));
+        }
+        for system in ["/etc", "/usr", "/proc/self", "/sys", "/tmp", "/var"] {
+            check(system, Some("belongs to the system"));
+        }
+        for project in ["/home/me/project", "/tmp/project", "/etc/nginx", "/srv/site", "/home/meagain"] {
+            check(project, None);
+        }
+    }
+}

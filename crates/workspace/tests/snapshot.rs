@@ -1,0 +1,123 @@
+//! Snapshots of folders: what is held, what is left out, and what is seen to have changed.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use retake_model::tree::Reason;
+use support::{Place, settle};
+
+fn map<const COUNT: usize, T>(pairs: [(&str, T); COUNT]) -> BTreeMap<String, T> {
+    pairs.into_iter().map(|(path, what)| (path.to_owned(), what)).collect()
+}
+
+#[test]
+fn files_links_and_folders_are_held_as_they_are() {
+    let place = Place::new();
+    place.write("a.txt", "one");
+    place.write("deep/er/b", b"\xff\x00two");
+    fs::create_dir(place.root.join("empty")).expect("a folder");
+    symlink("../outside", place.root.join("link")).expect("a link");
+    symlink(".", place.root.join("deep/loop")).expect("a link");
+    let taken = place.keep();
+    let expected = [
+        ("a.txt", "one"),
+        ("deep", "/"),
+        ("deep/er", "/"),
+        ("deep/er/b", "\\xff\\x00two"),
+        ("deep/loop", "-> ."),
+        ("empty", "/"),
+        ("link", "-> ../outside"),
+    ];
+    let expected = map(expected).into_iter().map(|(path, text)| (path, text.to_owned())).collect();
+    assert_eq!(place.held(&taken), expected);
+    assert_eq!((taken.snapshot.files(), taken.snapshot.bytes()), (4, 8));
+    assert!(place.left_out(&taken).is_empty());
+
+    settle();
+    let again = place.keep();
+    assert_eq!(again.id, taken.id);
+    settle();
+    let third = place.take();
+    assert!(third.is_stored(), "nothing changed: {:?}", third.objects);
+    assert_eq!(third.id, taken.id);
+}
+
+#[test]
+fn the_same_folder_has_the_same_snapshot_whatever_the_road() {
+    let place = Place::new();
+    for number in 0..600 {
+        place.write(&format!("many/{number}"), format!("file {number}"));
+    }
+    place.write("many/sub/x", "x");
+    settle();
+    let _ = place.keep();
+    fs::write(place.root.join("many/300"), "other").expect("a change");
+    fs::remove_file(place.root.join("many/400")).expect("a removal");
+    fs::set_permissions(place.root.join("many/sub"), fs::Permissions::from_mode(0o700)).expect("a mode");
+    let changed = place.keep();
+    settle();
+    let again = place.keep();
+    assert_eq!(again.id, changed.id);
+    fs::remove_dir_all(place.store.folder().join("folders")).expect("the cache is gone");
+    let fresh = place.keep();
+    assert_eq!(fresh.id, changed.id);
+    assert_eq!(place.held(&fresh)["many/300"], "other");
+    assert!(!place.held(&fresh).contains_key("many/400"));
+}
+
+#[test]
+fn what_is_left_out_is_named_with_the_reason() {
+    let place = Place::new();
+    place.write(".gitignore", "target/\n*.log\n!keep.log\n");
+    place.write("target/out", "build output");
+    place.write("a.log", "");
+    place.write("keep.log", "");
+    place.write(".env", "SECRET=1");
+    place.write(".env.example", "SECRET=");
+    place.write("sub/.git/config", "");
+    place.write("sub/.gitignore", "!b.log\n/only\n");
+    place.write("sub/b.log", "");
+    place.write("sub/only", "");
+    place.write("sub/deep/only", "");
+    place.write("sub/.hg/store", "");
+    place.write(".retake-tmp-1", "");
+    fs::set_permissions(place.root.join("keep.log"), fs::Permissions::from_mode(0o640)).expect("a mode");
+    rustix::fs::mkfifoat(rustix::fs::CWD, place.root.join("pipe"), rustix::fs::Mode::RUSR).expect("a pipe");
+    let taken = place.keep();
+    let expected = [
+        (".env", Reason::Secret),
+        (".retake-tmp-1", Reason::Repository),
+        ("a.log", Reason::Ignored),
+        ("pipe", Reason::Special),
+        ("sub/.git", Reason::Repository),
+        ("sub/.hg", Reason::Repository),
+        ("sub/only", Reason::Ignored),
+        ("target", Reason::Ignored),
+    ];
+    assert_eq!(place.left_out(&taken), map(expected));
+    let held: Vec<String> = place.held(&taken).into_keys().collect();
+    let expected = [
+        ".env.example",
+        ".gitignore",
+        "keep.log",
+        "sub",
+        "sub/.gitignore",
+        "sub/b.log",
+        "sub/deep",
+        "sub/deep/only",
+    ];
+    assert_eq!(held, expected);
+}
+
+#[test]
+fn a_rewrite_that_keeps_size_and_time_is_seen() {
+    let place = Place::new();
+    for round in 0..20 {
+        place.write("file", format!("{:04}", round));
+        let taken = place.keep();
+        assert_eq!(place.held(&taken)["file"], format!("{round:04}"));
+    }
+}

@@ -1,0 +1,128 @@
+//! What the tests of snapshots share: a folder and a store beside it, and looking into what was taken.
+
+// Each test binary uses its own part of this, and what one shares with it is public there only.
+#![allow(dead_code, unreachable_pub)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use retake_model::content::{ContentId, Kind};
+use retake_model::object::{Objects, load};
+use retake_model::time::Timestamp;
+use retake_model::tree::{LeftOut, Node, PART, Parts, Reason, Tree};
+use retake_store::Store;
+use retake_workspace::snapshot::{Options, Taken, Workspace, snapshot};
+
+pub const NOW: Timestamp = Timestamp::from_millis(1_790_000_000_000);
+
+/// A folder with a store beside it, gone after the test.
+pub struct Place {
+    pub temporary: tempfile::TempDir,
+    pub root: PathBuf,
+    pub store: Store,
+    pub options: Options,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        let temporary = tempfile::tempdir().expect("a temporary folder");
+        let root = temporary.path().canonicalize().expect("it exists").join("project");
+        fs::create_dir(&root).expect("a new folder");
+        let store = Store::open(&temporary.path().join("store")).expect("a new store");
+        Self { temporary, root, store, options: Options::default() }
+    }
+
+    pub fn write(&self, path: &str, text: impl AsRef<[u8]>) {
+        let path = self.root.join(path);
+        fs::create_dir_all(path.parent().expect("it has one")).expect("folders");
+        fs::write(path, text).expect("a file");
+    }
+
+    pub fn workspace(&self) -> Workspace {
+        Workspace::open(&self.root, &[], self.options.clone()).expect("a workspace")
+    }
+
+    pub fn take(&self) -> Taken {
+        snapshot(&self.store, &self.workspace()).expect("a snapshot")
+    }
+
+    /// Takes, stores and remembers a snapshot.
+    pub fn keep(&self) -> Arc<Taken> {
+        commit(&self.store, self.take())
+    }
+
+    /// What a stored snapshot holds: contents of files, `-> target` of links, `/` for folders.
+    pub fn held(&self, taken: &Taken) -> BTreeMap<String, String> {
+        let reading = self.store.read().expect("a reading");
+        let mut held = BTreeMap::new();
+        read_tree(&reading.queries(), taken.snapshot.roots[0].tree, "", &mut held);
+        held
+    }
+
+    /// What it does not hold.
+    pub fn left_out(&self, taken: &Taken) -> BTreeMap<String, Reason> {
+        let reading = self.store.read().expect("a reading");
+        let Some(id) = taken.snapshot.roots[0].left_out else { return BTreeMap::new() };
+        let left: LeftOut = load(&reading.queries(), id).expect("it is stored");
+        left.0.into_iter().map(|left| (left.path.escape_ascii().to_string(), left.reason)).collect()
+    }
+}
+
+pub fn commit(store: &Store, taken: Taken) -> Arc<Taken> {
+    let taken = Arc::new(taken);
+    let job = Arc::clone(&taken);
+    store.write(move |writing| job.store(writing, NOW)).expect("it is stored");
+    taken.remember().expect("it is remembered");
+    taken
+}
+
+pub fn read_tree(objects: &impl Objects, tree: ContentId, path: &str, held: &mut BTreeMap<String, String>) {
+    let tree: Tree = load(objects, tree).expect("it is stored");
+    tree.check().expect("it is well-formed");
+    for entry in tree.entries() {
+        let path = format!("{path}{}", entry.name);
+        let text = match &entry.node {
+            Node::File { content, size, .. } => {
+                let bytes = read_content(objects, *content, *size);
+                assert_eq!(bytes.len() as u64, *size, "{path}");
+                bytes.escape_ascii().to_string()
+            }
+            Node::Link { target } => format!("-> {}", target.escape_ascii()),
+            Node::Folder { tree, .. } => {
+                read_tree(objects, *tree, &format!("{path}/"), held);
+                "/".to_owned()
+            }
+        };
+        held.insert(path, text);
+    }
+}
+
+pub fn read_content(objects: &impl Objects, content: ContentId, size: u64) -> Vec<u8> {
+    let blob = |id| objects.bytes(Kind::Blob, id).expect("it is stored");
+    if size > PART {
+        let parts: Parts = load(objects, content).expect("it is stored");
+        parts.0.iter().flat_map(|part| blob(*part).to_vec()).collect()
+    } else {
+        blob(content).to_vec()
+    }
+}
+
+/// Waits until stamps that are made now are clearly in the past.
+pub fn settle() {
+    std::thread::sleep(std::time::Duration::from_millis(60));
+}
+
+/// Every byte of a store's folder.
+pub fn all_bytes(folder: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder").flatten() {
+        if entry.path().is_dir() {
+            bytes.extend(all_bytes(&entry.path()));
+        } else {
+            bytes.extend(fs::read(entry.path()).expect("a file"));
+        }
+    }
+    bytes
+}
