@@ -223,7 +223,8 @@ pub(crate) fn changes(
 impl Question {
     fn lets_through(&self, root: &str, change: &PathChange) -> bool {
         let names = || std::iter::once(&change.path).chain(&change.from);
-        let below = |asked: &RootPath| asked.root == root && names().any(|name| name.starts_with(&asked.path));
+        let below =
+            |asked: &RootPath| asked.root == root && names().any(|name| name.starts_with(&asked.path));
         self.paths.is_empty() || self.paths.iter().any(below)
     }
 }
@@ -310,17 +311,12 @@ fn is_same(before: Option<&Node>, after: Option<&Node>) -> bool {
     match (before, after) {
         (Some(Node::File { content: old, .. }), Some(Node::File { content: new, .. })) => old == new,
         (Some(Node::Link { target: old }), Some(Node::Link { target: new })) => old == new,
-        (old, new) => {
-            old.is_none_or(Node::is_folder) && new.is_none_or(Node::is_folder)
-        }
+        (old, new) => old.is_none_or(Node::is_folder) && new.is_none_or(Node::is_folder),
     }
 }
 
 /// The bytes of something, unless it is too large to be compared.
-fn bounded(
-    objects: &(impl Objects + ?Sized),
-    node: Option<&Node>,
-) -> Result<Option<Vec<u8>>, Unavailable> {
+fn bounded(objects: &(impl Objects + ?Sized), node: Option<&Node>) -> Result<Option<Vec<u8>>, Unavailable> {
     match node {
         None => Ok(Some(Vec::new())),
         Some(Node::File { size, .. }) if *size > LONGEST_TEXT as u64 => Ok(None),

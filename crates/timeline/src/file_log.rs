@@ -91,7 +91,8 @@ impl Looking<'_> {
                 return Ok(FileLog { next: last, operations });
             }
             let change = &touch.change;
-            let text = compare_content(&queries, change.before.as_ref(), change.after.as_ref(), Detail::Counts)?;
+            let text =
+                compare_content(&queries, change.before.as_ref(), change.after.as_ref(), Detail::Counts)?;
             let title = &touches.threads()[touch.thread].summary.title;
             operations.push(FileLogItem {
                 happened: touch.happened(),

@@ -46,7 +46,8 @@ use retake_store::{OpenError, Store};
 pub use blame::{Blame, BlameError, BlameLine, WroteLines};
 pub use change::Done;
 pub use changes::{
-    Changes, Compared, Detail, FileDiff, FileFacts, HunkView, LineView, PartView, Question, Stat, USUAL_CONTEXT,
+    Changes, Compared, Detail, FileDiff, FileFacts, HunkView, LineView, PartView, Question, Stat,
+    USUAL_CONTEXT,
 };
 pub use clock::{Clock, Seeded, SystemClock};
 pub use create::NewThread;
