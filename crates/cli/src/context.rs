@@ -29,6 +29,7 @@ use crate::ui::sanitize::{Lines, sanitize};
 use crate::ui::screen::Screen;
 use crate::ui::style::{Styles, Surroundings as Streams, decide, stderr};
 use crate::ui::time::relative;
+use crate::ui::waiting;
 
 /// What commands share.
 pub(crate) struct Context {
@@ -92,13 +93,27 @@ impl Context {
         let history = &self.config.history;
         let depth = (history.depth > 0).then_some(history.depth);
         let rules = Rules { typing_pause: history.typing_pause_ms, depth };
-        let timeline = Timeline::open(&self.config.folder()?, rules)?;
+        let folder = self.config.folder()?;
+        self.watch(&folder);
+        let timeline = Timeline::open(&folder, rules)?;
         if let Some(lost) = timeline.store().lost_end()? {
             self.warn(&format!(
                 "{lost}. `retake repair` goes on from what is left; `retake verify` says more."
             ))?;
         }
         Ok(self.timeline.get_or_init(|| timeline))
+    }
+
+    /// Lets a person know if another process keeps this one waiting.
+    fn watch(&self, folder: &std::path::Path) {
+        if self.general.quiet || self.general.json || !std::io::IsTerminal::is_terminal(&io::stderr()) {
+            return;
+        }
+        let (colour, style) = (self.general.color, self.styles.muted);
+        waiting::watch(folder.join("writer.lock"), move |text| {
+            // Nothing can be done about a standard error that is closed.
+            let _ = writeln!(stderr(colour), "{style}{text}{style:#}");
+        });
     }
 
     /// The folder that the command was started in.
@@ -345,6 +360,29 @@ impl Context {
         let style = self.styles.muted;
         let text = sanitize(text, Lines::Keep);
         Ok(writeln!(stderr(self.general.color), "{style}{text}{style:#}")?)
+    }
+
+    /// Says so if another thread of the project has the same title. No name is given twice, but what was can come
+    /// back: by an undo, a jump or a restore. The ids still tell the two apart.
+    pub(crate) fn remark_namesakes(&self, thread: ThreadId) -> Result<(), Failure> {
+        if self.general.quiet || self.general.json {
+            return Ok(());
+        }
+        let looking = self.timeline()?.look()?;
+        let row = looking.thread(thread)?;
+        let title = &row.summary.title;
+        let same = |other: &&ThreadRow| {
+            other.number != row.number && other.home == row.home && other.summary.deleted.is_none()
+        };
+        let others = looking.queries().threads_titled(title)?;
+        match others.iter().find(same).filter(|_| row.summary.deleted.is_none()) {
+            None => Ok(()),
+            Some(other) => self.remark(&format!(
+                "Thread {} is called {title:?} too; name this one as {}, or rename it.",
+                other.summary.id.short(),
+                row.summary.id.short(),
+            )),
+        }
     }
 
     /// Who watches long work.

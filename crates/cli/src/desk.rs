@@ -104,11 +104,7 @@ impl Context {
     pub(crate) fn desk_for(&self, thread: ThreadId, handling: Handling) -> Result<Option<Desk>, Failure> {
         let head = self.timeline()?.look()?.head(thread)?.operation;
         let none = handling.halves == Halves::Conversation || head.filed.is_none();
-        if none && handling.halves != Halves::Files && !handling.preview {
-            Ok(None)
-        } else {
-            self.desk().map(Some)
-        }
+        if none && handling.halves != Halves::Files { Ok(None) } else { self.desk().map(Some) }
     }
 
     /// Makes a change after which another take may be the active one, its files along with it.

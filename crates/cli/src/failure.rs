@@ -1,7 +1,8 @@
 //! What goes wrong, as the shell sees it: a sentence that says what to do next, and an exit code.
 
 use std::fmt::Display;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use retake_model::command::Refusal;
@@ -120,6 +121,16 @@ impl Failure {
         }
     }
 
+    /// A store that is not ours to write to cannot be read in place either: readers leave marks beside the database.
+    fn not_writable(path: &Path, error: &std::io::Error) -> Self {
+        let message = format!(
+            "{}: {error}\nA store must belong to you and be writable, even to be read. To look into one that is not, \
+             copy its folder and point RETAKE_HOME at the copy.",
+            path.display()
+        );
+        Self::new(Code::Storage, message).with("path", path.display().to_string())
+    }
+
     /// Tells the user, and gives the exit code.
     pub(crate) fn report(self, general: &General) -> ExitCode {
         let mut out = stderr(general.color);
@@ -153,6 +164,11 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         if matches!(error, StoreError::Unsure) {
             return Self::new(Code::Storage, error).with("outcome", "unknown");
+        }
+        if let StoreError::File { path, error } = &error
+            && matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
+        {
+            return Self::not_writable(path, error);
         }
         let code = match &error {
             StoreError::Damaged(_) | StoreError::Unavailable(_) => Code::Damaged,
@@ -321,5 +337,25 @@ impl From<std::io::Error> for Failure {
 impl From<Code> for ExitCode {
     fn from(code: Code) -> Self {
         Self::from(code.exit())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_that_cannot_be_written_says_what_to_do() {
+        for (kind, advised) in [
+            (ErrorKind::PermissionDenied, true),
+            (ErrorKind::ReadOnlyFilesystem, true),
+            (ErrorKind::NotADirectory, false),
+        ] {
+            let error = StoreError::File { path: "/store".into(), error: kind.into() };
+            let failure = Failure::from(error);
+            assert_eq!(failure.code, Code::Storage);
+            assert!(failure.message.starts_with("/store: "), "{}", failure.message);
+            assert_eq!(failure.message.contains("RETAKE_HOME"), advised, "{}", failure.message);
+        }
     }
 }

@@ -194,7 +194,7 @@ fn name(naming: Naming, text: &str) -> Result<(), BadContent> {
     if check(naming, text)? == text { Ok(()) } else { Err(BadContent::NameForm) }
 }
 
-/// The name of a take. Names that Retake gives have a number behind a name that may be as long as a name can be.
+/// The name of a take. Names that Retake once gave have a number behind a name that may be as long as a name can be.
 fn take_name(text: &str) -> Result<(), BadContent> {
     const DIGITS: usize = 20;
     let beginning = base(text);

@@ -25,7 +25,7 @@ use crate::content::ContentId;
 use crate::merge::Labels;
 use crate::object::{Additions, Objects, Unavailable, load};
 use crate::path::{RootPath, TreePath};
-use crate::tree::{Node, Snapshot, SnapshotRoot, differences, graft};
+use crate::tree::{Node, Snapshot, SnapshotRoot, changes, differences, graft};
 
 /// A change of files that is to be carried over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,15 @@ pub struct Step {
     pub from: ContentId,
     /// The snapshot that it leads to.
     pub to: ContentId,
+}
+
+/// All that is to be carried over.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Way {
+    /// A step that says the last word on every path it touches.
+    pub first: Option<Step>,
+    /// The steps for all other paths, in order.
+    pub steps: Vec<Step>,
 }
 
 /// What to do with a file that two changed differently.
@@ -89,18 +98,20 @@ pub enum How {
 pub fn replay<O: Objects + ?Sized>(
     additions: &mut Additions<'_, O>,
     present: &Snapshot,
-    steps: &[Step],
+    way: &Way,
     on_conflict: OnConflict,
     labels: Labels<'_>,
 ) -> Result<Replayed, Unavailable> {
-    let mut touched = BTreeMap::new();
-    for step in steps {
+    let mut touched: BTreeMap<RootPath, Touched> = BTreeMap::new();
+    for (number, step) in way.first.iter().chain(&way.steps).enumerate() {
+        if number == 1 && way.first.is_some() {
+            touched.values_mut().for_each(|touched| touched.settled = true);
+        }
         let (from, to): (Snapshot, Snapshot) = (load(additions, step.from)?, load(additions, step.to)?);
         for root in &present.roots {
-            let tree = |snapshot: &Snapshot| snapshot.root(&root.name).map(|root| root.tree);
             // A root that one side does not know was not changed by the step.
-            let (Some(before), Some(after)) = (tree(&from), tree(&to)) else { continue };
-            for difference in differences(additions, Some(before), Some(after))? {
+            let (Some(before), Some(after)) = (from.root(&root.name), to.root(&root.name)) else { continue };
+            for difference in changes(additions, Some(before), Some(after))? {
                 path::carry(additions, root, &mut touched, difference, on_conflict, labels)?;
             }
         }
@@ -130,7 +141,7 @@ pub fn take_over<O: Objects + ?Sized>(
     let mut touched = BTreeMap::new();
     for root in &present.roots {
         let Some(wanted) = target.root(&root.name) else { continue };
-        for difference in differences(additions, Some(root.tree), Some(wanted.tree))? {
+        for difference in changes(additions, Some(root), Some(wanted))? {
             let path = RootPath { root: root.name.clone(), path: difference.path };
             let meant = only.is_empty()
                 || only.iter().any(|only| {
@@ -141,7 +152,7 @@ pub fn take_over<O: Objects + ?Sized>(
                 });
             if meant {
                 let (present, wanted) = (difference.before, difference.after);
-                touched.insert(path, Touched { present, wanted, how: How::Exact });
+                touched.insert(path, Touched { present, wanted, how: How::Exact, settled: false });
             }
         }
     }
@@ -149,7 +160,7 @@ pub fn take_over<O: Objects + ?Sized>(
     let snapshot = with_paths(additions, present, &touched)?;
     let paths = touched
         .into_iter()
-        .map(|(path, Touched { present, wanted, how })| ReplayedPath { path, present, wanted, how })
+        .map(|(path, Touched { present, wanted, how, .. })| ReplayedPath { path, present, wanted, how })
         .collect();
     Ok(Replayed { snapshot, paths })
 }
@@ -160,11 +171,13 @@ struct Touched {
     present: Option<Node>,
     wanted: Option<Node>,
     how: How,
+    /// No further step is to touch it.
+    settled: bool,
 }
 
 impl Touched {
-    fn conflicts(&self) -> bool {
-        matches!(self.how, How::Conflict { .. })
+    fn is_settled(&self) -> bool {
+        self.settled || matches!(self.how, How::Conflict { .. })
     }
 }
 

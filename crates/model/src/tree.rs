@@ -20,7 +20,7 @@ use minicbor::{Decode, Encode};
 use serde::Serialize;
 
 pub use build::{graft, resolve};
-pub use difference::{Difference, differences};
+pub use difference::{Difference, changes, differences};
 pub use read::{difference_at, read};
 pub use renames::{Happened, LARGEST_COMPARED, LIKE, MOST_COMPARED, MOST_READ, PathChange, pair_renames};
 
@@ -226,6 +226,16 @@ impl Tree {
         } else {
             Err(Malformed { kind: Kind::Tree })
         }
+    }
+}
+
+impl LeftOut {
+    /// Whether a path is left out, or is in a folder that is.
+    pub fn covers(&self, path: &[u8]) -> bool {
+        let mut ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(end, _)| end);
+        let named =
+            |end: usize| self.0.binary_search_by(|left| left.path.as_slice().cmp(&path[..end])).is_ok();
+        !self.0.is_empty() && (named(path.len()) || ends.any(named))
     }
 }
 

@@ -7,7 +7,7 @@ use retake_model::content::{ContentId, Kind};
 use retake_model::merge::Labels;
 use retake_model::object::{Additions, Memory, load};
 use retake_model::path::{RootPath, TreePath};
-use retake_model::replay::{How, OnConflict, Replayed, Step, replay, take_over};
+use retake_model::replay::{How, OnConflict, Replayed, Step, Way, replay, take_over};
 use retake_model::tree::{Node, Snapshot, SnapshotRoot, Tree, differences, graft, resolve};
 
 const LABELS: Labels<'static> = Labels { ours: "ours", theirs: "theirs" };
@@ -50,9 +50,10 @@ impl World {
 
     fn replay(&mut self, present: ContentId, steps: &[(ContentId, ContentId)], on: OnConflict) -> Replayed {
         let steps: Vec<Step> = steps.iter().map(|&(from, to)| Step { from, to }).collect();
+        let way = Way { first: None, steps };
         let mut additions = Additions::new(&self.memory);
         let replayed =
-            replay(&mut additions, &self.load(present), &steps, on, LABELS).expect("all is in memory");
+            replay(&mut additions, &self.load(present), &way, on, LABELS).expect("all is in memory");
         let new = additions.into_new();
         self.memory.keep(new);
         replayed

@@ -113,6 +113,11 @@ impl File {
         write_whole(&self.path, Existing::Replaced, |out| Ok(out.write_all(text.as_bytes())?))
     }
 
+    /// What the file says, whatever goes before it.
+    fn written(&self, key: &Key) -> Result<Option<Value>, Failure> {
+        Ok(config::get(self.text(), key.name)?.as_ref().map(json))
+    }
+
     fn setting(&self, key: &'static Key) -> Result<Setting, Failure> {
         let default = match key.default {
             Some(default) => Some(json(&toml_value(default)?)),

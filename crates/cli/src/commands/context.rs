@@ -10,6 +10,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use retake_model::take::FileList;
 use retake_workspace::folder::{path_from_text, path_to_text};
 
+use super::defaulted::Defaulted;
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -17,22 +18,17 @@ use crate::failure::Failure;
 #[derive(Args)]
 // The arguments of the default command are a group of the same name.
 #[group(skip)]
-#[command(
-    args_conflicts_with_subcommands = true,
-    after_help = "\
+#[command(after_help = "\
 Examples:
   retake context
   retake context add src/login.rs
   retake context remove src/login.rs
   retake context add --list screenshots error.png
 
-Paths inside the project are kept relative to its folder, so that they still hold after it moved."
-)]
+Paths inside the project are kept relative to its folder, so that they still hold after it moved.")]
 pub(crate) struct Arguments {
-    #[command(subcommand)]
-    command: Option<Command>,
     #[command(flatten)]
-    list: list::Arguments,
+    choice: Defaulted<Command, list::Arguments>,
 }
 
 #[derive(Subcommand)]
@@ -49,11 +45,10 @@ enum Command {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        match self.command {
-            None => self.list.run(context),
-            Some(Command::List(arguments)) => arguments.run(context),
-            Some(Command::Add(arguments)) => arguments.run(context),
-            Some(Command::Remove(arguments)) => arguments.run(context),
+        match self.choice.or(Command::List) {
+            Command::List(arguments) => arguments.run(context),
+            Command::Add(arguments) => arguments.run(context),
+            Command::Remove(arguments) => arguments.run(context),
         }
     }
 }

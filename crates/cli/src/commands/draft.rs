@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use retake_model::entry::preview;
 use retake_model::operation::Version;
 
+use super::defaulted::Defaulted;
 use crate::context::{Context, Meant};
 use crate::failure::Failure;
 use crate::ui::sanitize::{Lines, sanitize};
@@ -16,20 +17,15 @@ use crate::ui::sanitize::{Lines, sanitize};
 #[derive(Args)]
 // The arguments of the default command are a group of the same name.
 #[group(skip)]
-#[command(
-    args_conflicts_with_subcommands = true,
-    after_help = "\
+#[command(after_help = "\
 Examples:
   retake draft
   retake draft set \"Only the dates, please\"
   retake draft clear
-  retake entry add --draft                send it"
-)]
+  retake entry add --draft                send it")]
 pub(crate) struct Arguments {
-    #[command(subcommand)]
-    command: Option<Command>,
     #[command(flatten)]
-    show: show::Arguments,
+    choice: Defaulted<Command, show::Arguments>,
 }
 
 #[derive(Subcommand)]
@@ -44,11 +40,10 @@ enum Command {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        match self.command {
-            None => self.show.run(context),
-            Some(Command::Show(arguments)) => arguments.run(context),
-            Some(Command::Set(arguments)) => arguments.run(context),
-            Some(Command::Clear(arguments)) => arguments.run(context),
+        match self.choice.or(Command::Show) {
+            Command::Show(arguments) => arguments.run(context),
+            Command::Set(arguments) => arguments.run(context),
+            Command::Clear(arguments) => arguments.run(context),
         }
     }
 }

@@ -74,6 +74,10 @@ pub(crate) fn go(
 ) -> Result<(), Failure> {
     let handling = flags.handling();
     let Some(desk) = context.desk_for(thread, handling)? else {
+        if handling.preview {
+            let answer = Preview { files: None };
+            return context.report(&answer, |out, _| writeln!(out, "No file would move."));
+        }
         let moved = context.timeline()?.go(thread, goal, caller)?;
         return report(context, tell(context, moved, None)?, told);
     };
@@ -117,7 +121,8 @@ fn report(
         }
         story.write_also(out, context)?;
         story.write_stand(out, context)
-    })
+    })?;
+    context.remark_namesakes(story.moved.done.thread)
 }
 
 /// What came of an undo, a redo or a jump.

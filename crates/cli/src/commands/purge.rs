@@ -67,7 +67,7 @@ impl Arguments {
         let mut purged = timeline.store().would_purge(&ids)?;
         if !self.dry_run && !ids.is_empty() {
             let consent = Consent::from_flag(self.yes);
-            if consent == Consent::Ask {
+            if consent == Consent::Ask && !context.general.json {
                 // Beside the question, so that output can still be piped.
                 write_what(&mut stderr(context.general.color), context, &rows, &purged)?;
             }

@@ -12,7 +12,7 @@ use retake_timeline::{LookError, Looking};
 use serde::Serialize;
 
 use super::purge::write_copies;
-use crate::arguments::Target;
+use crate::arguments::TakeTarget;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 use crate::past::Past;
@@ -33,12 +33,11 @@ place. This cannot be undone. An entry that was deleted can be named by its whol
 pub(crate) struct Arguments {
     /// Which entry: its number, `last`, or the beginning of its id.
     entry: String,
-    /// The thread: a title, or the beginning of an id [default: the current one].
-    #[arg(short, long, value_name = "THREAD")]
-    thread: Option<String>,
-    /// The take: a name, or the beginning of an id [default: the active one].
-    #[arg(short = 'k', long, value_name = "TAKE")]
-    take: Option<String>,
+    #[command(flatten)]
+    target: TakeTarget,
+    /// Destroy nothing unless the thread is at that version.
+    #[arg(long, value_name = "VERSION")]
+    expect: Option<u64>,
     /// Do not ask.
     #[arg(short, long)]
     yes: bool,
@@ -121,11 +120,16 @@ impl Arguments {
     }
 
     fn meant(&self, context: &Context, looking: &Looking<'_>) -> Result<EntryId, Failure> {
-        let target = Target { thread: self.thread.clone(), take: self.take.clone(), expect: None };
+        if let Some(expected) = self.expect {
+            let current = context.thread(looking, self.target.thread.as_deref())?.summary.version;
+            if expected != current {
+                return Err(retake_timeline::ChangeError::Conflict { expected, current }.into());
+            }
+        }
         if let Ok(whole) = self.entry.parse::<EntryId>() {
             return Ok(whole);
         }
-        let meant = context.meant(looking, &target)?;
+        let meant = context.meant(looking, &(&self.target).into())?;
         Ok(looking.find_entry(&meant.take, &self.entry)?.1)
     }
 }

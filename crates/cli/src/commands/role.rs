@@ -9,6 +9,7 @@ use retake_model::id::ThreadId;
 use retake_timeline::Done;
 use serde::Serialize;
 
+use super::defaulted::Defaulted;
 use crate::arguments::{Target, ThreadTarget};
 use crate::context::{Context, Meant};
 use crate::failure::Failure;
@@ -17,21 +18,16 @@ use crate::failure::Failure;
 #[derive(Args)]
 // The arguments of the default command are a group of the same name.
 #[group(skip)]
-#[command(
-    args_conflicts_with_subcommands = true,
-    after_help = "\
+#[command(after_help = "\
 Examples:
   retake role
   retake role add Reviewer
   retake role remove \"Vendor API\"
 
-The list is what is offered. An entry may have any role: see `retake entry role`."
-)]
+The list is what is offered. An entry may have any role: see `retake entry role`.")]
 pub(crate) struct Arguments {
-    #[command(subcommand)]
-    command: Option<Command>,
     #[command(flatten)]
-    list: list::Arguments,
+    choice: Defaulted<Command, list::Arguments>,
 }
 
 #[derive(Subcommand)]
@@ -48,11 +44,10 @@ enum Command {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        match self.command {
-            None => self.list.run(context),
-            Some(Command::List(arguments)) => arguments.run(context),
-            Some(Command::Add(arguments)) => arguments.run(context),
-            Some(Command::Remove(arguments)) => arguments.run(context),
+        match self.choice.or(Command::List) {
+            Command::List(arguments) => arguments.run(context),
+            Command::Add(arguments) => arguments.run(context),
+            Command::Remove(arguments) => arguments.run(context),
         }
     }
 }

@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
     role: Option<String>,
     #[command(flatten)]
     facets: Facets,
-    /// Only what was said or edited then or later: 2026-11-01, \"2026-11-01 14:30\", 3d, 12h, yesterday.
+    /// Only what was said or edited then or later: 2026-11-01, "2026-11-01 14:30", 3d, 12h, yesterday.
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
     /// Only what was said or edited then or earlier.

@@ -8,6 +8,7 @@ mod unset;
 use clap::{Args, Subcommand};
 use retake_model::settings::{BadSetting, NAMES};
 
+use super::defaulted::Defaulted;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 
@@ -15,9 +16,7 @@ use crate::failure::{Code, Failure};
 #[derive(Args)]
 // The arguments of the default command are a group of the same name.
 #[group(skip)]
-#[command(
-    args_conflicts_with_subcommands = true,
-    after_help = "\
+#[command(after_help = "\
 Examples:
   retake settings
   retake settings set temperature 0.7
@@ -26,13 +25,10 @@ Examples:
 
 Settings: project_system_prompt, global_system_prompt, base_system_prompt, use_default_base_prompt,
 temperature, top_p, max_tokens, auto_add_history, provider, model. They are part of the thread and of its
-history; how Retake itself behaves is set with `retake config`."
-)]
+history; how Retake itself behaves is set with `retake config`.")]
 pub(crate) struct Arguments {
-    #[command(subcommand)]
-    command: Option<Command>,
     #[command(flatten)]
-    list: list::Arguments,
+    choice: Defaulted<Command, list::Arguments>,
 }
 
 #[derive(Subcommand)]
@@ -50,12 +46,11 @@ enum Command {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        match self.command {
-            None => self.list.run(context),
-            Some(Command::List(arguments)) => arguments.run(context),
-            Some(Command::Get(arguments)) => arguments.run(context),
-            Some(Command::Set(arguments)) => arguments.run(context),
-            Some(Command::Unset(arguments)) => arguments.run(context),
+        match self.choice.or(Command::List) {
+            Command::List(arguments) => arguments.run(context),
+            Command::Get(arguments) => arguments.run(context),
+            Command::Set(arguments) => arguments.run(context),
+            Command::Unset(arguments) => arguments.run(context),
         }
     }
 }

@@ -40,4 +40,5 @@ pub(crate) mod style;
 pub(crate) mod table;
 pub(crate) mod time;
 pub(crate) mod tree;
+pub(crate) mod waiting;
 pub(crate) mod width;

@@ -1,7 +1,8 @@
 //! Small tables, aligned by display width.
 //!
 //! Columns are as wide as their widest cell. Where that is wider than the screen, the flexible columns
-//! share what has to go, widest first; if even that is not enough, lines are cut at the edge.
+//! share what has to go, widest first; if even that is not enough, columns that can be done without go, first ones
+//! first; and if that is not enough, lines are cut at the edge.
 
 use std::fmt::Write;
 
@@ -13,6 +14,8 @@ use super::width::Align;
 const GAP: usize = 2;
 /// Below this a flexible column says nothing any more.
 const NARROWEST: usize = 8;
+/// Rather than that a flexible column gets narrower than this, a dispensable one goes.
+const READABLE: usize = 16;
 
 /// One column.
 #[derive(Clone, Debug)]
@@ -26,6 +29,8 @@ pub(crate) struct Column {
 enum Stretch {
     Fixed,
     Flexible,
+    /// Shown whole, or not at all.
+    Dispensable,
 }
 
 impl Column {
@@ -43,6 +48,12 @@ impl Column {
     #[must_use]
     pub(crate) fn flexible(self) -> Self {
         Self { stretch: Stretch::Flexible, ..self }
+    }
+
+    /// The column may go where the screen is narrow.
+    #[must_use]
+    pub(crate) fn dispensable(self) -> Self {
+        Self { stretch: Stretch::Dispensable, ..self }
     }
 }
 
@@ -81,25 +92,37 @@ impl<const N: usize> Table<N> {
         text
     }
 
-    fn widths(&self, limit: Option<usize>) -> [usize; N] {
-        let mut widths = self.columns.each_ref().map(|column| column.heading.width());
+    /// How wide each column is; nothing for one that has to go.
+    fn widths(&self, limit: Option<usize>) -> [Option<usize>; N] {
+        let mut widths = self.columns.each_ref().map(|column| Some(column.heading.width()));
         for row in &self.rows {
             for (widest, cell) in widths.iter_mut().zip(row) {
-                *widest = (*widest).max(cell.width());
+                *widest = (*widest).max(Some(cell.width()));
             }
         }
         let Some(limit) = limit else { return widths };
-        let gaps = GAP * N.saturating_sub(1);
-        let mut excess = (widths.iter().sum::<usize>() + gaps).saturating_sub(limit);
-        while excess > 0 {
+        let is = |index: usize, stretch| self.columns[index].stretch == stretch;
+        let excess = |widths: &[Option<usize>; N]| {
+            let shown = widths.iter().flatten().count();
+            let gaps = GAP * shown.saturating_sub(1);
+            (widths.iter().flatten().sum::<usize>() + gaps).saturating_sub(limit)
+        };
+        // What flexible columns can give is looked at first: without need, no column goes.
+        let spare = |widths: &[Option<usize>; N]| -> usize {
+            let flexible = (0..N).filter(|&index| is(index, Stretch::Flexible));
+            flexible.filter_map(|index| widths[index]).map(|width| width.saturating_sub(READABLE)).sum()
+        };
+        for index in (0..N).filter(|&index| is(index, Stretch::Dispensable)) {
+            if excess(&widths) > spare(&widths) {
+                widths[index] = None;
+            }
+        }
+        for _ in 0..excess(&widths) {
             let widest = (0..N)
-                .filter(|&index| {
-                    self.columns[index].stretch == Stretch::Flexible && widths[index] > NARROWEST
-                })
+                .filter(|&index| is(index, Stretch::Flexible) && widths[index] > Some(NARROWEST))
                 .max_by_key(|&index| widths[index]);
             let Some(widest) = widest else { break };
-            widths[widest] -= 1;
-            excess -= 1;
+            widths[widest] = widths[widest].map(|width| width - 1);
         }
         widths
     }
@@ -108,19 +131,20 @@ impl<const N: usize> Table<N> {
 fn write_row<const N: usize>(
     text: &mut String,
     cells: [Label; N],
-    widths: [usize; N],
+    widths: [Option<usize>; N],
     aligns: [Align; N],
     limit: Option<usize>,
 ) {
     let mut line = Label::new();
     for (index, cell) in cells.into_iter().enumerate() {
-        let cell = cell.truncate(widths[index]);
-        // The last column ends the line: no blanks behind it.
-        let last = index + 1 == N && aligns[index] == Align::Left;
-        line = line.join(if last { cell } else { cell.pad(widths[index], aligns[index]) });
-        if index + 1 < N {
+        let Some(width) = widths[index] else { continue };
+        if !line.is_empty() {
             line = line.plain(&" ".repeat(GAP));
         }
+        let cell = cell.truncate(width);
+        // The last column ends the line: no blanks behind it.
+        let last = index + 1 == N && aligns[index] == Align::Left;
+        line = line.join(if last { cell } else { cell.pad(width, aligns[index]) });
     }
     if let Some(limit) = limit {
         line = line.truncate(limit);

@@ -2,11 +2,13 @@
 
 use super::{Context, Refusal};
 use crate::id::Fresh;
+use crate::limits::NAME_CHARS;
 use crate::name::{Naming, base, check};
 use crate::object::Objects;
 use crate::state::ThreadState;
 
-/// The name that was asked for, if it is free; else the next free name after the source's base.
+/// The name that was asked for, if it is free; else the next free name after the source's base, or after as much of
+/// it as leaves room for the number.
 pub(super) fn name_for_take<O: Objects + ?Sized, F: Fresh>(
     state: &ThreadState,
     source: &str,
@@ -17,7 +19,12 @@ pub(super) fn name_for_take<O: Objects + ?Sized, F: Fresh>(
         return free_name(&asked, context);
     }
     let base = base(source);
-    let numbered = |number: u64| format!("{base}_take_{number}");
+    let numbered = |number: u64| {
+        let end = format!("_take_{number}");
+        let room = NAME_CHARS.saturating_sub(end.chars().count());
+        let beginning: String = base.chars().take(room).collect();
+        format!("{beginning}{end}")
+    };
     // With as many takes as there are, this is where the row of numbers ends as a rule.
     let mut number = state.takes.len().max(1);
     while number > 1 && !(context.take_named)(&numbered(number - 1))? {

@@ -23,10 +23,10 @@ pub(super) fn carry<O: Objects + ?Sized>(
         std::collections::btree_map::Entry::Occupied(found) => found.into_mut(),
         std::collections::btree_map::Entry::Vacant(free) => {
             let present = resolve(additions, root.tree, &free.key().path)?;
-            free.insert(Touched { wanted: present.clone(), present, how: How::Exact })
+            free.insert(Touched { wanted: present.clone(), present, how: How::Exact, settled: false })
         }
     };
-    if touched.conflicts() {
+    if touched.is_settled() {
         return Ok(());
     }
     let (from, to) = (difference.before, difference.after);

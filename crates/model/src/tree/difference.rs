@@ -1,6 +1,6 @@
 //! What differs between two trees. Whole folders that are the same are passed over without being read.
 
-use super::{Node, Tree, TreeEntry};
+use super::{LeftOut, Node, SnapshotRoot, Tree, TreeEntry};
 use crate::content::ContentId;
 use crate::object::{Objects, Unavailable, load};
 use crate::path::TreePath;
@@ -27,6 +27,30 @@ pub fn differences(
     let mut found = Vec::new();
     descend(objects, None, before, after, &mut found)?;
     Ok(found)
+}
+
+/// Every path that is known to differ between two moments of a root. A path that one side left out (because it
+/// was ignored then, say) is not known there: that it is not in the tree does not mean that it was not there.
+pub fn changes(
+    objects: &(impl Objects + ?Sized),
+    before: Option<&SnapshotRoot>,
+    after: Option<&SnapshotRoot>,
+) -> Result<Vec<Difference>, Unavailable> {
+    let mut found = differences(objects, before.map(|root| root.tree), after.map(|root| root.tree))?;
+    let (unknown_before, unknown_after) = (left_out(objects, before)?, left_out(objects, after)?);
+    found.retain(|difference| {
+        let unknown = match (&difference.before, &difference.after) {
+            (None, _) => &unknown_before,
+            (_, None) => &unknown_after,
+            _ => return true,
+        };
+        !unknown.covers(&difference.path.bytes())
+    });
+    Ok(found)
+}
+
+fn left_out(objects: &(impl Objects + ?Sized), root: Option<&SnapshotRoot>) -> Result<LeftOut, Unavailable> {
+    root.and_then(|root| root.left_out).map_or_else(|| Ok(LeftOut::default()), |id| load(objects, id))
 }
 
 fn descend(

@@ -7,7 +7,7 @@ use retake_model::id::ThreadId;
 use retake_model::intent::FolderRecord;
 use retake_model::object::{Additions, load};
 use retake_model::operation::{FileChange, OperationKind, Version};
-use retake_model::tree::{Snapshot, differences};
+use retake_model::tree::{Snapshot, changes};
 use retake_store::{Queries, StoreError, Writing};
 use retake_workspace::folder::path_to_text;
 use retake_workspace::snapshot;
@@ -205,8 +205,7 @@ fn changed_paths(
     let (old, new): (Snapshot, Snapshot) = (load(queries, before)?, load(queries, after)?);
     let mut found = Vec::new();
     for root in &new.roots {
-        let known = old.root(&root.name).map(|root| root.tree);
-        for difference in differences(queries, known, Some(root.tree))? {
+        for difference in changes(queries, old.root(&root.name), Some(root))? {
             let outcome = if difference.after.is_some() { Outcome::Written } else { Outcome::Removed };
             found.push(PathReport::new(&root.name, difference, outcome));
         }

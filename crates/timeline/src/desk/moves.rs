@@ -5,7 +5,7 @@ use retake_model::id::{TakeId, ThreadId};
 use retake_model::merge::Labels;
 use retake_model::object::Additions;
 use retake_model::operation::{OperationKind, Version};
-use retake_model::replay::{OnConflict, Step, replay};
+use retake_model::replay::{self, OnConflict};
 use retake_store::Queries;
 use serde::Serialize;
 
@@ -40,7 +40,10 @@ impl Desk {
     ) -> Result<Moment, FileError> {
         let head = self.timeline.look()?.head(thread)?.operation;
         let conversation_only = handling.halves == Halves::Conversation || head.filed.is_none();
-        if conversation_only && handling.halves != Halves::Files && !handling.preview {
+        if conversation_only && handling.halves != Halves::Files {
+            if handling.preview {
+                return Ok(Moment { moved: None, files: None });
+            }
             let moved = self.timeline.go(thread, goal, caller)?;
             return Ok(Moment { moved: Some(moved), files: None });
         }
@@ -159,11 +162,11 @@ impl Desk {
 pub(super) fn make_plan(
     queries: &Queries<'_>,
     present: &Present,
-    steps: &[Step],
+    way: &replay::Way,
     on_conflict: OnConflict,
 ) -> Result<Plan, FileError> {
     let mut additions = Additions::new(queries);
-    let replayed = replay(&mut additions, &present.snapshot, steps, on_conflict, LABELS)?;
+    let replayed = replay::replay(&mut additions, &present.snapshot, way, on_conflict, LABELS)?;
     let wanted = additions.add(&replayed.snapshot);
     Ok(Plan { wanted, replayed, objects: additions.into_new() })
 }

@@ -12,7 +12,7 @@
 use retake_model::history;
 use retake_model::id::TakeId;
 use retake_model::operation::{FileChange, Operation, OperationKind, Version};
-use retake_model::replay::Step;
+use retake_model::replay::{Step, Way};
 use retake_store::{Queries, StoreError};
 
 /// The operations of a thread that have files, newest first.
@@ -69,10 +69,8 @@ pub(super) fn steps_between(
     from: Version,
     to: Version,
     here: &dyn Fn(TakeId) -> bool,
-) -> Result<Vec<Step>, StoreError> {
-    if let Some(step) = way_back(queries, thread, head, from, to, here)? {
-        return Ok(vec![step]);
-    }
+) -> Result<Way, StoreError> {
+    let first = way_back(queries, thread, head, from, to, here)?;
     let log = queries.log(thread);
     let common = history::common(&log, from, to)?;
     let mut steps = Vec::new();
@@ -82,7 +80,7 @@ pub(super) fn steps_between(
     for (_, files) in on_the_way(queries, thread, to, common, here)?.into_iter().rev() {
         steps.push(Step { from: files.before, to: files.after });
     }
-    Ok(steps)
+    Ok(Way { first, steps })
 }
 
 /// The changes with files between a position and one of its ancestors, newest first.
@@ -131,7 +129,8 @@ fn way_back(
             _ => None,
         };
         if moved == Some((to, from)) && here(files.take) {
-            return Ok(Some(Step { from: files.after, to: files.before }));
+            let went = files.before != files.after;
+            return Ok(went.then_some(Step { from: files.after, to: files.before }));
         }
     }
     Ok(None)

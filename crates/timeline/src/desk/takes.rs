@@ -5,7 +5,7 @@ use retake_model::history;
 use retake_model::id::{EntryId, TakeId, ThreadId};
 use retake_model::object::Additions;
 use retake_model::operation::{OperationKind, Version};
-use retake_model::replay::Step;
+use retake_model::replay::{Step, Way};
 use retake_model::state::ThreadState;
 use retake_store::Queries;
 use serde::Serialize;
@@ -61,7 +61,7 @@ impl Desk {
         let steps = session.steps_of(thread, command)?;
         let plan = {
             let looking = self.timeline.look()?;
-            make_plan(&looking.queries(), &present, &steps, handling.on_conflict)?
+            make_plan(&looking.queries(), &present, &Way { first: None, steps }, handling.on_conflict)?
         };
         if handling.preview {
             let paths = of_plan(&plan.replayed.paths, None);

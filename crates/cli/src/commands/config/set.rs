@@ -49,12 +49,15 @@ impl Arguments {
         let written = File { text: Some(text), ..file };
         let setting = written.setting(key)?;
         let path = written.path.to_string_lossy().into_owned();
-        let answer = Answer { path, key: setting.key.to_owned(), changed, value: setting.value.clone() };
+        // What was set, which need not be what holds: a variable of the environment goes before it.
+        let value = written.written(key)?;
+        let told = value.as_ref().map_or_else(|| "-".to_owned(), super::show);
+        let answer = Answer { path, key: setting.key.to_owned(), changed, value };
         context.report(&answer, |out, styles| {
             let muted = styles.muted;
             let path = sanitize(&answer.path, Lines::Fold);
             let what = if changed { "Set" } else { "Already so:" };
-            writeln!(out, "{what} {} to {}. {muted}{path}{muted:#}", setting.key, setting.shown())
+            writeln!(out, "{what} {} to {}. {muted}{path}{muted:#}", setting.key, told)
         })?;
         if setting.origin == super::Origin::Environment {
             context.remark("RETAKE_HOME is set and goes before it.")?;

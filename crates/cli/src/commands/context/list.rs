@@ -6,7 +6,7 @@ use retake_model::take::{FileItem, FileList};
 use serde::Serialize;
 
 use super::Which;
-use crate::arguments::Target;
+use crate::arguments::TakeTarget;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::ui::sanitize::{Lines, sanitize};
@@ -21,12 +21,8 @@ pub(crate) struct Arguments {
     /// Which list.
     #[arg(short, long, value_enum, default_value_t, value_name = "LIST")]
     list: Which,
-    /// The thread: a title, or the beginning of an id [default: the current one].
-    #[arg(short, long, value_name = "THREAD")]
-    thread: Option<String>,
-    /// The take: a name, or the beginning of an id [default: the active one].
-    #[arg(short = 'k', long, value_name = "TAKE")]
-    take: Option<String>,
+    #[command(flatten)]
+    target: TakeTarget,
 }
 
 #[derive(Serialize)]
@@ -39,8 +35,7 @@ struct Answer {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let target = Target { thread: self.thread, take: self.take, expect: None };
-        let meant = context.meant(&context.timeline()?.look()?, &target)?;
+        let meant = context.meant(&context.timeline()?.look()?, &(&self.target).into())?;
         let list = self.list.list();
         let files = meant.take.file_list(list).to_vec();
         let answer = Answer { thread: meant.thread.summary.id, take: meant.take.id, list, files };

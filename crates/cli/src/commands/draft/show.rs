@@ -6,7 +6,7 @@ use clap::Args;
 use retake_model::id::{TakeId, ThreadId};
 use serde::Serialize;
 
-use crate::arguments::Target;
+use crate::arguments::TakeTarget;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 use crate::ui::sanitize::{Lines, sanitize};
@@ -22,12 +22,8 @@ pub(crate) struct Arguments {
     /// The text alone, exactly as it is stored. Refused on a terminal, which it could take over.
     #[arg(long, conflicts_with = "json")]
     text: bool,
-    /// The thread: a title, or the beginning of an id [default: the current one].
-    #[arg(short, long, value_name = "THREAD")]
-    thread: Option<String>,
-    /// The take: a name, or the beginning of an id [default: the active one].
-    #[arg(short = 'k', long, value_name = "TAKE")]
-    take: Option<String>,
+    #[command(flatten)]
+    target: TakeTarget,
 }
 
 #[derive(Serialize)]
@@ -39,8 +35,7 @@ struct Answer {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let target = Target { thread: self.thread, take: self.take, expect: None };
-        let meant = context.meant(&context.timeline()?.look()?, &target)?;
+        let meant = context.meant(&context.timeline()?.look()?, &(&self.target).into())?;
         let answer = Answer { thread: meant.thread.summary.id, take: meant.take.id, draft: meant.take.draft };
         if self.text {
             if std::io::IsTerminal::is_terminal(&std::io::stdout()) {

@@ -17,6 +17,9 @@ Examples:
 pub(crate) struct DeleteArguments {
     /// The thread: a title, or the beginning of an id [default: the current one].
     thread: Option<String>,
+    /// Change nothing unless the thread is at that version.
+    #[arg(long, value_name = "VERSION")]
+    expect: Option<u64>,
 }
 
 /// Take a thread that was put away back into use.
@@ -25,12 +28,15 @@ pub(crate) struct DeleteArguments {
 pub(crate) struct RestoreArguments {
     /// The thread: a title, or the beginning of an id.
     thread: String,
+    /// Change nothing unless the thread is at that version.
+    #[arg(long, value_name = "VERSION")]
+    expect: Option<u64>,
 }
 
 impl DeleteArguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let thread = context.thread(&context.timeline()?.look()?, self.thread.as_deref())?;
-        let done = context.change(thread.summary.id, Command::Delete, None)?;
+        let done = context.change(thread.summary.id, Command::Delete, self.expect)?;
         context.report(&done, |out, styles| {
             let (muted, id) = (styles.muted, thread.summary.id.short());
             let title = sanitize(&thread.summary.title, Lines::Fold);
@@ -45,6 +51,7 @@ impl DeleteArguments {
 impl RestoreArguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let thread = context.thread(&context.timeline()?.look()?, Some(&self.thread))?;
-        context.change_and_report(thread.summary.id, Command::Restore, None)
+        context.change_and_report(thread.summary.id, Command::Restore, self.expect)?;
+        context.remark_namesakes(thread.summary.id)
     }
 }

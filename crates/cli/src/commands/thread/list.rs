@@ -98,8 +98,8 @@ fn draw(context: &Context, rows: &[ThreadRow], current: Option<retake_model::id:
     let mut table = Table::new([
         Column::left("ID"),
         Column::left("TITLE").flexible(),
-        Column::left("TAKE"),
-        Column::right("ENTRIES"),
+        Column::left("TAKE").dispensable(),
+        Column::right("ENTRIES").dispensable(),
         Column::right("CHANGED"),
     ]);
     for row in rows {

@@ -3,7 +3,7 @@
 use clap::Args;
 use retake_timeline::Command;
 
-use crate::arguments::Target;
+use crate::arguments::ThreadTarget;
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -16,7 +16,7 @@ pub(crate) struct Arguments {
     /// The new title.
     title: String,
     #[command(flatten)]
-    target: Target,
+    target: ThreadTarget,
 }
 
 impl Arguments {

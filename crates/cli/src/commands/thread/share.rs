@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use retake_model::state::Visibility;
 use retake_timeline::Command;
 
-use crate::arguments::Target;
+use crate::arguments::ThreadTarget;
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, value_name = "YES|NO", hide_possible_values = true)]
     support: Option<Flag>,
     #[command(flatten)]
-    target: Target,
+    target: ThreadTarget,
 }
 
 #[derive(Clone, Copy, ValueEnum)]

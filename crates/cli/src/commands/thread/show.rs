@@ -12,6 +12,7 @@ use crate::arguments::Target;
 use crate::context::{Context, Meant};
 use crate::failure::Failure;
 use crate::ui::bytes::counted;
+use crate::ui::label::Label;
 use crate::ui::sanitize::{Lines, sanitize};
 use crate::ui::style::Styles;
 
@@ -90,7 +91,8 @@ impl Arguments {
             entries: &entries,
         };
         context.answer(&answer, |out, styles| {
-            heading(out, styles, &meant, self.at, standing)?;
+            let line = heading(styles, &meant, self.at, standing);
+            writeln!(out, "{}\n", line.in_lines(context.screen.columns()))?;
             if range.start > 0 {
                 let muted = styles.muted;
                 let earlier = counted(range.start, "earlier entry", "earlier entries");
@@ -130,23 +132,32 @@ fn at_version(looking: &Looking<'_>, meant: Meant, version: u64) -> Result<Meant
     Ok(Meant { thread: meant.thread, state, take })
 }
 
-fn heading(
-    out: &mut dyn Write,
-    styles: &Styles,
-    meant: &Meant,
-    at: Option<u64>,
-    standing: Standing,
-) -> io::Result<()> {
-    let (bold, muted, id) = (styles.heading, styles.muted, styles.id);
-    let title = sanitize(&meant.state.title, Lines::Fold);
-    let take = sanitize(&meant.take.name, Lines::Fold);
-    write!(out, "{bold}{title}{bold:#} {id}{}{id:#}", meant.thread.summary.id.short())?;
-    let entries = counted(meant.take.entries.len(), "entry", "entries");
-    write!(out, "{muted}  {take}, {entries}, version {}", at.unwrap_or(standing.version))?;
-    if standing.can_redo && at.is_none() {
-        write!(out, ", redo possible")?;
+/// What is shown, in two parts: the thread, and where it stands.
+struct Heading {
+    thread: Label,
+    stand: Label,
+}
+
+impl Heading {
+    /// On one line, or on two where the screen is narrow.
+    fn in_lines(&self, columns: Option<usize>) -> String {
+        let Self { thread, stand } = self;
+        let fits = columns.is_none_or(|columns| thread.width() + 2 + stand.width() <= columns);
+        if fits { format!("{thread}  {stand}") } else { format!("{thread}\n{stand}") }
     }
-    writeln!(out, "{muted:#}\n")
+}
+
+fn heading(styles: &Styles, meant: &Meant, at: Option<u64>, standing: Standing) -> Heading {
+    let thread = Label::new()
+        .with(styles.heading, &meant.state.title)
+        .plain(" ")
+        .with(styles.id, &meant.thread.summary.id.short());
+    let entries = counted(meant.take.entries.len(), "entry", "entries");
+    let mut stand = format!("{}, {entries}, version {}", meant.take.name, at.unwrap_or(standing.version));
+    if standing.can_redo && at.is_none() {
+        stand.push_str(", redo possible");
+    }
+    Heading { thread, stand: Label::new().with(styles.muted, &stand) }
 }
 
 fn write_draft(out: &mut dyn Write, styles: &Styles, take: &Take) -> io::Result<()> {

@@ -130,8 +130,12 @@ fn add(
     }
     let (id, made_up) = around.learn.take();
     // A made-up name must be free and belong to the family; which of the free ones it is does not matter.
-    let family = format!("{}_take_", source.name.split("_take_").next().unwrap_or_default());
-    let fits = made_up.strip_prefix(&family).is_some_and(|number| number.parse::<u64>().is_ok());
+    let family = source.name.split("_take_").next().unwrap_or_default();
+    let fits = made_up.rsplit_once("_take_").is_some_and(|(beginning, number)| {
+        // A name that would get too long loses the end of its beginning.
+        let whole = beginning == family || made_up.chars().count() == 100;
+        family.starts_with(beginning) && whole && number.parse::<u64>().is_ok()
+    });
     let free = fits && !taken(&made_up);
     let name = asked.unwrap_or_else(|| if free { made_up } else { format!("a free name of {family}") });
     let created = around.now;

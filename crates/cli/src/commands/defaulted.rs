@@ -1,0 +1,22 @@
+//! Groups of commands of which one is meant where none is named: `retake role` is `retake role list`.
+
+use clap::{Args, Subcommand};
+
+/// A command of the group, or the arguments of the default one.
+#[derive(Args)]
+// The arguments of the default command are a group of the same name.
+#[group(skip)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Defaulted<Command: Subcommand, Usual: Args> {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    usual: Usual,
+}
+
+impl<Command: Subcommand, Usual: Args> Defaulted<Command, Usual> {
+    /// The command that is meant.
+    pub(crate) fn or(self, usual: impl FnOnce(Usual) -> Command) -> Command {
+        self.command.unwrap_or_else(|| usual(self.usual))
+    }
+}
