@@ -12,7 +12,7 @@ use retake_model::content::ContentId;
 use retake_model::diff::{self, Counts, Hunk, Incomparable, LONGEST_TEXT, Side};
 use retake_model::object::{Objects, Unavailable, load};
 use retake_model::path::{RootPath, TreePath};
-use retake_model::tree::{Happened, Node, PathChange, Snapshot, differences, pair_renames, read};
+use retake_model::tree::{self, Happened, Node, PathChange, Snapshot, pair_renames, read};
 use serde::Serialize;
 
 use crate::{LookError, Looking};
@@ -204,8 +204,8 @@ pub(crate) fn changes(
     let mut files = Vec::new();
     let gone = old.roots.iter().filter(|root| new.root(&root.name).is_none());
     for root in new.roots.iter().chain(gone) {
-        let tree = |snapshot: &Snapshot| snapshot.root(&root.name).map(|root| root.tree);
-        let paired = pair_renames(objects, differences(objects, tree(&old), tree(&new))?)?;
+        let found = tree::changes(objects, old.root(&root.name), new.root(&root.name))?;
+        let paired = pair_renames(objects, found)?;
         for change in without_plain_folders(paired) {
             if question.lets_through(&root.name, &change) {
                 files.push(compare(objects, &root.name, change, question.detail)?);

@@ -17,7 +17,9 @@ use retake_model::id::ProjectId;
 use retake_model::object::load;
 use retake_model::operation::{FileChange, Version};
 use retake_model::path::{RootPath, TreePath};
-use retake_model::tree::{Happened, Node, PathChange, Snapshot, difference_at, differences, pair_renames};
+use retake_model::tree::{
+    self, Happened, Node, PathChange, Snapshot, SnapshotRoot, difference_at, pair_renames,
+};
 use retake_store::{Deleted, Queries, StoreError, StoredOperation, ThreadFilter, ThreadRow};
 
 use crate::{LookError, Looking};
@@ -126,12 +128,14 @@ impl Touches<'_, '_> {
         stored: &StoredOperation,
         files: FileChange,
     ) -> Result<(), LookError> {
-        let (before, after) = (self.tree(files.before)?, self.tree(files.after)?);
+        let (before, after) = (self.root(files.before)?, self.root(files.after)?);
+        let tree = |root: &Option<SnapshotRoot>| root.as_ref().map(|root| root.tree);
         for name in self.names.clone() {
-            let Some((old, new)) = difference_at(self.queries, before, after, &name)? else { continue };
+            let found = difference_at(self.queries, tree(&before), tree(&after), &name)?;
+            let Some((old, new)) = found else { continue };
             let change = PathChange { path: name.clone(), from: None, before: old, after: new };
-            let touch = self.with_names(before, after, change)?;
-            let (change, to) = touch;
+            let named = self.with_names(before.as_ref(), after.as_ref(), change)?;
+            let Some((change, to)) = named else { continue };
             if let Some(from) = &change.from {
                 self.names.remove(&name);
                 self.names.insert(from.clone());
@@ -141,30 +145,30 @@ impl Touches<'_, '_> {
         Ok(())
     }
 
-    /// The change with the name that the file came from, and the name that it went to.
+    /// The change with the name that the file came from, and the name that it went to; `None` if it only came into
+    /// sight, or went out of it, because it is held now and was not, or the other way round.
     fn with_names(
         &self,
-        before: Option<ContentId>,
-        after: Option<ContentId>,
+        before: Option<&SnapshotRoot>,
+        after: Option<&SnapshotRoot>,
         change: PathChange,
-    ) -> Result<(PathChange, Option<TreePath>), LookError> {
-        let folder = |node: &Option<Node>| node.as_ref().is_none_or(Node::is_folder);
-        let one_sided = change.before.is_some() != change.after.is_some();
-        if !one_sided || (folder(&change.before) && folder(&change.after)) {
-            return Ok((change, None));
+    ) -> Result<Option<(PathChange, Option<TreePath>)>, LookError> {
+        if change.before.is_some() == change.after.is_some() {
+            return Ok(Some((change, None)));
         }
-        let paired = pair_renames(self.queries, differences(self.queries, before, after)?)?;
-        if change.before.is_some() {
-            let to = paired.into_iter().find(|other| other.from.as_ref() == Some(&change.path));
-            return Ok((change, to.map(|other| other.path)));
+        let paired = pair_renames(self.queries, tree::changes(self.queries, before, after)?)?;
+        let here = paired.iter().find(|other| other.path == change.path);
+        if change.before.is_none() {
+            return Ok(here.map(|found| (found.clone(), None)));
         }
-        let found = paired.into_iter().find(|other| other.path == change.path && other.from.is_some());
-        Ok((found.unwrap_or(change), None))
+        let to = paired.iter().find(|other| other.from.as_ref() == Some(&change.path));
+        let to = to.map(|other| other.path.clone());
+        Ok((here.is_some() || to.is_some()).then_some((change, to)))
     }
 
-    fn tree(&self, snapshot: ContentId) -> Result<Option<ContentId>, LookError> {
+    fn root(&self, snapshot: ContentId) -> Result<Option<SnapshotRoot>, LookError> {
         let snapshot: Snapshot = load(self.queries, snapshot)?;
-        Ok(snapshot.root(&self.root).map(|root| root.tree))
+        Ok(snapshot.root(&self.root).cloned())
     }
 }
 
