@@ -25,10 +25,10 @@ mod moves;
 mod plan;
 mod recover;
 mod rename;
-mod stage;
+pub(crate) mod stage;
 #[cfg(test)]
-mod tests;
-mod walk;
+pub(crate) mod tests;
+pub(crate) mod walk;
 
 use std::fmt;
 use std::io;
@@ -73,12 +73,15 @@ pub struct Request<'a> {
     pub token: &'a Token,
     /// Whether a file with this identity is known to have the content that the step expects, so that it need
     /// not be read. An answer that is not certain must be no.
-    pub unchanged: Option<&'a dyn Fn(&TreePath, &Identity) -> bool>,
+    pub unchanged: Option<&'a Unchanged<'a>>,
     /// Told how far it is.
     pub progress: Option<&'a dyn Fn(Progress)>,
     /// Set from elsewhere to stop, and put everything back.
     pub cancel: &'a AtomicBool,
 }
+
+/// Whether the file at a path, with that identity, is known to be what is expected there.
+pub type Unchanged<'a> = dyn Fn(&TreePath, &Identity) -> bool + 'a;
 
 /// How far it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -63,7 +63,7 @@ pub(super) fn look(
         }
         _ => Found::Special,
     };
-    Ok(Seen { found, identity: Some(identity), names: u64::from(stat.st_nlink) })
+    Ok(Seen { found, identity: Some(identity), names: stat.st_nlink })
 }
 
 /// Whether it is still the file that was seen, by what the system says. Its last change of any kind is not
@@ -77,14 +77,14 @@ pub(super) fn is_still(folder: BorrowedFd<'_>, name: &[u8], seen: &Identity) -> 
 }
 
 impl Identity {
-    pub(super) fn of(stat: &Stat) -> Self {
+    pub(crate) fn of(stat: &Stat) -> Self {
         Self {
             device: stat.st_dev,
             inode: stat.st_ino,
             size: u64::try_from(stat.st_size).unwrap_or_default(),
             mode: (stat.st_mode & 0o777) as u16,
-            modified: (stat.st_mtime, i64::try_from(stat.st_mtime_nsec).unwrap_or_default()),
-            changed: (stat.st_ctime, i64::try_from(stat.st_ctime_nsec).unwrap_or_default()),
+            modified: (stat.st_mtime, stat.st_mtime_nsec),
+            changed: (stat.st_ctime, stat.st_ctime_nsec),
         }
     }
 
@@ -106,7 +106,7 @@ fn read(folder: BorrowedFd<'_>, name: &[u8]) -> Result<Seen, Errno> {
     }
     let (content, size) = content_of(file.as_fd(), identity.size)?;
     let found = Found::File { content, size, mode: identity.mode };
-    Ok(Seen { found, identity: Some(identity), names: u64::from(stat.st_nlink) })
+    Ok(Seen { found, identity: Some(identity), names: stat.st_nlink })
 }
 
 /// The name and the number of the bytes in a file, read from where its descriptor stands. The size that is

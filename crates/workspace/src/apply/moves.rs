@@ -51,6 +51,8 @@ enum Done {
     OutFolder(usize, u16),
     /// Something stands where nothing was.
     New(usize),
+    /// The same, and it came with the folder that it is in.
+    Within(usize),
     /// Folders that no step names were made on the way: the names of the last one, and how many.
     Made(Vec<FileName>, usize),
     /// Two were swapped; what was there lies aside as `x` and the number.
@@ -341,7 +343,7 @@ impl Mover<'_> {
                 continue;
             }
             if moved.is_some_and(|moved| self.steps[index].path.starts_with(&self.steps[moved].path)) {
-                self.done.push(Done::New(index));
+                self.done.push(Done::Within(index));
                 self.outcomes[index] = Some(Outcome::Written);
                 continue;
             }

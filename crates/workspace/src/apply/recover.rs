@@ -115,10 +115,10 @@ fn keep_aside(
         }
     }
     let stem = &full[..full.len() - 1];
-    let free = (3..)
+    let free = (3..10_000)
         .map(|number| format!("{stem}{number}"))
         .find(|name| rustix::fs::statat(root, name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW).is_err());
-    let aside = free.expect("numbers do not end");
+    let aside = free.ok_or(Errno::EXIST)?;
     rustix::fs::renameat(root, full.as_bytes(), root, aside.as_bytes())?;
     let name = |name: &[u8]| format!("{aside}/{}", String::from_utf8_lossy(name));
     Ok(left

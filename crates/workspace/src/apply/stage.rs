@@ -185,7 +185,7 @@ impl Staging<'_> {
                     }
                 }
                 Some(Read::Parts(parts)) => {
-                    self.write_parts(&mut walker, *index, names, &parts, After::Sync)?
+                    self.write_parts(&mut walker, *index, names, &parts, After::Sync)?;
                 }
                 None => self.write_link(&mut walker, *index, names)?,
             }
@@ -376,7 +376,7 @@ fn create(walker: &mut Walker<'_>, names: &[FileName]) -> Result<OwnedFd, Errno>
     rustix::fs::openat(folder, name.bytes(), flags, Mode::from_raw_mode(0o600))
 }
 
-fn write_all(file: BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), Errno> {
+pub(crate) fn write_all(file: BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), Errno> {
     while !bytes.is_empty() {
         match rustix::io::write(file, bytes) {
             // A disk that takes nothing and says nothing is full.

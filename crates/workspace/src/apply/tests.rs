@@ -20,58 +20,58 @@ use retake_model::tree::{Difference, Node, PART, Parts, Tree, TreeEntry, differe
 use super::*;
 
 /// What stands at one path, written short: `f` a file, `l` a link, `d` a folder.
-pub(super) type Shape = BTreeMap<Vec<u8>, Thing>;
+pub(crate) type Shape = BTreeMap<Vec<u8>, Thing>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Thing {
+pub(crate) enum Thing {
     File(Vec<u8>, u16),
     Link(Vec<u8>),
     Folder(u16),
 }
 
-pub(super) fn f(bytes: &str) -> Thing {
+pub(crate) fn f(bytes: &str) -> Thing {
     Thing::File(bytes.as_bytes().to_vec(), 0o644)
 }
 
-pub(super) fn l(target: &str) -> Thing {
+pub(crate) fn l(target: &str) -> Thing {
     Thing::Link(target.as_bytes().to_vec())
 }
 
-pub(super) fn d() -> Thing {
+pub(crate) fn d() -> Thing {
     Thing::Folder(0o755)
 }
 
-pub(super) fn shape<const N: usize>(things: [(&str, Thing); N]) -> Shape {
+pub(crate) fn shape<const N: usize>(things: [(&str, Thing); N]) -> Shape {
     things.into_iter().map(|(path, thing)| (path.as_bytes().to_vec(), thing)).collect()
 }
 
 /// A folder, and the objects of every shape that was asked for.
-pub(super) struct Lab {
-    pub(super) place: tempfile::TempDir,
-    pub(super) objects: Memory,
+pub(crate) struct Lab {
+    pub(crate) place: tempfile::TempDir,
+    pub(crate) objects: Memory,
 }
 
 impl Lab {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::within(&std::env::temp_dir())
     }
 
-    pub(super) fn within(place: &Path) -> Self {
+    pub(crate) fn within(place: &Path) -> Self {
         let place = tempfile::tempdir_in(place).expect("a temporary folder");
         std::fs::create_dir(place.path().join("root")).expect("a new folder");
         Self { place, objects: Memory::default() }
     }
 
-    pub(super) fn root(&self) -> PathBuf {
+    pub(crate) fn root(&self) -> PathBuf {
         self.place.path().join("root")
     }
 
-    pub(super) fn at(&self, path: &str) -> PathBuf {
+    pub(crate) fn at(&self, path: &str) -> PathBuf {
         self.root().join(path)
     }
 
     /// The tree of a shape. Folders need not be named to be there.
-    pub(super) fn tree(&mut self, shape: &Shape) -> ContentId {
+    pub(crate) fn tree(&mut self, shape: &Shape) -> ContentId {
         let base = self.objects.clone();
         let mut additions = Additions::new(&base);
         let entries: Vec<(Vec<FileName>, &Thing)> = shape
@@ -83,13 +83,13 @@ impl Lab {
         tree
     }
 
-    pub(super) fn steps(&mut self, before: &Shape, after: &Shape) -> Vec<Difference> {
+    pub(crate) fn steps(&mut self, before: &Shape, after: &Shape) -> Vec<Difference> {
         let (before, after) = (self.tree(before), self.tree(after));
         differences(&self.objects, Some(before), Some(after)).expect("held")
     }
 
     /// Makes the folder exactly that shape.
-    pub(super) fn write(&self, shape: &Shape) {
+    pub(crate) fn write(&self, shape: &Shape) {
         for (path, thing) in shape {
             let path = self.root().join(OsStr::from_bytes(path));
             std::fs::create_dir_all(path.parent().expect("it is below the root")).expect("a folder");
@@ -111,16 +111,16 @@ impl Lab {
         }
     }
 
-    pub(super) fn read(&self) -> Shape {
+    pub(crate) fn read(&self) -> Shape {
         read(&self.root())
     }
 
-    pub(super) fn apply(&self, steps: &[Difference]) -> Result<Report, ApplyError> {
+    pub(crate) fn apply(&self, steps: &[Difference]) -> Result<Report, ApplyError> {
         let root = OpenRoot::open(&self.root()).expect("a folder");
         self.apply_to(&root, steps)
     }
 
-    pub(super) fn apply_to(&self, root: &OpenRoot, steps: &[Difference]) -> Result<Report, ApplyError> {
+    pub(crate) fn apply_to(&self, root: &OpenRoot, steps: &[Difference]) -> Result<Report, ApplyError> {
         let token = Token::new("test").expect("a token");
         let cancel = AtomicBool::new(false);
         apply(&Request {
@@ -135,7 +135,7 @@ impl Lab {
     }
 
     /// What became of each path, by name.
-    pub(super) fn outcomes(&self, steps: &[Difference]) -> BTreeMap<String, Outcome> {
+    pub(crate) fn outcomes(&self, steps: &[Difference]) -> BTreeMap<String, Outcome> {
         let report = self.apply(steps).expect("no failure");
         assert_eq!(report.left, []);
         report.results.into_iter().map(|result| (result.path.to_string(), result.outcome)).collect()
@@ -143,12 +143,12 @@ impl Lab {
 }
 
 /// In memory, so that many rounds fit: nothing here is about durability.
-pub(super) fn fast() -> PathBuf {
+pub(crate) fn fast() -> PathBuf {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() }
 }
 
-pub(super) fn set_mode(path: &Path, mode: u16) {
+pub(crate) fn set_mode(path: &Path, mode: u16) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode.into())).expect("ours");
 }
 
@@ -187,7 +187,7 @@ fn build(additions: &mut Additions<'_, Memory>, entries: &[(Vec<FileName>, &Thin
 }
 
 /// Everything below a folder, as it stands.
-pub(super) fn read(top: &Path) -> Shape {
+pub(crate) fn read(top: &Path) -> Shape {
     let mut found = Shape::new();
     read_into(top, top, &mut found);
     found
@@ -212,7 +212,7 @@ fn read_into(top: &Path, folder: &Path, found: &mut Shape) {
 }
 
 /// A shape with the folders that it implies, as reading shows it.
-pub(super) fn whole(shape: &Shape) -> Shape {
+pub(crate) fn whole(shape: &Shape) -> Shape {
     let mut whole = shape.clone();
     for path in shape.keys() {
         for (slash, _) in path.iter().enumerate().filter(|(_, byte)| **byte == b'/') {

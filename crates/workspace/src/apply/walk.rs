@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 /// Opens folders below one that is held open, and remembers the way to the last one: paths that follow each
 /// other mostly share it.
-pub(super) struct Walker<'top> {
+pub(crate) struct Walker<'top> {
     top: BorrowedFd<'top>,
     /// The way to the last folder.
     way: Vec<FileName>,
@@ -21,12 +21,12 @@ pub(super) struct Walker<'top> {
 const MOST_OPEN: usize = 32;
 
 impl<'top> Walker<'top> {
-    pub(super) fn new(top: BorrowedFd<'top>) -> Self {
+    pub(crate) fn new(top: BorrowedFd<'top>) -> Self {
         Self { top, way: Vec::new(), open: Vec::new() }
     }
 
     /// The folder with these names below the top.
-    pub(super) fn folder(&mut self, names: &[FileName]) -> Result<BorrowedFd<'_>, Errno> {
+    pub(crate) fn folder(&mut self, names: &[FileName]) -> Result<BorrowedFd<'_>, Errno> {
         let shared = self.way.iter().zip(names).take_while(|(known, name)| known == name).count();
         self.open.retain(|(depth, _)| *depth <= shared);
         let start = self.open.last().map_or(0, |(depth, _)| *depth);
@@ -44,7 +44,7 @@ impl<'top> Walker<'top> {
     }
 
     /// The same, with folders made where there is nothing; tells how many of the names had to be made.
-    pub(super) fn make(&mut self, names: &[FileName]) -> Result<usize, Errno> {
+    pub(crate) fn make(&mut self, names: &[FileName]) -> Result<usize, Errno> {
         let mut made = 0;
         for length in 1..=names.len() {
             match self.folder(&names[..length]) {
@@ -65,7 +65,7 @@ impl<'top> Walker<'top> {
     }
 
     /// Forgets the way, so that the next path is walked anew.
-    pub(super) fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.way.clear();
         self.open.clear();
     }
@@ -79,7 +79,7 @@ impl<'top> Walker<'top> {
 const USUAL_MODE: u32 = 0o755;
 
 /// Opens the folder with that name, and nothing else: no link, no file.
-pub(super) fn open_folder(above: BorrowedFd<'_>, name: &[u8]) -> Result<OwnedFd, Errno> {
+pub(crate) fn open_folder(above: BorrowedFd<'_>, name: &[u8]) -> Result<OwnedFd, Errno> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match rustix::fs::openat(above, name, flags | OFlags::RDONLY, Mode::empty()) {
         // One that may be passed through and not be listed is still a way.
@@ -89,7 +89,7 @@ pub(super) fn open_folder(above: BorrowedFd<'_>, name: &[u8]) -> Result<OwnedFd,
 }
 
 /// The names in a folder.
-pub(super) fn names(folder: BorrowedFd<'_>) -> Result<Vec<Vec<u8>>, Errno> {
+pub(crate) fn names(folder: BorrowedFd<'_>) -> Result<Vec<Vec<u8>>, Errno> {
     let mut names = Vec::new();
     for entry in Dir::read_from(folder)? {
         let entry = entry?;
@@ -102,7 +102,7 @@ pub(super) fn names(folder: BorrowedFd<'_>) -> Result<Vec<Vec<u8>>, Errno> {
 }
 
 /// Removes whatever stands under a name in a folder of ours, with all that is in it.
-pub(super) fn remove_all(above: BorrowedFd<'_>, name: &[u8]) -> Result<(), Errno> {
+pub(crate) fn remove_all(above: BorrowedFd<'_>, name: &[u8]) -> Result<(), Errno> {
     let top = match open_folder(above, name) {
         Err(Errno::NOENT) => return Ok(()),
         Err(Errno::NOTDIR | Errno::LOOP) => return rustix::fs::unlinkat(above, name, AtFlags::empty()),

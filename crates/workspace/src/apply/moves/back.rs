@@ -41,7 +41,7 @@ impl Mover<'_> {
         match done {
             Done::Out(index) => self.put_out_back(*index, None),
             Done::OutFolder(index, mode) => self.put_out_back(*index, Some(*mode)),
-            Done::New(index) => self.take_new_back(*index),
+            Done::New(index) | Done::Within(index) => self.take_new_back(*index),
             Done::Made(names, count) => {
                 for length in (names.len() - count + 1..=names.len()).rev() {
                     let (name, above) = names[..length].split_last().expect("there is a name");
@@ -133,6 +133,7 @@ impl Done {
             Self::Out(index)
             | Self::OutFolder(index, _)
             | Self::New(index)
+            | Self::Within(index)
             | Self::Swapped(index, _)
             | Self::Mode(index, _) => Some(*index),
             Self::Made(..) => None,

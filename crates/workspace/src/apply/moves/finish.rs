@@ -74,6 +74,8 @@ impl Mover<'_> {
             .iter()
             .filter_map(|done| match done {
                 Done::Made(names, _) => Some(names.as_slice()),
+                // Its name in its folder was made durable before the folder was moved.
+                Done::Within(_) => None,
                 _ => done.index().map(|index| self.steps[index].path.parents()),
             })
             .collect();
@@ -84,7 +86,7 @@ impl Mover<'_> {
             return rustix::fs::syncfs(root);
         }
         for names in folders {
-            let synced = self.walker.folder(names).and_then(|folder| rustix::fs::fsync(folder));
+            let synced = self.walker.folder(names).and_then(rustix::fs::fsync);
             if synced.is_err() {
                 // It is gone since, or may not be listed: the one sync that does not need it.
                 return rustix::fs::syncfs(root);
