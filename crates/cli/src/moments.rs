@@ -50,12 +50,11 @@ impl<'context> Moments<'context> {
 
     /// The files as they are. Looking records what was changed by hand.
     pub(crate) fn folder(&self) -> Result<Moment, Failure> {
-        let snapshot = match self.folder.get() {
-            Some(known) => *known,
-            None => {
-                let seen = self.context.desk()?.look(self.thread.summary.id, self.context.caller(None)?)?;
-                *self.folder.get_or_init(|| seen.snapshot)
-            }
+        let snapshot = if let Some(known) = self.folder.get() {
+            *known
+        } else {
+            let seen = self.context.desk()?.look(self.thread.summary.id, self.context.caller(None)?)?;
+            *self.folder.get_or_init(|| seen.snapshot)
         };
         Ok(Moment { name: "the folder".to_owned(), snapshot, version: None })
     }

@@ -301,7 +301,7 @@ pub(crate) fn compare_content(
         Err(Incomparable::TooLarge) => return only(Compared::TooLarge),
     };
     let hunks = match detail {
-        Detail::Hunks(context) => diff::hunks(&old, &new, &found, context).into_iter().map(view).collect(),
+        Detail::Hunks(context) => diff::hunks(&old, &new, &found, context).iter().map(view).collect(),
         Detail::Paths | Detail::Counts => Vec::new(),
     };
     Ok(ComparedContent { compared: Compared::Text, lines: Some(Counts::of(&found)), hunks })
@@ -324,7 +324,7 @@ fn bounded(objects: &(impl Objects + ?Sized), node: Option<&Node>) -> Result<Opt
     }
 }
 
-fn view(hunk: Hunk) -> HunkView {
+fn view(hunk: &Hunk) -> HunkView {
     // People and programs count lines from 1; a side without lines names the line above, as everywhere.
     let start = |range: &std::ops::Range<usize>| (range.start + usize::from(!range.is_empty())) as u64;
     HunkView {

@@ -5,6 +5,9 @@ use crate::content::{ContentId, Kind};
 use crate::object::{Objects, Unavailable, load};
 use crate::path::TreePath;
 
+/// What stood at a path, and what stands there.
+pub type BeforeAfter = (Option<Node>, Option<Node>);
+
 /// The bytes of a file, all of them, or the target of a link. Look at the size first. A folder has none.
 pub fn read(objects: &(impl Objects + ?Sized), node: &Node) -> Result<Vec<u8>, Unavailable> {
     match node {
@@ -32,7 +35,7 @@ pub fn difference_at(
     before: Option<ContentId>,
     after: Option<ContentId>,
     path: &TreePath,
-) -> Result<Option<(Option<Node>, Option<Node>)>, Unavailable> {
+) -> Result<Option<BeforeAfter>, Unavailable> {
     let (mut before, mut after) = (before, after);
     let mut names = path.names().iter();
     loop {

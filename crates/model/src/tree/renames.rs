@@ -221,17 +221,15 @@ fn alike(objects: &(impl Objects + ?Sized), went: &Nodes, came: &Nodes) -> Resul
 /// How many bytes of a content stand in which lines.
 struct Sketch {
     bytes: u64,
-    lines: HashMap<[u8; 8], u64>,
+    lines: HashMap<[u8; 32], u64>,
 }
 
 impl Sketch {
     fn of(content: &[u8]) -> Self {
-        let mut lines: HashMap<[u8; 8], u64> = HashMap::new();
+        let mut lines: HashMap<[u8; 32], u64> = HashMap::new();
         for line in crate::diff::lines(content) {
             for piece in line.chunks(LONGEST_PIECE) {
-                let hash = *blake3::hash(piece).as_bytes();
-                let [a, b, c, d, e, f, g, h, ..] = hash;
-                *lines.entry([a, b, c, d, e, f, g, h]).or_default() += piece.len() as u64;
+                *lines.entry(*blake3::hash(piece).as_bytes()).or_default() += piece.len() as u64;
             }
         }
         Self { bytes: content.len() as u64, lines }

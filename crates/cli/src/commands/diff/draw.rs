@@ -153,7 +153,7 @@ fn write_marked(out: &mut dyn Write, styles: &Styles, lines: &[LineView], ends: 
         }
         let text = |side: Side| -> String {
             let lines = group.iter().filter(|line| line.side == side);
-            lines.map(|line| format!("{}\n", ends.of(&line.text()))).collect()
+            lines.flat_map(|line| [ends.of(&line.text()).to_owned(), "\n".to_owned()]).collect()
         };
         let (went, came) = (text(Side::Removed), text(Side::Added));
         let whole = || {
