@@ -99,7 +99,8 @@ impl<'context> Moments<'context> {
         looking.state_at(self.thread.summary.id, version)?;
         let at = looking.files_at(self.thread.summary.id, version)?.filter(|at| at.version == version);
         let Some(at) = at else {
-            let message = format!("version {version} did nothing to files; `retake snapshot list` shows what did");
+            let message =
+                format!("version {version} did nothing to files; `retake snapshot list` shows what did");
             return Err(Failure::new(Code::NotFound, message));
         };
         let moment = |name: &str, snapshot| Moment {

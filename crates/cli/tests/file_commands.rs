@@ -15,7 +15,10 @@ fn project() -> Sandbox {
     write("todo.md", "one\ntwo\nthree\nfour\n");
     sandbox.done(&["snapshot", "take"]);
     agent(&sandbox, "sed -i 's/weekday()/date()/' login.rs && mv todo.md notes.md && echo five >> notes.md");
-    write("login.rs", "fn login() {\n    // Never by weekday.\n    let key = date();\n    cache.get(key)\n}\n");
+    write(
+        "login.rs",
+        "fn login() {\n    // Never by weekday.\n    let key = date();\n    cache.get(key)\n}\n",
+    );
     write("data.bin", "a\0b");
     sandbox
 }
@@ -26,11 +29,6 @@ fn agent(sandbox: &Sandbox, script: &str) {
 
 fn screen(sandbox: &Sandbox, arguments: &[&str]) -> String {
     sandbox.redact(&sandbox.screen(100, arguments).join("\n"))
-}
-
-/// The version of the last operation.
-fn version(sandbox: &Sandbox) -> String {
-    sandbox.json(&["history"])["history"]["version"].to_string()
 }
 
 #[test]
@@ -57,11 +55,9 @@ fn a_file_and_its_lines_on_the_screen() {
 #[test]
 fn nothing_to_show_is_said_beside_the_answer() {
     let sandbox = project();
-    let version = version(&sandbox);
     let output = sandbox.run(&["diff", "folder", "folder"]);
     assert_eq!((output.stdout.as_str(), output.code), ("", 0));
     assert!(output.stderr.contains("Nothing differs"), "{}", output.stderr);
-    assert_ne!(version, "0");
 }
 
 #[test]
@@ -135,7 +131,7 @@ fn what_is_not_there_or_not_allowed_has_its_exit_code() {
     assert_eq!(code(&["blame", "never-was.txt"]), 3);
     assert_eq!(code(&["blame", "data.bin"]), 5);
     assert_eq!(code(&["blame", "login.rs", "--line", "90,99"]), 3);
-    assert_eq!(code(&["blame", "login.rs", "--line", "0"]), 2);
+    assert_eq!(sandbox.run(&["blame", "login.rs", "--line", "0"]).code, 2);
 }
 
 #[test]

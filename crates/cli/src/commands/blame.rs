@@ -118,7 +118,11 @@ fn failure(error: BlameError, path: &str) -> Failure {
 /// `12`, or `10,20`.
 fn parse_lines(text: &str) -> Result<RangeInclusive<u64>, String> {
     let number = |text: &str| {
-        text.trim().parse::<u64>().ok().filter(|number| *number > 0).ok_or("lines are counted from 1: 12, or 10,20")
+        text.trim()
+            .parse::<u64>()
+            .ok()
+            .filter(|number| *number > 0)
+            .ok_or("lines are counted from 1: 12, or 10,20")
     };
     let (first, last) = text.split_once(',').unwrap_or((text, text));
     let (first, last) = (number(first)?, number(last)?);

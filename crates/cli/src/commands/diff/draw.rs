@@ -20,12 +20,7 @@ pub(super) enum Words {
 }
 
 /// Writes what differs at one path.
-pub(super) fn write(
-    out: &mut dyn Write,
-    styles: &Styles,
-    file: &FileDiff,
-    words: Words,
-) -> io::Result<()> {
+pub(super) fn write(out: &mut dyn Write, styles: &Styles, file: &FileDiff, words: Words) -> io::Result<()> {
     write_head(out, styles, file)?;
     for hunk in &file.hunks {
         write_hunk(out, styles, hunk, words)?;
@@ -36,9 +31,10 @@ pub(super) fn write(
 fn write_head(out: &mut dyn Write, styles: &Styles, file: &FileDiff) -> io::Result<()> {
     let title = styles.title;
     let new = file.path.to_string();
-    let old = file.from.as_ref().map_or_else(|| new.clone(), |from| {
-        retake_model::path::RootPath { root: file.path.root.clone(), path: from.clone() }.to_string()
-    });
+    let old = file.from.as_ref().map_or_else(
+        || new.clone(),
+        |from| retake_model::path::RootPath { root: file.path.root.clone(), path: from.clone() }.to_string(),
+    );
     let (old, new) = (sanitize(&old, Lines::Fold), sanitize(&new, Lines::Fold));
     let mut line = |text: String| writeln!(out, "{title}{text}{title:#}");
     line(format!("diff --git a/{old} b/{new}"))?;

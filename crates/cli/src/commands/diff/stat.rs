@@ -20,11 +20,7 @@ pub(super) fn write(out: &mut dyn Write, context: &Context, changes: &Changes) -
     }
     let lines = |file: &FileDiff| file.lines.map_or(0, |lines| lines.added + lines.removed);
     let most = changes.files.iter().map(lines).max().unwrap_or(0);
-    let mut table = Table::new([
-        Column::left("").flexible(),
-        Column::right(""),
-        Column::left(""),
-    ]);
+    let mut table = Table::new([Column::left("").flexible(), Column::right(""), Column::left("")]);
     for file in &changes.files {
         let total = file.lines.map(|_| Label::from(count(lines(file)).as_str())).unwrap_or_default();
         table.row([name(&context.styles, file), total, graph(&context.styles, file, most)]);
