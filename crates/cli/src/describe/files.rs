@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
-use retake_model::tree::Node;
 use retake_timeline::{FileReport, Outcome, PathReport, Recovered};
 
 use crate::context::Context;
@@ -92,8 +91,7 @@ fn write_aside(out: &mut dyn Write, context: &Context, aside: &[String]) -> io::
 }
 
 fn is_plain_folder(path: &PathReport) -> bool {
-    let folder = |node: &Option<Node>| node.as_ref().is_none_or(Node::is_folder);
-    !path.outcome.left() && folder(&path.before) && folder(&path.after)
+    !path.outcome.left() && path.is_folder()
 }
 
 fn summary(preview: bool, left: &[&PathReport], moved: &[&PathReport]) -> String {
