@@ -57,6 +57,20 @@ pub(crate) fn write_report(out: &mut dyn Write, context: &Context, report: &File
     Ok(())
 }
 
+/// The same where any file moved or was left; otherwise there is nothing to say.
+pub(crate) fn write_if_any(
+    out: &mut dyn Write,
+    context: &Context,
+    report: Option<&FileReport>,
+) -> io::Result<()> {
+    match report {
+        Some(report) if report.moves_files() || report.left_something() || report.recovered.is_some() => {
+            write_report(out, context, report)
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Writes what a crash had left, and what was done about it.
 pub(crate) fn write_recovered(
     out: &mut dyn Write,
