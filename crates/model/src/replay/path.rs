@@ -111,9 +111,7 @@ fn merge_texts<O: Objects + ?Sized>(
         (size <= PART).then(|| (additions.add_bytes(Kind::Blob, bytes), size))
     };
     Ok(match merged {
-        Merged::Clean(bytes) => {
-            add(bytes).map_or(Text::Other, |(content, size)| Text::Clean(content, size))
-        }
+        Merged::Clean(bytes) => add(bytes).map_or(Text::Other, |(content, size)| Text::Clean(content, size)),
         Merged::Conflict { marked, .. } => {
             add(marked).map_or(Text::Other, |(content, size)| Text::Marked(content, size))
         }
