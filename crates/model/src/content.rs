@@ -148,6 +148,12 @@ pub fn decode<C: Content>(bytes: &[u8]) -> Result<C, Malformed> {
     if same { Ok(content) } else { Err(Malformed { kind: C::KIND }) }
 }
 
+/// The content that these bytes stand for, where they are known to be canonical: whatever has a name came by it
+/// through [`encode`] or was let in by [`decode`], and its bytes have been checked against the name.
+pub(crate) fn decode_canonical<C: Content>(bytes: &[u8]) -> Result<C, Malformed> {
+    minicbor::decode(bytes).map_err(|_| Malformed { kind: C::KIND })
+}
+
 /// Takes the bytes that are expected, and no others.
 struct Expected<'bytes>(&'bytes [u8]);
 

@@ -59,6 +59,9 @@ pub struct Intent {
     /// What is published when they are.
     #[n(3)]
     pub operation: Operation,
+    /// What temporary files are named after; no two intents share it.
+    #[n(4)]
+    pub token: String,
 }
 
 impl FolderRecord {

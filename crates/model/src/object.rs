@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::content::{Content, ContentId, Kind, decode, encode};
+use crate::content::{Content, ContentId, Kind, decode_canonical, encode};
 
 /// A place that content can be read from.
 pub trait Objects {
@@ -41,7 +41,7 @@ pub enum Unavailable {
 /// Reads one piece of content.
 pub fn load<C: Content>(objects: &(impl Objects + ?Sized), id: ContentId) -> Result<C, Unavailable> {
     let bytes = objects.bytes(C::KIND, id)?;
-    decode(&bytes).map_err(|_| Unavailable::Damaged { kind: C::KIND, id })
+    decode_canonical(&bytes).map_err(|_| Unavailable::Damaged { kind: C::KIND, id })
 }
 
 /// New content on top of what is already stored.

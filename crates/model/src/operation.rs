@@ -92,9 +92,12 @@ pub struct FileChange {
     /// The snapshot after.
     #[n(1)]
     pub after: ContentId,
-    /// The take in whose folder it was.
+    /// The take whose files they are.
     #[n(2)]
     pub take: TakeId,
+    /// Whether they are in a folder that the take has for itself, and not in the project's.
+    #[n(3)]
+    pub apart: bool,
 }
 
 /// Who made a change.

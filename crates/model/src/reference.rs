@@ -105,7 +105,9 @@ fn node_references<C: Cell>(
     Ok(match parse_node::<C>(bytes)? {
         NodeContents::Cells(cells) => {
             let mut found = Vec::new();
-            cells.iter().for_each(|cell| of_cell(cell, &mut found));
+            for cell in &cells {
+                of_cell(cell, &mut found);
+            }
             found
         }
         NodeContents::Nodes(children) => children.into_iter().map(|id| (C::KIND, id)).collect(),

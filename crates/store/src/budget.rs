@@ -25,6 +25,10 @@ pub struct Usage {
     pub search: u64,
     /// Bytes of backups.
     pub backups: u64,
+    /// Bytes of packs: the content of files.
+    pub packs: u64,
+    /// Bytes of what is remembered about folders.
+    pub folders: u64,
     /// Bytes of all of them.
     pub total: u64,
     /// Objects that are stored.
@@ -79,7 +83,11 @@ impl Store {
         };
         Ok(Usage {
             // The index is counted, not the objects: it is a fraction of their size.
-            objects: count("SELECT count(*) FROM object_index")?,
+            objects: count(
+                "SELECT (SELECT count(*) FROM object_index)
+                      + (SELECT coalesce(sum(length(names)), 0) / 8 FROM object_recent)
+                      + (SELECT count(*) FROM packed)",
+            )?,
             operations: count("SELECT count(*) FROM operation WHERE version > 0")?,
             threads: count("SELECT count(*) FROM thread")?,
             ..self.room()?
@@ -100,9 +108,11 @@ impl Store {
             log: size(&beside(&database, "-wal"))?,
             search: size(&search)? + size(&beside(&search, "-wal"))?,
             backups: size_of_folder(&backups(&self.folder))?,
+            packs: size_of_folder(&crate::packs::folder(&self.folder))?,
+            folders: size_of_folder(&self.folder.join("folders"))?,
             ..Usage::default()
         };
-        room.total = room.database + room.log + room.search + room.backups;
+        room.total = room.database + room.log + room.search + room.backups + room.packs + room.folders;
         Ok(room)
     }
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use retake_model::content::ContentId;
 
+use crate::index::Recent;
 use crate::packs::PackFiles;
 
 /// Bytes in one generation.
@@ -19,6 +20,8 @@ pub(crate) struct Cache {
     generations: Mutex<Generations>,
     /// Content in packs, kept by the frame.
     pub(crate) packs: PackFiles,
+    /// Names of objects that came lately.
+    pub(crate) recent: Recent,
 }
 
 #[derive(Default)]
@@ -33,7 +36,7 @@ struct Generations {
 impl Cache {
     /// Nothing yet, of the store in that folder.
     pub(crate) fn of(store: &std::path::Path) -> Self {
-        Self { generations: Mutex::default(), packs: PackFiles::of(store) }
+        Self { generations: Mutex::default(), recent: Recent::default(), packs: PackFiles::of(store) }
     }
 
     /// Begins a look at the store after that many erasures: what was kept from before an erasure is dropped.
@@ -71,6 +74,7 @@ impl Cache {
         let mut generations = self.lock();
         *generations = Generations { epoch: generations.epoch, ..Generations::default() };
         self.packs.forget();
+        self.recent.clear();
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Generations> {

@@ -19,6 +19,8 @@ use serde::Serialize;
 
 use crate::budget::size;
 use crate::location::database;
+use crate::maintenance::LogState;
+use crate::packs::{Care, PackGarbage};
 use crate::queries::Queries;
 use crate::reach::{OnDamage, Reached, each_operation};
 use crate::{Store, StoreError, Writing};
@@ -41,7 +43,7 @@ pub struct Collected {
     pub bytes: u64,
     /// Objects that nothing reaches and that are younger: they stay for now.
     pub young: u64,
-    /// Bytes by which the database file became shorter.
+    /// Bytes by which the database file became shorter, and of packs that went.
     pub freed_file_bytes: u64,
 }
 
@@ -58,9 +60,10 @@ impl Store {
         })?;
         let cutoff = (now.millis() / 1000).saturating_sub(i64::try_from(grace.as_secs()).unwrap_or(i64::MAX));
         let garbage = Garbage::find(&queries, &reached, cutoff)?;
+        let unfinished = queries.has_doomed_frames()?;
         // The reading would keep the log from being emptied.
         drop(reading);
-        if mode == Mode::DryRun || garbage.old.is_empty() {
+        if mode == Mode::DryRun || (garbage.old.is_empty() && garbage.packed.is_empty() && !unfinished) {
             return Ok(garbage.counted());
         }
         let path = database(&self.folder);
@@ -70,15 +73,23 @@ impl Store {
                 each_operation(writing, last, &mut |_, operation| {
                     reached.mark(writing, operation, OnDamage::Refuse)
                 })?;
+                writing.sort_recent()?;
                 let garbage = Garbage::find(writing, &reached, cutoff)?;
                 for (number, prefix) in &garbage.old {
                     writing.remove_object(*number, *prefix)?;
                 }
+                writing.forget_packed(&garbage.packed.rows, Care::Room)?;
+                // Who remembers what the store holds, as stat caches do, must ask again.
+                writing.record_erasure()?;
                 Ok(garbage.counted())
             })?;
             alone.give_back_pages()?;
-            alone.empty_log()?;
-            collected.freed_file_bytes = before.saturating_sub(size(&path)?);
+            // A reader that looks at an older moment may still need what lies in packs.
+            let freed = match alone.empty_log()? {
+                LogState::Emptied => alone.sweep_packs(cutoff)?,
+                LogState::HeldByReader => 0,
+            };
+            collected.freed_file_bytes = before.saturating_sub(size(&path)?) + freed;
             Ok(collected)
         })
     }
@@ -91,6 +102,7 @@ struct Garbage {
     old: Vec<(i64, i64)>,
     bytes: u64,
     young: u64,
+    packed: PackGarbage,
 }
 
 impl Garbage {
@@ -99,15 +111,15 @@ impl Garbage {
     fn find(queries: &Queries<'_>, reached: &Reached, cutoff: i64) -> Result<Self, StoreError> {
         let reached = reached.prefixes();
         let mut garbage = Self::default();
-        let mut index = queries.connection.prepare_cached("SELECT prefix, number FROM object_index")?;
         let mut object =
             queries.connection.prepare_cached("SELECT born, length(body) FROM object WHERE number = ?1")?;
-        let mut rows = index.query([])?;
-        while let Some(row) = rows.next()? {
-            let (prefix, number): (i64, i64) = (row.get(0)?, row.get(1)?);
-            if reached.contains(&prefix) {
-                continue;
+        let mut unreached = Vec::new();
+        queries.each_name(&mut |prefix, number| {
+            if !reached.contains(&prefix) {
+                unreached.push((prefix, number));
             }
+        })?;
+        for (prefix, number) in unreached {
             let (born, bytes): (i64, i64) =
                 object.query_row([number], |row| Ok((row.get(0)?, row.get(1)?)))?;
             if born > cutoff {
@@ -117,21 +129,22 @@ impl Garbage {
                 garbage.bytes += bytes as u64;
             }
         }
+        garbage.packed = PackGarbage::find(queries, &reached, cutoff)?;
         Ok(garbage)
     }
 
     fn counted(&self) -> Collected {
         Collected {
-            unreachable: self.old.len() as u64,
-            bytes: self.bytes,
-            young: self.young,
+            unreachable: (self.old.len() + self.packed.rows.len()) as u64,
+            bytes: self.bytes + self.packed.bytes,
+            young: self.young + self.packed.young,
             freed_file_bytes: 0,
         }
     }
 }
 
 impl Writing<'_> {
-    /// Removes an object and its row in the index. The pages are overwritten.
+    /// Removes an object and its row in the sorted index. The pages are overwritten.
     pub(crate) fn remove_object(&self, number: i64, prefix: i64) -> Result<(), StoreError> {
         self.connection.prepare_cached("DELETE FROM object WHERE number = ?1")?.execute([number])?;
         self.connection

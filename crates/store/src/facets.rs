@@ -1,10 +1,13 @@
 //! Facets: what a thread can be found by besides its words.
 
+use std::collections::BTreeSet;
+
 use retake_model::summary::ThreadSummary;
 use rusqlite::params;
-use rusqlite::types::Value;
+use rusqlite::types::{ToSql, Value};
 
 use crate::queries::Queries;
+use crate::tally::{self, Searched, Tally};
 use crate::{StoreError, Writing};
 
 /// A kind of thing that a thread is found by.
@@ -70,16 +73,32 @@ impl Writing<'_> {
         let old = before.map(of_summary).unwrap_or_default();
         let new = of_summary(after);
         for (facet, value) in new.iter().filter(|facet| !old.contains(facet)) {
-            self.connection
-                .prepare_cached("INSERT OR IGNORE INTO facet (kind, value, thread) VALUES (?1, ?2, ?3)")?
-                .execute(params![*facet as i64, value, thread])?;
+            self.put_facet(thread, *facet, value)?;
         }
         for (facet, value) in old.iter().filter(|facet| facet.0 == Facet::Tag && !new.contains(facet)) {
-            self.connection
+            let removed = self
+                .connection
                 .prepare_cached("DELETE FROM facet WHERE kind = ?1 AND value = ?2 AND thread = ?3")?
                 .execute(params![*facet as i64, value, thread])?;
+            if removed > 0 {
+                self.tally_facet(thread, *facet, value)?;
+            }
         }
         Ok(())
+    }
+
+    pub(crate) fn put_facet(&self, thread: i64, facet: Facet, value: &str) -> Result<(), StoreError> {
+        let added = self
+            .connection
+            .prepare_cached("INSERT OR IGNORE INTO facet (kind, value, thread) VALUES (?1, ?2, ?3)")?
+            .execute(params![facet as i64, value, thread])?;
+        if added > 0 { self.tally_facet(thread, facet, value) } else { Ok(()) }
+    }
+
+    fn tally_facet(&self, thread: i64, facet: Facet, value: &str) -> Result<(), StoreError> {
+        let hash = tally::of_facet(facet as i64, value, thread);
+        self.tally_kind(facet as i64, &Searched::Text(value.to_owned()), hash)?;
+        self.tally(Tally::FacetsOfThread, &Searched::Number(thread), hash)
     }
 }
 
@@ -88,8 +107,25 @@ impl Queries<'_> {
     pub fn facets(&self, thread: i64, facet: Facet) -> Result<Vec<String>, StoreError> {
         let mut statement = self
             .connection
-            .prepare_cached("SELECT value FROM facet WHERE thread = ?1 AND kind = ?2 ORDER BY value")?;
-        let rows = statement.query_map(params![thread, facet as i64], |row| row.get(0))?;
-        Ok(rows.collect::<Result<_, _>>()?)
+            .prepare_cached("SELECT kind, value FROM facet WHERE thread = ?1 ORDER BY value")?;
+        let rows = statement.query_map([thread], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let found = rows.collect::<Result<Vec<(i64, String)>, _>>()?;
+        let hashes = found.iter().map(|(kind, value)| tally::of_facet(*kind, value, thread));
+        self.check_tally(Tally::FacetsOfThread, &Searched::Number(thread), hashes)?;
+        Ok(found.into_iter().filter(|(kind, _)| *kind == facet as i64).map(|(_, value)| value).collect())
+    }
+
+    /// The threads that have a facet.
+    pub(crate) fn having(&self, facet: Facet, value: &str) -> Result<BTreeSet<i64>, StoreError> {
+        let (condition, bound) = facet.condition(value);
+        let bound: Vec<&dyn ToSql> = bound.iter().map(|value| value as &dyn ToSql).collect();
+        let kind = facet as i64;
+        let sql = format!("SELECT value, thread FROM facet WHERE kind = {kind} AND {condition}");
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let rows = statement.query_map(bound.as_slice(), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let found = rows.collect::<Result<Vec<(String, i64)>, _>>()?;
+        let hashes = found.iter().map(|(value, thread)| tally::of_facet(kind, value, *thread));
+        self.check_tallies(kind, condition, &bound, hashes)?;
+        Ok(found.into_iter().map(|(_, thread)| thread).collect())
     }
 }

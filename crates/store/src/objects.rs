@@ -11,6 +11,7 @@ use retake_model::time::Timestamp;
 use rusqlite::{OptionalExtension, params};
 use zstd::bulk::{Compressor, Decompressor};
 
+use crate::index::Part;
 use crate::queries::Queries;
 use crate::{StoreError, Writing};
 
@@ -34,6 +35,7 @@ impl Writing<'_> {
     /// Stores content that is not there yet. Returns how many bytes were added.
     pub(crate) fn put_objects(&self, objects: &[NewObject], now: Timestamp) -> Result<u64, StoreError> {
         let mut added = 0;
+        let mut stored = Vec::with_capacity(objects.len());
         for object in objects {
             if self.stored_object(object.kind, object.id)?.is_some() {
                 continue;
@@ -42,15 +44,13 @@ impl Writing<'_> {
             self.connection
                 .prepare_cached("INSERT INTO object (kind, packing, born, body) VALUES (?1, ?2, ?3, ?4)")?
                 .execute(params![object.kind as i64, packing, now.millis() / 1000, &*body])?;
-            let number = self.connection.last_insert_rowid();
-            self.connection
-                .prepare_cached("INSERT INTO object_index (prefix, number) VALUES (?1, ?2)")?
-                .execute([object.id.prefix(), number])?;
+            stored.push((object.id.prefix(), self.connection.last_insert_rowid()));
             // What was just written is what is read next. If the transaction is rolled back, nothing refers
             // to it.
             self.cache.put(object.id, &object.bytes, self.epoch);
             added += object.bytes.len() as u64;
         }
+        self.index_objects(&stored)?;
         Ok(added)
     }
 }
@@ -74,23 +74,28 @@ impl Writing<'_> {
 impl Queries<'_> {
     /// The bytes of an object that is stored and whole.
     pub(crate) fn stored_object(&self, kind: Kind, id: ContentId) -> Result<Option<Vec<u8>>, StoreError> {
-        let mut statement = self.connection.prepare_cached(
-            "SELECT object.kind, packing, body FROM object_index JOIN object USING (number) WHERE prefix = ?1",
-        )?;
-        let mut rows = statement.query([id.prefix()])?;
         // A damaged copy does not hide a whole one that was stored after it.
-        while let Some(row) = rows.next()? {
-            let found: i64 = row.get(0)?;
-            let packing: i64 = row.get(1)?;
-            let body = row.get_ref(2)?.as_blob().unwrap_or_default();
-            if found == kind as i64
-                && let Some(bytes) = unpack(packing, body)
-                && ContentId::of(kind, &bytes) == id
-            {
-                return Ok(Some(bytes));
+        for part in [Part::Recent, Part::Sorted] {
+            for number in self.places(id.prefix(), part)? {
+                if let Some(bytes) = self.object_at(number, kind, id)? {
+                    return Ok(Some(bytes));
+                }
             }
         }
         if kind == Kind::Blob { self.packed_blob(id) } else { Ok(None) }
+    }
+
+    /// The bytes of an object, if they are in that row and whole.
+    fn object_at(&self, number: i64, kind: Kind, id: ContentId) -> Result<Option<Vec<u8>>, StoreError> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT kind, packing, body FROM object WHERE number = ?1")?;
+        let mut rows = statement.query([number])?;
+        let Some(row) = rows.next()? else { return Ok(None) };
+        let found: i64 = row.get(0)?;
+        let packing: i64 = row.get(1)?;
+        let body = row.get_ref(2)?.as_blob().unwrap_or_default();
+        let bytes = if found == kind as i64 { unpack(packing, body) } else { None };
+        Ok(bytes.filter(|bytes| ContentId::of(kind, bytes) == id))
     }
 
     /// Whether the bytes of that content are stored and whole. What was redacted may have been stored again since.
@@ -119,7 +124,11 @@ impl Queries<'_> {
     }
 
     fn fetch(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, StoreError> {
-        if let Some(bytes) = self.stored_object(kind, id)? {
+        let mut stored = self.stored_object(kind, id)?;
+        for number in if stored.is_none() { self.recent_places_on_disk(id.prefix())? } else { Vec::new() } {
+            stored = stored.or(self.object_at(number, kind, id)?);
+        }
+        if let Some(bytes) = stored {
             let bytes: Arc<[u8]> = bytes.into();
             self.cache.put(id, &bytes, self.epoch);
             return Ok(bytes);
@@ -127,11 +136,7 @@ impl Queries<'_> {
         if self.is_redacted(id)? {
             return Ok(in_place_of_redacted(kind).into());
         }
-        let taken: bool = self
-            .connection
-            .prepare_cached("SELECT EXISTS (SELECT 1 FROM object_index WHERE prefix = ?1)")?
-            .query_row([id.prefix()], |row| row.get(0))?;
-        let taken = taken || self.knows(kind, id)?;
+        let taken = !self.all_places(id.prefix())?.is_empty() || self.knows(kind, id)?;
         Err(if taken { Unavailable::Damaged { kind, id } } else { Unavailable::Missing { kind, id } }.into())
     }
 }

@@ -20,6 +20,8 @@
 //! garbage that `gc` finds. [`Writing::put_packed`](crate::Writing::put_packed) then enters the rows, in the same
 //! transaction as the operation that needs the content.
 
+mod check;
+mod forget;
 mod format;
 mod index;
 mod read;
@@ -27,6 +29,7 @@ mod write;
 
 pub use write::{PackWriter, PackedBatch};
 
+pub(crate) use forget::{Care, PackGarbage, Row};
 pub(crate) use read::PackFiles;
 
 use std::path::{Path, PathBuf};

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use retake_model::id::EntryId;
-use rusqlite::params;
+use rusqlite::{OptionalExtension, params};
 
 use crate::queries::Queries;
+use crate::tally::{self, Searched, Tally};
 use crate::threads::key_of;
 use crate::{StoreError, Writing};
 
@@ -35,12 +36,15 @@ impl Queries<'_> {
             self.connection.prepare_cached("SELECT entry, shown FROM presentation WHERE thread = ?1")?;
         let mut rows = statement.query([thread])?;
         let mut found = HashMap::new();
+        let mut hashes = Vec::new();
         while let Some(row) = rows.next()? {
-            let entry: Vec<u8> = row.get(0)?;
+            let (entry, bits): (Vec<u8>, i64) = (row.get(0)?, row.get(1)?);
+            hashes.push(tally::of_shown(&entry, bits));
             if let Some(key) = key_of(&entry) {
-                found.insert(EntryId::from_key(key), Shown::from_bits(row.get(1)?));
+                found.insert(EntryId::from_key(key), Shown::from_bits(bits));
             }
         }
+        self.check_tally(Tally::ShownOfThread, &Searched::Number(thread), hashes)?;
         Ok(found)
     }
 }
@@ -49,6 +53,7 @@ impl Writing<'_> {
     /// Remembers how entries are shown.
     pub fn set_shown(&self, thread: i64, entries: &[EntryId], shown: Shown) -> Result<(), StoreError> {
         for entry in entries {
+            self.tally_shown(thread, *entry)?;
             if shown == Shown::default() {
                 self.connection
                     .prepare_cached("DELETE FROM presentation WHERE thread = ?1 AND entry = ?2")?
@@ -60,7 +65,20 @@ impl Writing<'_> {
                     )?
                     .execute(params![thread, entry.key(), shown.to_bits()])?;
             }
+            self.tally_shown(thread, *entry)?;
         }
         Ok(())
+    }
+
+    /// Counts a row in, or out before it changes.
+    fn tally_shown(&self, thread: i64, entry: EntryId) -> Result<(), StoreError> {
+        let shown: Option<i64> = self
+            .connection
+            .prepare_cached("SELECT shown FROM presentation WHERE thread = ?1 AND entry = ?2")?
+            .query_row(params![thread, entry.key()], |row| row.get(0))
+            .optional()?;
+        let Some(shown) = shown else { return Ok(()) };
+        let hash = tally::of_shown(&entry.key(), shown);
+        self.tally(Tally::ShownOfThread, &Searched::Number(thread), hash)
     }
 }

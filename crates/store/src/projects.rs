@@ -5,6 +5,7 @@ use retake_model::time::Timestamp;
 use rusqlite::{OptionalExtension, Row, params};
 
 use crate::queries::{Queries, digest};
+use crate::tally::{self, Searched, Tally};
 use crate::threads::key_of;
 use crate::{StoreError, Writing};
 
@@ -34,7 +35,11 @@ pub(crate) const COLUMNS: &str = "key, path, device, inode, born, remote, last_s
 impl Queries<'_> {
     /// All projects, the most lately seen first.
     pub fn projects(&self) -> Result<Vec<ProjectRow>, StoreError> {
-        self.collect_projects(&format!("SELECT {COLUMNS} FROM project ORDER BY last_seen DESC"), [])
+        let sql = format!("SELECT {COLUMNS} FROM project ORDER BY last_seen DESC");
+        let found = self.collect_projects(&sql, [])?;
+        let hashes = found.iter().map(|project| tally::of_project(&project.id.key()));
+        self.check_tallies(Tally::ProjectKey as i64, "true", &[], hashes)?;
+        Ok(found)
     }
 
     /// One project.
@@ -44,7 +49,11 @@ impl Queries<'_> {
             .prepare_cached(&format!("SELECT {COLUMNS} FROM project WHERE key = ?1"))?
             .query_row([id.key()], raw)
             .optional()?;
-        row.map(checked).transpose()
+        let Some(row) = row else {
+            self.check_tally(Tally::ProjectKey, &Searched::Key(id.key().to_vec()), [])?;
+            return Ok(None);
+        };
+        checked(row).map(Some)
     }
 
     /// Projects whose identity begins with that text.
@@ -89,7 +98,9 @@ impl Writing<'_> {
                 project.current.map(|thread| thread.key()),
                 guard(project)
             ])?;
-        Ok(())
+        let key = project.id.key();
+        // A project has one row, so that its tally is always the same.
+        self.set_tally(Tally::ProjectKey, &Searched::Key(key.to_vec()), tally::of_project(&key))
     }
 
     /// Says which thread commands mean when they name none.

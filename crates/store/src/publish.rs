@@ -5,9 +5,12 @@ use retake_model::id::ProjectId;
 use retake_model::object::{NewObject, load};
 use retake_model::operation::Operation;
 use retake_model::state::ThreadState;
-use retake_model::summary::{ThreadSummary, summarize_thread};
+use retake_model::summary::summarize_thread;
 use rusqlite::params;
 
+use crate::head::Head;
+use crate::operations::StoredOperation;
+use crate::threads::ThreadRow;
 use crate::{StoreError, Writing};
 
 /// An operation that is about to be made durable.
@@ -30,8 +33,8 @@ pub struct Published {
     pub sequence: i64,
     /// Bytes of content that were new.
     pub new_bytes: u64,
-    /// What lists show of the thread now.
-    pub summary: ThreadSummary,
+    /// The thread as it is now.
+    pub head: Head,
 }
 
 /// Why an operation was not published.
@@ -77,31 +80,37 @@ impl Writing<'_> {
         publication: Publication,
         home: Option<ProjectId>,
     ) -> Result<Published, PublishError> {
+        let head = self.newest(publication.operation.thread)?;
+        self.publish_after(head.as_ref(), publication, home)
+    }
+
+    /// The same, where the thread at its newest was read already in this very write.
+    pub fn publish_onto(&self, head: &Head, publication: Publication) -> Result<Published, PublishError> {
+        self.publish_after(Some(head), publication, None)
+    }
+
+    fn publish_after(
+        &self,
+        head: Option<&Head>,
+        publication: Publication,
+        home: Option<ProjectId>,
+    ) -> Result<Published, PublishError> {
         let Publication { operation, objects } = publication;
-        let row = self.thread(operation.thread)?;
-        let head = match &row {
-            Some(row) => self.head(row.number)?,
-            None => None,
-        };
-        let current = head.as_ref().map_or(0, |head| head.operation.version);
-        let previous = head.as_ref().map(|head| head.id);
-        if operation.version != current + 1 || operation.previous != previous {
-            return Err(PublishError::NotNext { version: operation.version, current });
-        }
+        Head::check_next(head, &operation)?;
         let new_bytes = self.put_objects(&objects, operation.time)?;
-        let after: ThreadState = load(&**self, operation.after)?;
-        let before_state: Option<ThreadState> =
-            head.map(|head| load(&**self, head.operation.after)).transpose()?;
-        let before = row.as_ref().map(|row| &row.summary);
+        let state: ThreadState = load(&**self, operation.after)?;
+        let before = head.map(|head| &head.row.summary);
         let summary =
-            summarize_thread(before, &operation, &after, &**self)?.ok_or(PublishError::NoProject)?;
+            summarize_thread(before, &operation, &state, &**self)?.ok_or(PublishError::NoProject)?;
         // Where a thread is listed is decided when it comes to this machine, and stays.
-        let home = row.as_ref().map(|row| row.home).or(home).unwrap_or(summary.project);
-        let thread = self.put_thread(row.as_ref().map(|row| row.number), &summary, home)?;
-        self.put_takes(thread, before_state.as_ref(), &after, &summary.active)?;
+        let home = head.map(|head| head.row.home).or(home).unwrap_or(summary.project);
+        let thread = self.put_thread(head.map(|head| head.row.number), &summary, home)?;
+        self.put_takes(thread, head.map(|head| &head.state), &state, &summary.active)?;
         self.put_facets(thread, before, &summary)?;
         let (id, sequence) = self.put_operation(thread, &operation)?;
-        Ok(Published { thread, id, sequence, new_bytes, summary })
+        let row = ThreadRow { number: thread, home, summary };
+        let last = StoredOperation { id, sequence, operation };
+        Ok(Published { thread, id, sequence, new_bytes, head: Head { row, last, state } })
     }
 
     pub(crate) fn put_operation(

@@ -9,12 +9,13 @@
 use std::collections::{HashMap, HashSet};
 
 use retake_model::id::ThreadId;
-use rusqlite::params;
+use rusqlite::{OptionalExtension, params};
 use serde::Serialize;
 
 use crate::budget::files_of;
 use crate::location::backups;
 use crate::maintenance::LogState;
+use crate::packs::{Care, Row};
 use crate::queries::Queries;
 use crate::reach::{OnDamage, Reached, each_operation};
 use crate::{Store, StoreError, Writing};
@@ -63,6 +64,7 @@ impl Store {
         }
         self.alone(|alone| {
             let mut purged = alone.transact(|writing| {
+                writing.sort_recent()?;
                 // What was published meanwhile counts too, on either side.
                 marked.follow(writing, &victims)?;
                 let purged = self.counted(writing, &victims, &marked)?;
@@ -72,11 +74,14 @@ impl Store {
                 for (number, prefix, _) in only_victims(writing, &marked)? {
                     writing.remove_object(number, prefix)?;
                 }
+                writing.forget_packed(&packed_victims(writing, &marked)?, Care::Destroy)?;
                 writing.purge_quarantine(&marked)?;
+                writing.tally_again()?;
                 writing.record_erasure()?;
                 Ok(purged)
             })?;
             self.cache.clear();
+            alone.sweep_packs(i64::MIN)?;
             alone.give_back_pages()?;
             purged.log = Some(alone.empty_log()?);
             Ok(purged)
@@ -104,6 +109,10 @@ impl Store {
         for (_, _, bytes) in only_victims(queries, marked)? {
             purged.objects += 1;
             purged.bytes += bytes;
+        }
+        for row in packed_victims(queries, marked)? {
+            purged.objects += 1;
+            purged.bytes += row.bytes();
         }
         Ok(purged)
     }
@@ -154,16 +163,23 @@ fn numbers(queries: &Queries<'_>, threads: &[ThreadId]) -> Result<HashMap<i64, T
 /// Number, prefix and stored bytes of the objects that only the threads that go reach.
 fn only_victims(queries: &Queries<'_>, marked: &Marked) -> Result<Vec<(i64, i64, u64)>, StoreError> {
     let mut found = Vec::new();
-    let mut statement = queries.connection.prepare_cached(
-        "SELECT number, length(body) FROM object_index JOIN object USING (number) WHERE prefix = ?1",
-    )?;
+    let mut statement =
+        queries.connection.prepare_cached("SELECT length(body) FROM object WHERE number = ?1")?;
     for prefix in marked.only_going() {
-        let mut rows = statement.query([prefix])?;
-        while let Some(row) = rows.next()? {
-            found.push((row.get(0)?, prefix, row.get::<_, i64>(1)? as u64));
+        for number in queries.all_places(prefix)? {
+            let bytes: Option<i64> = statement.query_row([number], |row| row.get(0)).optional()?;
+            found.extend(bytes.map(|bytes| (number, prefix, bytes as u64)));
         }
     }
     Ok(found)
+}
+
+/// Blobs in packs that only the threads that go reach.
+fn packed_victims(queries: &Queries<'_>, marked: &Marked) -> Result<Vec<Row>, StoreError> {
+    let going = marked.only_going();
+    let mut rows = queries.packed_rows(None)?;
+    rows.retain(|row| going.contains(&row.prefix()));
+    Ok(rows)
 }
 
 impl Writing<'_> {

@@ -9,6 +9,7 @@ use retake_model::operation::Version;
 use rusqlite::Connection;
 
 use crate::cache::Cache;
+use crate::index::{Extent, Index};
 use crate::operations::StoredOperation;
 
 /// The store as one transaction sees it.
@@ -17,6 +18,7 @@ pub struct Queries<'transaction> {
     pub(crate) cache: &'transaction Cache,
     /// How often content had been destroyed when the transaction began.
     pub(crate) epoch: i64,
+    pub(crate) index: Index,
     /// Operations that were read already, by thread and version. A move along a log asks for the same few
     /// again and again, and until something is rolled back they stay what they are.
     pub(crate) operations: RefCell<HashMap<(i64, Version), StoredOperation>>,
@@ -25,19 +27,45 @@ pub struct Queries<'transaction> {
 impl<'transaction> Queries<'transaction> {
     /// The store as the transaction sees it that was just begun on the connection.
     pub(crate) fn begin(connection: &'transaction Connection, cache: &'transaction Cache) -> Self {
-        let epoch = connection
-            .prepare_cached("SELECT coalesce(max(number), 0) FROM erasure")
-            .and_then(|mut statement| statement.query_row([], |row| row.get(0)));
         // Where even this cannot be read nothing is kept in memory; what else is damaged shows by itself.
-        let epoch = epoch.unwrap_or(UNKNOWN);
+        let epoch = first(connection, "SELECT coalesce(max(number), 0) FROM erasure").unwrap_or(UNKNOWN);
         cache.enter(epoch);
-        Self::at(connection, cache, epoch)
+        let extent = Extent::of(connection)
+            .and_then(|extent| cache.recent.enter(connection, extent).map(|()| extent))
+            .unwrap_or_default();
+        Self::at(connection, cache, Moment { epoch, extent })
     }
 
-    /// The same, for a transaction whose epoch is known.
-    pub(crate) fn at(connection: &'transaction Connection, cache: &'transaction Cache, epoch: i64) -> Self {
-        Self { connection, cache, epoch, operations: RefCell::default() }
+    /// The same, for a transaction that began at a moment that is known.
+    pub(crate) fn at(
+        connection: &'transaction Connection,
+        cache: &'transaction Cache,
+        moment: Moment,
+    ) -> Self {
+        Self {
+            connection,
+            cache,
+            epoch: moment.epoch,
+            index: Index::at(moment.extent),
+            operations: RefCell::default(),
+        }
     }
+
+    /// When the transaction began.
+    pub(crate) fn moment(&self) -> Moment {
+        Moment { epoch: self.epoch, extent: self.index.extent() }
+    }
+}
+
+/// What tells one moment of the store from another, for what is kept in memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    epoch: i64,
+    extent: Extent,
+}
+
+fn first(connection: &Connection, sql: &str) -> rusqlite::Result<i64> {
+    connection.prepare_cached(sql)?.query_row([], |row| row.get(0))
 }
 
 /// An epoch that no cache is ever in.

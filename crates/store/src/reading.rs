@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 
 use crate::location::database;
 use crate::open::connect;
-use crate::queries::Queries;
+use crate::queries::{Moment, Queries};
 use crate::{Store, StoreError};
 
 /// A moment of the store. Writers go on beside it and are not seen.
@@ -13,7 +13,7 @@ pub struct Reading<'store> {
     store: &'store Store,
     /// Taken out only when the reading ends.
     connection: Option<Connection>,
-    epoch: i64,
+    moment: Moment,
 }
 
 impl Store {
@@ -26,8 +26,8 @@ impl Store {
         };
         // The moment is fixed by the first read inside the transaction.
         connection.execute_batch("BEGIN; SELECT 1 FROM sqlite_schema")?;
-        let epoch = Queries::begin(&connection, &self.cache).epoch;
-        Ok(Reading { store: self, connection: Some(connection), epoch })
+        let moment = Queries::begin(&connection, &self.cache).moment();
+        Ok(Reading { store: self, connection: Some(connection), moment })
     }
 }
 
@@ -35,7 +35,7 @@ impl Reading<'_> {
     /// What can be asked.
     pub fn queries(&self) -> Queries<'_> {
         let connection = self.connection.as_ref().expect("held until the reading ends");
-        Queries::at(connection, &self.store.cache, self.epoch)
+        Queries::at(connection, &self.store.cache, self.moment)
     }
 }
 

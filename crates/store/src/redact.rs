@@ -16,6 +16,7 @@ use crate::budget::files_of;
 use crate::location::backups;
 use crate::maintenance::LogState;
 use crate::objects::unpack;
+use crate::packs::{Care, Row};
 use crate::{Store, StoreError, Writing};
 
 /// What was redacted.
@@ -57,6 +58,7 @@ impl Store {
         }
         let redacted = self.alone(|alone| {
             let mut redacted = alone.transact(|writing| {
+                writing.sort_recent()?;
                 let mut redacted = Redacted::default();
                 for &(kind, id) in contents {
                     if let Some(bytes) = writing.redact_one(kind, id, now)? {
@@ -72,6 +74,7 @@ impl Store {
                 }
                 Ok(redacted)
             })?;
+            alone.sweep_packs(i64::MIN)?;
             if redacted.objects > 0 {
                 alone.give_back_pages()?;
                 redacted.log = Some(alone.empty_log()?);
@@ -102,6 +105,11 @@ impl Writing<'_> {
             rows.collect::<Result<Vec<_>, _>>()?
         };
         let mut removed = 0;
+        if kind == Kind::Blob {
+            let packed = self.packed_like(id.prefix())?;
+            removed += packed.iter().map(Row::bytes).sum::<u64>();
+            self.forget_packed(&packed, Care::Destroy)?;
+        }
         for (number, packing, body) in rows {
             // Other content whose name begins alike stays; a damaged copy of this one does not.
             let found = unpack(packing, &body).map(|bytes| ContentId::of(kind, &bytes));

@@ -146,6 +146,11 @@ pub enum Change {
         /// The thread that they named.
         thread: WhichThread,
     },
+    /// What lists should show was counted anew.
+    TalliesMended {
+        /// How many tallies were wrong.
+        count: u64,
+    },
     /// A project's row was altered by damage and is taken as it stands now.
     ProjectTrusted {
         /// Where its folder is said to be.
@@ -178,6 +183,9 @@ impl Repaired {
     }
 }
 
+/// How often a repair looks at the store again; each round mends what only the one before made readable.
+const MOST_ROUNDS: usize = 3;
+
 impl Store {
     /// Mends what can be mended. The result says what was done and what is lost.
     pub fn repair(
@@ -186,7 +194,20 @@ impl Store {
         now: Timestamp,
     ) -> Result<Repaired, StoreError> {
         let repaired = self.repair_content(progress, now)?;
-        self.accept_lost_end(repaired)
+        let mut repaired = self.accept_lost_end(repaired)?;
+        // One thing mended may bring another to light, and whoever repairs wants to be done.
+        for _ in 1..MOST_ROUNDS {
+            if self.verify(progress)?.is_clean() {
+                break;
+            }
+            let again = self.repair_content(progress, now)?;
+            if again.is_unchanged() {
+                break;
+            }
+            repaired.changes.extend(again.changes);
+            repaired.salvaged = repaired.salvaged.or(again.salvaged);
+        }
+        Ok(repaired)
     }
 
     /// What is gone from the end of the log cannot be had again: from here on what is left is the whole log.
@@ -219,6 +240,8 @@ fn mend(
     progress: &mut dyn FnMut(MaintenanceProgress),
     now: Timestamp,
 ) -> Result<Repaired, StoreError> {
+    // Rows of content that is gone may go: who remembers what the store holds must ask again.
+    writing.record_erasure()?;
     let mut changes = Vec::new();
     logs::return_rows(writing, &gather(writing, progress)?, &mut changes)?;
     let gathered = gather(writing, progress)?;
@@ -232,6 +255,11 @@ fn mend(
     derived::mend(writing, &gathered, progress, &mut changes)?;
     derived::remove_strays(writing, &gathered, &mut changes)?;
     derived::mend_projects(writing, now, &mut changes)?;
+    let tallies = writing.tally_again()?;
+    // Where rows were mended, their tallies follow; that is nothing to speak of.
+    if tallies > 0 && changes.is_empty() {
+        changes.push(Change::TalliesMended { count: tallies });
+    }
     Ok(Repaired { salvaged: None, changes })
 }
 
@@ -250,7 +278,8 @@ impl Writing<'_> {
     /// Works the derived rows of all threads out again.
     pub(crate) fn derive_all_again(&self) -> Result<(), StoreError> {
         let gathered = gather(self, &mut |_| {})?;
-        derived::mend(self, &gathered, &mut |_| {}, &mut Vec::new())
+        derived::mend(self, &gathered, &mut |_| {}, &mut Vec::new())?;
+        self.tally_again().map(drop)
     }
 }
 
@@ -272,6 +301,7 @@ impl Change {
             Self::ThreadLost { .. } => "thread_lost",
             Self::ThreadDerived { .. } => "thread_derived",
             Self::StrayRowsRemoved { .. } => "stray_rows_removed",
+            Self::TalliesMended { .. } => "tallies_mended",
             Self::ProjectTrusted { .. } => "project_trusted",
             Self::ProjectSetAside { .. } => "project_set_aside",
         }
@@ -319,6 +349,9 @@ impl fmt::Display for Change {
             }
             Self::StrayRowsRemoved { table, thread } => {
                 write!(formatter, "rows of {thread}, which has no log, were removed from table {table}")
+            }
+            Self::TalliesMended { count } => {
+                write!(formatter, "{count} tallies of what lists should show were made anew")
             }
             Self::ProjectTrusted { path } => write!(
                 formatter,

@@ -8,8 +8,12 @@
 //! only then put in its place: through SQLite's own transaction where the old file can still be opened, so
 //! that other programs simply see the new content; by renaming where it cannot.
 //!
+//! Where no road leads to the rows of a table any more, its leaves are looked for one by one (`leaves`).
+//!
 //! The first page says where all others belong, and is the same in every store of one schema but for a few
 //! counters. So if it is damaged, a fresh one takes its place in the copy.
+
+mod leaves;
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -53,14 +57,11 @@ pub struct UnreadableRows {
 }
 
 /// Tables with numbered rows, which can be read from both ends and around holes.
-const NUMBERED: [Table; 4] = [
+const NUMBERED: [Table; 5] = [
     Table { name: "object", key: "number", columns: "kind, packing, born, body" },
+    Table { name: "object_recent", key: "number", columns: "first, names" },
     Table { name: "operation", key: "sequence", columns: "thread, version, id, body" },
-    Table {
-        name: "thread",
-        key: "number",
-        columns: "key, project, title, updated, pinned, deleted, record, digest",
-    },
+    Table { name: "thread", key: "number", columns: "key, project, title, record, digest" },
     Table {
         name: "quarantine",
         key: "number",
@@ -69,7 +70,10 @@ const NUMBERED: [Table; 4] = [
 ];
 
 /// Tables whose rows are kept in the order of their first columns, and are read from both ends.
-const ORDERED: [(&str, &str, &[&str]); 5] = [
+const ORDERED: [(&str, &str, &[&str]); 8] = [
+    ("pack", "number, born, bytes, raw", &["number"]),
+    ("packed", "prefix, pack, frame, start, length", &["prefix", "pack", "frame", "start"]),
+    ("doomed", "pack, frame, length", &["pack", "frame"]),
     ("object_index", "prefix, number", &["prefix", "number"]),
     ("redaction", "id, kind, time", &["id"]),
     ("lost", "id, kind, time", &["id"]),
@@ -200,6 +204,10 @@ fn rebuild(
     now: Timestamp,
 ) -> Result<Made, StoreError> {
     let source = connect(damaged)?;
+    // Packs stay where they are; the new database is repaired with them in sight.
+    private_folder(&workshop.new_folder())?;
+    let packs = workshop.new_folder().join("packs");
+    std::os::unix::fs::symlink("../../packs", &packs).map_err(failed(&packs))?;
     let store = open_new(&workshop.new_folder())?;
     let mut unreadable = Vec::new();
     let rows = store.alone(|alone| {
@@ -210,6 +218,9 @@ fn rebuild(
             }
             for (table, columns, key) in ORDERED {
                 rows += copy_ordered(&source, writing, (table, columns, key), &mut unreadable)?;
+            }
+            if unreadable.iter().any(|rows| ["object", "operation"].contains(&rows.table)) {
+                rows += leaves::copy_rows(damaged, writing)?;
             }
             Ok(rows)
         })

@@ -42,12 +42,20 @@ pub(crate) fn migrate(
     }
     let transaction = connection.transaction().map_err(StoreError::from)?;
     for step in &migrations[found as usize..] {
-        transaction.execute_batch(step).map_err(StoreError::from)?;
+        transaction.execute_batch(&compact(step)).map_err(StoreError::from)?;
     }
     transaction.pragma_update(None, "user_version", wanted).map_err(StoreError::from)?;
     transaction.pragma_update(None, "application_id", APPLICATION).map_err(StoreError::from)?;
     transaction.commit().map_err(StoreError::from)?;
     Ok(())
+}
+
+/// The same statements without comments and spare white space. SQLite keeps the text of every table, and all of
+/// it must fit on the database's first page: that is the one page that a salvage can renew.
+fn compact(sql: &str) -> String {
+    let lines = sql.lines().map(|line| line.split_once("--").map_or(line, |(before, _)| before));
+    let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
+    words.join(" ").replace("( ", "(").replace(" )", ")").replace(", ", ",")
 }
 
 pub(crate) fn version(connection: &Connection) -> Result<i64, StoreError> {
@@ -58,7 +66,7 @@ pub(crate) fn version(connection: &Connection) -> Result<i64, StoreError> {
 pub(crate) fn described() -> Result<BTreeMap<String, String>, StoreError> {
     let connection = Connection::open_in_memory()?;
     for step in MIGRATIONS {
-        connection.execute_batch(step)?;
+        connection.execute_batch(&compact(step))?;
     }
     Ok(descriptions(&connection)?)
 }
@@ -91,4 +99,21 @@ fn free_name(backups: &Path, version: i64) -> PathBuf {
         .into_iter()
         .find(|path| fs::symlink_metadata(path).is_err())
         .expect("an endless row of names has a free one")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_schema_fits_on_the_first_page() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("schema.db");
+        let connection = Connection::open(&path).expect("a database");
+        connection.execute_batch(&compact(MIGRATIONS[0])).expect("it is made");
+        drop(connection);
+        // Behind the file's own head the first page says whether it is a leaf. A schema that needs more pages
+        // could be lost with any of them, and salvage knows only the first.
+        assert_eq!(fs::read(&path).expect("a file")[100], 0x0d);
+    }
 }

@@ -40,6 +40,8 @@ impl Queries<'_> {
             [thread],
         )?;
         found.sort_by_key(|row| row.summary.id);
+        let expected = self.thread_numbered(thread)?.map_or(0, |row| row.summary.takes);
+        check_count(expected, found.len())?;
         Ok(found)
     }
 
@@ -140,6 +142,15 @@ impl Writing<'_> {
             .prepare_cached("DELETE FROM take WHERE key = ?1 AND thread = ?2")?
             .execute(params![take.key(), thread])?;
         Ok(())
+    }
+}
+
+/// Refuses a list of takes that is not as long as its thread says.
+fn check_count(expected: u64, found: usize) -> Result<(), StoreError> {
+    if expected == found as u64 {
+        Ok(())
+    } else {
+        Err(StoreError::Damaged("a take is missing from the index".to_owned()))
     }
 }
 

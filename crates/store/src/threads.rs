@@ -1,14 +1,16 @@
 //! The index of threads: what lists show, without opening any of them.
 
-use std::fmt::Write;
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use retake_model::id::{ID_BYTES, ProjectId, ThreadId, keys_with_prefix};
 use retake_model::summary::ThreadSummary;
-use rusqlite::types::Value;
+use rusqlite::types::{ToSql, Value};
 use rusqlite::{OptionalExtension, Row, params};
 
 use crate::facets::Facet;
 use crate::queries::{Queries, digest};
+use crate::tally::{self, Searched, Tally};
 use crate::{StoreError, Writing};
 
 /// A thread in the index.
@@ -55,7 +57,12 @@ impl Queries<'_> {
             .prepare_cached("SELECT number, record, digest, project FROM thread WHERE key = ?1")?
             .query_row([id.key()], raw)
             .optional()?;
-        row.map(read).transpose()
+        let Some(row) = row else {
+            self.check_tally(Tally::ThreadKey, &Searched::Key(id.key().to_vec()), [])?;
+            return Ok(None);
+        };
+        let row = read(row)?;
+        if row.summary.id == id { Ok(Some(row)) } else { Err(damaged()) }
     }
 
     /// A thread by its number.
@@ -73,44 +80,77 @@ impl Queries<'_> {
         let Some((low, high)) = keys_with_prefix(prefix) else {
             return Ok(Vec::new());
         };
-        self.collect_threads(
-            "SELECT number, record, digest, project FROM thread WHERE key BETWEEN ?1 AND ?2 LIMIT ?3",
-            params![low, high, limit as i64],
-        )
+        let mut found = self.collect_threads(
+            "SELECT number, record, digest, project FROM thread WHERE key BETWEEN ?1 AND ?2",
+            params![low, high],
+        )?;
+        let bound: [&dyn ToSql; 2] = [&low, &high];
+        self.check_tallies(Tally::ThreadKey as i64, "value BETWEEN ? AND ?", &bound, hashes(&found))?;
+        found.truncate(limit);
+        Ok(found)
     }
 
     /// Threads with exactly that title, in use or not.
     pub fn threads_titled(&self, title: &str) -> Result<Vec<ThreadRow>, StoreError> {
-        self.collect_threads("SELECT number, record, digest, project FROM thread WHERE title = ?1", [title])
+        let found = self.collect_threads(
+            "SELECT number, record, digest, project FROM thread WHERE title = ?1",
+            [title],
+        )?;
+        self.check_tally(Tally::ThreadTitle, &Searched::Text(title.to_owned()), hashes(&found))?;
+        Ok(found)
     }
 
     /// Threads that the filter lets through: pinned ones first, then the most lately changed.
     pub fn threads(&self, filter: &ThreadFilter) -> Result<Vec<ThreadRow>, StoreError> {
-        let mut sql = "SELECT number, record, digest, project FROM thread WHERE true".to_owned();
-        let mut values: Vec<Value> = Vec::new();
-        if let Some(project) = filter.project {
-            sql.push_str(" AND project = ?");
-            values.push(project.key().to_vec().into());
-        }
-        match filter.deleted {
-            Deleted::Hidden => sql.push_str(" AND deleted = 0"),
-            Deleted::Only => sql.push_str(" AND deleted = 1"),
-            Deleted::Shown => {}
-        }
-        for (facet, value) in &filter.facets {
-            let (condition, bound) = facet.condition(value);
-            let kind = *facet as i64;
-            write!(sql, " AND number IN (SELECT thread FROM facet WHERE kind = {kind} AND {condition})")
-                .expect("writing into memory cannot fail");
-            values.extend(bound);
-        }
-        sql.push_str(" ORDER BY pinned DESC, updated DESC, number DESC");
-        let mut found = self.collect_threads(&sql, rusqlite::params_from_iter(values))?;
-        if let Some(title) = &filter.title {
-            let wanted = title.to_lowercase();
-            found.retain(|row| row.summary.title.to_lowercase().contains(&wanted));
-        }
+        let mut found = match (filter.facets.as_slice(), filter.project) {
+            ([], None) => self.all_threads()?,
+            ([], Some(project)) => self.threads_of(project)?,
+            (facets, _) => self.threads_having(facets)?,
+        };
+        let title = filter.title.as_ref().map(|title| title.to_lowercase());
+        // By what the records say, which are guarded, and not by columns.
+        found.retain(|row| {
+            let deleted = row.summary.deleted.is_some();
+            filter.project.is_none_or(|project| row.home == project)
+                && match filter.deleted {
+                    Deleted::Hidden => !deleted,
+                    Deleted::Only => deleted,
+                    Deleted::Shown => true,
+                }
+                && title.as_ref().is_none_or(|title| row.summary.title.to_lowercase().contains(title))
+        });
+        found.sort_by_key(|row| Reverse((row.summary.pinned, row.summary.updated, row.number)));
         Ok(found)
+    }
+
+    fn all_threads(&self) -> Result<Vec<ThreadRow>, StoreError> {
+        let found = self.collect_threads("SELECT number, record, digest, project FROM thread", [])?;
+        // Every thread is listed under one project, and projects are fewer than threads.
+        self.check_tallies(Tally::ThreadProject as i64, "true", &[], hashes(&found))?;
+        Ok(found)
+    }
+
+    fn threads_of(&self, project: ProjectId) -> Result<Vec<ThreadRow>, StoreError> {
+        let key = project.key();
+        let found = self.collect_threads(
+            "SELECT number, record, digest, project FROM thread WHERE project = ?1",
+            [key],
+        )?;
+        self.check_tally(Tally::ThreadProject, &Searched::Key(key.to_vec()), hashes(&found))?;
+        Ok(found)
+    }
+
+    fn threads_having(&self, facets: &[(Facet, String)]) -> Result<Vec<ThreadRow>, StoreError> {
+        let mut numbers: Option<BTreeSet<i64>> = None;
+        for (facet, value) in facets {
+            let having = self.having(*facet, value)?;
+            numbers = Some(match numbers {
+                Some(numbers) => numbers.intersection(&having).copied().collect(),
+                None => having,
+            });
+        }
+        let numbers = numbers.unwrap_or_default();
+        numbers.into_iter().map(|number| self.thread_numbered(number)?.ok_or_else(damaged)).collect()
     }
 
     fn collect_threads(
@@ -146,22 +186,37 @@ impl Writing<'_> {
         let updated = self
             .connection
             .prepare_cached(
-                "UPDATE thread SET updated = ?5, pinned = ?6, deleted = ?7, record = ?8, digest = ?9
+                "UPDATE thread SET record = ?5, digest = ?6
                  WHERE number = ?1 AND key = ?2 AND project = ?3 AND title = ?4",
             )?
             .execute(rusqlite::params_from_iter(&values))?;
         if updated > 0 {
             return Ok(number);
         }
+        self.tally_thread(number)?;
         self.connection
             .prepare_cached(
-                "INSERT INTO thread (number, key, project, title, updated, pinned, deleted, record, digest)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
-                 ON CONFLICT (number) DO UPDATE SET project = ?3, title = ?4, updated = ?5, pinned = ?6,
-                     deleted = ?7, record = ?8, digest = ?9",
+                "INSERT INTO thread (number, key, project, title, record, digest)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+                 ON CONFLICT (number) DO UPDATE SET project = ?3, title = ?4, record = ?5, digest = ?6",
             )?
             .execute(rusqlite::params_from_iter(values))?;
+        self.tally_thread(number)?;
         Ok(number)
+    }
+
+    /// Counts a thread's row in, or out before it changes.
+    fn tally_thread(&self, number: i64) -> Result<(), StoreError> {
+        let row: Option<(Vec<u8>, Vec<u8>, String)> = self
+            .connection
+            .prepare_cached("SELECT key, project, title FROM thread WHERE number = ?1")?
+            .query_row([number], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .optional()?;
+        let Some((key, project, title)) = row else { return Ok(()) };
+        let hash = tally::of_thread(number, &key);
+        self.tally(Tally::ThreadKey, &Searched::Key(key), hash)?;
+        self.tally(Tally::ThreadProject, &Searched::Key(project), hash)?;
+        self.tally(Tally::ThreadTitle, &Searched::Text(title), hash)
     }
 
     /// A number that no thread has had. The log remembers those of purged threads too, which the table of
@@ -177,8 +232,7 @@ impl Writing<'_> {
     }
 }
 
-/// What stands in a thread's row behind its number: key, project, title, updated, pinned, deleted, record,
-/// digest.
+/// What stands in a thread's row behind its number: key, project, title, record, digest.
 pub(crate) fn columns(summary: &ThreadSummary, home: ProjectId) -> Vec<Value> {
     let record = minicbor::to_vec(summary).expect("encoding into memory cannot fail");
     let guard = guard(&record, &home.key());
@@ -186,9 +240,6 @@ pub(crate) fn columns(summary: &ThreadSummary, home: ProjectId) -> Vec<Value> {
         summary.id.key().to_vec().into(),
         home.key().to_vec().into(),
         summary.title.clone().into(),
-        summary.updated.millis().into(),
-        summary.pinned.into(),
-        summary.deleted.is_some().into(),
         record.into(),
         guard.into(),
     ]
@@ -199,6 +250,14 @@ fn guard(record: &[u8], home: &[u8]) -> i64 {
     digest(&[record, home].concat())
 }
 
+fn damaged() -> StoreError {
+    StoreError::Damaged("a thread in the index".to_owned())
+}
+
+fn hashes(rows: &[ThreadRow]) -> impl Iterator<Item = i64> {
+    rows.iter().map(|row| tally::of_thread(row.number, &row.summary.id.key()))
+}
+
 type Raw = (i64, Vec<u8>, i64, Vec<u8>);
 
 fn raw(row: &Row<'_>) -> rusqlite::Result<Raw> {
@@ -206,7 +265,6 @@ fn raw(row: &Row<'_>) -> rusqlite::Result<Raw> {
 }
 
 fn read((number, record, found, home): Raw) -> Result<ThreadRow, StoreError> {
-    let damaged = || StoreError::Damaged("a thread in the index".to_owned());
     if guard(&record, &home) != found {
         return Err(damaged());
     }

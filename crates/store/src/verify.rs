@@ -147,6 +147,7 @@ fn verify(
     verified.problems.extend(missing);
     derived::check_strays(queries, &logs, &mut verified.problems)?;
     derived::check_projects(queries, &mut verified.problems)?;
+    derived::check_tallies(queries, &mut verified.problems)?;
     Ok(verified)
 }
 

@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode};
 
 use crate::cache::Cache;
 use crate::location::database;
@@ -234,23 +234,26 @@ impl Writer {
             Some(connection) => connection,
             none => none.insert(connect(&database(&self.folder))?),
         };
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let transaction = Transaction::begin(connection)?;
         let queries = Queries::begin(&transaction, &self.cache);
-        let epoch = queries.epoch;
+        let moment = queries.moment();
         // Alone so far: if the first says no, the transaction goes, which is cheaper than a savepoint.
         if !first.run(&Writing::new(queries)) {
-            return Ok(transaction.rollback()?);
+            return transaction.roll_back();
         }
         while jobs.len() < LARGEST_BATCH
             && let Some(mut job) = self.next()
         {
-            transaction.execute_batch("SAVEPOINT job")?;
+            transaction.run("SAVEPOINT job")?;
             // Queries of its own: what the last job read may have been rolled back.
-            let keep = job.run(&Writing::new(Queries::at(&transaction, &self.cache, epoch)));
+            let keep = job.run(&Writing::new(Queries::at(&transaction, &self.cache, moment)));
             jobs.push(job);
-            transaction.execute_batch(if keep { "RELEASE job" } else { "ROLLBACK TO job; RELEASE job" })?;
+            if !keep {
+                transaction.run("ROLLBACK TO job")?;
+            }
+            transaction.run("RELEASE job")?;
         }
-        let sequence = Queries::at(&transaction, &self.cache, epoch).last_sequence()?;
+        let sequence = Queries::at(&transaction, &self.cache, moment).last_sequence()?;
         transaction.commit().map_err(|error| self.commit_failed(error))?;
         mark::advance(&self.lock, sequence);
         Ok(())
@@ -274,6 +277,46 @@ impl Writer {
     fn queue(&self) -> MutexGuard<'_, Queue> {
         // Nothing that could panic runs while it is held.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A write transaction, rolled back if it is not committed. Its few commands are prepared once and kept: preparing
+/// them takes longer than running them.
+struct Transaction<'connection>(&'connection Connection);
+
+impl<'connection> Transaction<'connection> {
+    fn begin(connection: &'connection Connection) -> Result<Self, StoreError> {
+        connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        Ok(Self(connection))
+    }
+
+    fn run(&self, command: &str) -> rusqlite::Result<()> {
+        self.0.prepare_cached(command)?.execute([]).map(drop)
+    }
+
+    fn commit(self) -> rusqlite::Result<()> {
+        self.run("COMMIT")
+    }
+
+    fn roll_back(self) -> Result<(), StoreError> {
+        Ok(self.run("ROLLBACK")?)
+    }
+}
+
+impl Deref for Transaction<'_> {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        self.0
+    }
+}
+
+impl Drop for Transaction<'_> {
+    fn drop(&mut self) {
+        if !self.0.is_autocommit() {
+            // What cannot be rolled back is when the connection is closed.
+            let _ = self.0.execute_batch("ROLLBACK");
+        }
     }
 }
 

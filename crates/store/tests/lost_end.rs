@@ -45,3 +45,23 @@ fn a_log_cut_short_is_noticed_and_a_whole_one_is_not() {
     assert!(repaired.changes.iter().any(|change| change.code() == "log_end_lost"));
     assert_clean(&cut);
 }
+
+#[test]
+fn a_database_that_is_gone_or_empty_is_noticed() {
+    for emptied in [true, false] {
+        let folder = Folder::new();
+        let store = folder.open();
+        grow(&store);
+        drop(store);
+        if emptied {
+            fs::write(folder.database(), b"").expect("writes");
+        } else {
+            fs::remove_file(folder.database()).expect("removes");
+        }
+        let store = folder.open();
+        assert!(codes(&verify(&store)).contains(&"log_end_lost"), "emptied: {emptied}");
+        let repaired =
+            store.repair(&mut |_| {}, retake_model::time::Timestamp::from_millis(START)).expect("a repair");
+        assert!(repaired.changes.iter().any(|change| change.code() == "log_end_lost"), "{repaired:?}");
+    }
+}

@@ -1,14 +1,16 @@
 //! One change: from the newest state to the next, published as one operation.
 
+use std::ops::Deref;
+
 use retake_model::command::{Applied, Context, apply};
 use retake_model::content::ContentId;
 use retake_model::history::{Move, continues_typing, place_of_change, place_of_move};
 use retake_model::id::{ThreadId, TurnId};
-use retake_model::object::{Additions, load};
+use retake_model::object::Additions;
 use retake_model::operation::{Operation, OperationKind, Version};
 use retake_model::state::ThreadState;
 use retake_model::summary::ThreadSummary;
-use retake_store::{Publication, StoreError, StoredOperation, ThreadRow, Writing};
+use retake_store::{Publication, StoreError, ThreadRow, Writing};
 use serde::Serialize;
 
 use crate::clock::{Clock, Ticks};
@@ -96,10 +98,14 @@ pub(crate) fn title_is_free(
 }
 
 /// A thread as it is before a change.
-pub(crate) struct Head {
-    pub(crate) row: ThreadRow,
-    pub(crate) last: StoredOperation,
-    pub(crate) state: ThreadState,
+pub(crate) struct Head(retake_store::Head);
+
+impl Deref for Head {
+    type Target = retake_store::Head;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
 impl Head {
@@ -119,12 +125,7 @@ impl Head {
 
     /// The thread's newest state, whatever anybody expects and whatever is under way.
     pub(crate) fn regardless(writing: &Writing<'_>, thread: ThreadId) -> Result<Self, ChangeError> {
-        let row = writing.thread(thread)?.ok_or(ChangeError::NoSuchThread(thread))?;
-        let last = writing
-            .head(row.number)?
-            .ok_or_else(|| StoreError::Damaged(format!("thread {} has no log", thread.short())))?;
-        let state = load(&**writing, last.operation.after)?;
-        Ok(Self { row, last, state })
+        Ok(Self(writing.newest(thread)?.ok_or(ChangeError::NoSuchThread(thread))?))
     }
 
     pub(crate) fn unchanged(&self) -> Done {
@@ -183,7 +184,8 @@ pub(crate) fn publish(
     clock: &dyn Clock,
     rules: Rules,
 ) -> Result<Done, ChangeError> {
-    finish(writing, compose_change(writing, at, additions, state, kind, caller, clock, rules)?)
+    let composed = compose_change(writing, at, additions, state, kind, caller, clock, rules)?;
+    Ok(finish(writing, at, composed)?.0)
 }
 
 /// The operation that changes the state.
@@ -217,7 +219,7 @@ pub(crate) fn compose_change<'writing, 'transaction>(
     Ok(Composed { operation, additions })
 }
 
-/// Publishes a move along the log.
+/// Publishes a move along the log; gives the thread as it is then, for the next move.
 pub(crate) fn publish_move(
     writing: &Writing<'_>,
     at: &Head,
@@ -225,8 +227,8 @@ pub(crate) fn publish_move(
     kind: OperationKind,
     caller: &Caller,
     clock: &dyn Clock,
-) -> Result<Done, ChangeError> {
-    finish(writing, compose_move(writing, at, to, kind, caller, clock)?)
+) -> Result<(Done, Head), ChangeError> {
+    finish(writing, at, compose_move(writing, at, to, kind, caller, clock)?)
 }
 
 /// The operation that moves along the log.
@@ -249,18 +251,23 @@ pub(crate) fn compose_move<'writing, 'transaction>(
     Ok(Composed { operation, additions })
 }
 
-/// Publishes what was composed.
-pub(crate) fn finish(writing: &Writing<'_>, composed: Composed<'_, '_>) -> Result<Done, ChangeError> {
+/// Publishes what was composed; gives the thread as it is then.
+pub(crate) fn finish(
+    writing: &Writing<'_>,
+    at: &Head,
+    composed: Composed<'_, '_>,
+) -> Result<(Done, Head), ChangeError> {
     let Composed { operation, additions } = composed;
     let (thread, version, kind) = (operation.thread, operation.version, operation.kind.clone());
-    let published = writing.publish(Publication { operation, objects: additions.into_new() })?;
-    Ok(Done {
+    let published = writing.publish_onto(at, Publication { operation, objects: additions.into_new() })?;
+    let done = Done {
         thread,
         version,
         operation: Some(published.id),
         undoable: !kind.moves_only(),
         kind: Some(kind),
         new_bytes: published.new_bytes,
-        summary: published.summary,
-    })
+        summary: published.head.row.summary.clone(),
+    };
+    Ok((done, Head(published.head)))
 }

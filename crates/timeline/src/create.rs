@@ -96,7 +96,7 @@ pub(crate) fn publish_first(
         kind: Some(kind),
         undoable: false,
         new_bytes: published.new_bytes,
-        summary: published.summary,
+        summary: published.head.row.summary,
     })
 }
 

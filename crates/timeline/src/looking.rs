@@ -45,8 +45,7 @@ impl Looking<'_> {
 
     /// The last operation of a thread.
     pub fn head(&self, thread: ThreadId) -> Result<StoredOperation, LookError> {
-        let row = self.thread(thread)?;
-        self.queries().head(row.number)?.ok_or(LookError::NoSuchThread(thread))
+        Ok(self.queries().last_operation(&self.thread(thread)?)?)
     }
 
     /// The newest state of a thread.
@@ -108,7 +107,7 @@ impl Looking<'_> {
     pub fn standing(&self, thread: ThreadId) -> Result<Standing, LookError> {
         let row = self.thread(thread)?;
         let queries = self.queries();
-        let head = self.head(thread)?.operation;
+        let head = queries.last_operation(&row)?.operation;
         let log = queries.log(row.number);
         Ok(Standing {
             version: head.version,
@@ -127,7 +126,7 @@ impl Looking<'_> {
     ) -> Result<Vec<HistoryItem>, LookError> {
         let row = self.thread(thread)?;
         let queries = self.queries();
-        let place = self.head(thread)?.operation.place;
+        let place = queries.last_operation(&row)?.operation.place;
         let from = before.map_or(row.summary.version, |before| before.saturating_sub(1));
         let found = queries.operations_back(row.number, from, limit)?;
         let lowest = found.last().map_or(0, |last| last.operation.version);

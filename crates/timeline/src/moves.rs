@@ -81,9 +81,7 @@ impl Timeline {
                 }
                 let kind = goal.kind(head.place.position, way.to.position);
                 let also = follow(writing, &start, way.to.position, &caller, &*clock)?;
-                let done = publish_move(writing, &start, way.to, kind, &caller, &*clock)?;
-                // What the caller expected was checked before the move.
-                let now = Head::of(writing, thread, &Caller { expected: None, ..caller })?;
+                let (done, now) = publish_move(writing, &start, way.to, kind, &caller, &*clock)?;
                 stand(writing, &now, way.steps, also, done)
             })?;
             Ok(moved)

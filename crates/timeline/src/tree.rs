@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use retake_model::id::{ProjectId, TakeId, ThreadId};
 use retake_model::summary::{TakeSummary, ThreadSummary};
-use retake_store::{Deleted, ThreadFilter};
+use retake_store::{Deleted, StoreError, ThreadFilter};
 use serde::Serialize;
 
 use crate::{LookError, Looking};
@@ -55,13 +55,16 @@ impl Looking<'_> {
             .into_iter()
             .map(|row| {
                 let mut all_takes = takes.remove(&row.number).unwrap_or_default();
+                if all_takes.len() as u64 != row.summary.takes {
+                    return Err(StoreError::Damaged("a take is missing from the index".to_owned()));
+                }
                 all_takes.sort_by_key(|take| take.id);
                 let below = row.summary.parent.map(|parent| parent.thread);
                 // A parent that is gone makes a root, never a loss.
                 let below = below.filter(|parent| *parent != row.summary.id && present.contains(parent));
-                TreeThread { below, summary: row.summary, all_takes }
+                Ok(TreeThread { below, summary: row.summary, all_takes })
             })
-            .collect();
+            .collect::<Result<_, _>>()?;
         Ok(Tree { threads })
     }
 }

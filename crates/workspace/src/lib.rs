@@ -1,8 +1,8 @@
 //! One folder of the user's, seen from the outside.
 //!
 //! Everything here is read in this process. No command is run, least of all one that a repository configures,
-//! and nothing inside the user's folder is written, except for one attribute on the folder itself
-//! ([`folder::mark`]) that git does not see.
+//! and nothing inside the user's folder is written, except by [`apply`], which brings files back, by [`copy`],
+//! which fills a new folder, and for one attribute on the folder itself ([`folder::mark`]) that git does not see.
 //!
 //! ```text
 //!   folder ──► folder::observe ──► identity: device, inode, birth, mark, remote ──► model::project::decide

@@ -29,6 +29,7 @@
 mod build;
 mod cache;
 mod include;
+mod known;
 mod listing;
 mod options;
 mod progress;
@@ -41,6 +42,7 @@ mod taken;
 mod walk;
 mod workspace;
 
+pub use known::Known;
 pub use options::{DEFAULT_LARGEST_FILE, Options, SECRETS};
 pub use progress::Progress;
 pub use taken::{StoreTakenError, Taken};

@@ -116,7 +116,7 @@ fn what_is_left_out_is_named_with_the_reason() {
 fn a_rewrite_that_keeps_size_and_time_is_seen() {
     let place = Place::new();
     for round in 0..20 {
-        place.write("file", format!("{:04}", round));
+        place.write("file", format!("{round:04}"));
         let taken = place.keep();
         assert_eq!(place.held(&taken)["file"], format!("{round:04}"));
     }

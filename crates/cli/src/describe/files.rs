@@ -19,6 +19,7 @@ pub(crate) fn write_report(out: &mut dyn Write, context: &Context, report: &File
     if let Some(recovered) = &report.recovered {
         write_recovered(out, context, recovered)?;
     }
+    write_aside(out, context, &report.aside)?;
     let told: Vec<&PathReport> = report
         .paths
         .iter()
@@ -66,6 +67,7 @@ pub(crate) fn write_recovered(
     let warning = context.styles.warning;
     let what = super::operation(&recovered.kind);
     let what = sanitize(&what, Lines::Fold);
+    write_aside(out, context, &recovered.aside)?;
     if recovered.finished {
         let paths = counted(recovered.paths.len() as u64, "file", "files");
         writeln!(
@@ -75,6 +77,18 @@ pub(crate) fn write_recovered(
     } else {
         writeln!(out, "{warning}Given up:{warning:#} {what} had been interrupted, and its folder is gone.")
     }
+}
+
+fn write_aside(out: &mut dyn Write, context: &Context, aside: &[String]) -> io::Result<()> {
+    let warning = context.styles.warning;
+    for file in aside {
+        let file = sanitize(file, Lines::Fold);
+        writeln!(
+            out,
+            "{warning}Kept aside:{warning:#} {file} holds a version whose place was taken meanwhile."
+        )?;
+    }
+    Ok(())
 }
 
 fn is_plain_folder(path: &PathReport) -> bool {

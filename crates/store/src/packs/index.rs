@@ -3,9 +3,10 @@
 use retake_model::content::{ContentId, Kind};
 use retake_model::object::NewObject;
 use retake_model::time::Timestamp;
-use rusqlite::params;
 
+use super::forget::put_pack;
 use super::write::{PackedBatch, Place};
+use crate::index::Part;
 use crate::queries::Queries;
 use crate::{StoreError, Writing};
 
@@ -19,6 +20,10 @@ impl Writing<'_> {
 
     /// Makes a batch part of the store, with this transaction. Returns how many bytes it takes there.
     pub fn put_packed(&self, batch: &PackedBatch, now: Timestamp) -> Result<u64, StoreError> {
+        self.put_packed_at(batch, now.millis() / 1000)
+    }
+
+    pub(super) fn put_packed_at(&self, batch: &PackedBatch, born: i64) -> Result<u64, StoreError> {
         let folder = self.cache.packs.folder();
         for pack in &batch.packs {
             if !pack.is_there(folder) {
@@ -27,9 +32,8 @@ impl Writing<'_> {
                     error: std::io::ErrorKind::NotFound.into(),
                 });
             }
-            self.connection
-                .prepare_cached("INSERT INTO pack (number, born, bytes) VALUES (?1, ?2, ?3)")?
-                .execute(params![pack.number, now.millis() / 1000, pack.bytes as i64])?;
+            let raw: u64 = pack.blobs.iter().map(|place| u64::from(place.length)).sum();
+            put_pack(self, [pack.number, born, pack.bytes as i64, raw as i64])?;
             // In the order of the table: pages are filled one after the other.
             let mut places: Vec<&Place> = pack.blobs.iter().collect();
             places.sort_unstable_by_key(|place| place.id.prefix());
@@ -61,13 +65,15 @@ impl Queries<'_> {
     /// Whether the index knows content of that name. Nothing is read, so damage is not seen; made for asking
     /// about very many.
     pub fn knows(&self, kind: Kind, id: ContentId) -> Result<bool, StoreError> {
-        let sql = if kind == Kind::Blob {
-            "SELECT EXISTS (SELECT 1 FROM packed WHERE prefix = ?1)
-                 OR EXISTS (SELECT 1 FROM object_index WHERE prefix = ?1)"
-        } else {
-            "SELECT EXISTS (SELECT 1 FROM object_index WHERE prefix = ?1)"
-        };
-        Ok(self.connection.prepare_cached(sql)?.query_row([id.prefix()], |row| row.get(0))?)
+        // Of recent names, memory may know some that were never committed.
+        let stored = !self.places(id.prefix(), Part::Sorted)?.is_empty()
+            || (!self.places(id.prefix(), Part::Recent)?.is_empty() && self.holds(kind, id)?);
+        if stored {
+            return Ok(true);
+        }
+        let sql = "SELECT EXISTS (SELECT 1 FROM packed WHERE prefix = ?1)";
+        let packed = || self.connection.prepare_cached(sql)?.query_row([id.prefix()], |row| row.get(0));
+        Ok(kind == Kind::Blob && packed()?)
     }
 
     /// The names of all content that was destroyed on purpose.

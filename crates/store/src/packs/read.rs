@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use retake_model::content::{ContentId, Kind};
 
-use super::format::{HEAD, Head};
+use super::format::{HEAD, Head, SIGN};
 use super::path;
 use crate::StoreError;
 use crate::queries::Queries;
@@ -32,10 +32,13 @@ pub(crate) struct PackFiles {
     kept: Mutex<Kept>,
 }
 
+/// A pack, and where a frame begins in it.
+type Where = (i64, i64);
+
 #[derive(Default)]
 struct Kept {
     files: HashMap<i64, Arc<File>>,
-    frames: VecDeque<((i64, i64), Arc<Vec<u8>>)>,
+    frames: VecDeque<(Where, Arc<Vec<u8>>)>,
 }
 
 impl PackFiles {
@@ -73,6 +76,14 @@ impl PackFiles {
         Some(raw)
     }
 
+    /// The bytes at a place: pack, frame, start and length. They are not checked against any name here.
+    pub(super) fn blob(&self, [pack, frame, start, length]: [i64; 4]) -> Option<Vec<u8>> {
+        let frame = self.frame(pack, frame)?;
+        let start = usize::try_from(start).ok()?;
+        let end = start.checked_add(usize::try_from(length).ok()?)?;
+        frame.get(start..end).map(<[u8]>::to_vec)
+    }
+
     fn file(&self, pack: i64) -> Option<Arc<File>> {
         if let Some(file) = self.kept().files.get(&pack) {
             return Some(Arc::clone(file));
@@ -101,6 +112,26 @@ pub(super) fn read_frame(file: &File, at: u64) -> Option<Vec<u8>> {
         filled += read_some(file, &mut frame[filled..], at + filled as u64)?;
     }
     (filled >= length).then_some(frame)
+}
+
+/// Where the next sign of a frame is, from there on.
+pub(super) fn next_sign(file: &File, from: u64, end: u64) -> Option<u64> {
+    const STEP: usize = 1024 * 1024;
+    let mut buffer = vec![0; STEP];
+    let mut at = from;
+    while at < end {
+        let filled = read_some(file, &mut buffer, at)?;
+        let sign = buffer[..filled].windows(SIGN.len()).position(|bytes| bytes == SIGN);
+        if let Some(sign) = sign {
+            return Some(at + sign as u64);
+        }
+        if filled < SIGN.len() {
+            return None;
+        }
+        // The sign may lie across the end of what was read.
+        at += (filled - (SIGN.len() - 1)) as u64;
+    }
+    None
 }
 
 fn read_some(file: &File, buffer: &mut [u8], at: u64) -> Option<usize> {
@@ -142,11 +173,7 @@ impl Queries<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    fn blob_at(&self, id: ContentId, [pack, frame, start, length]: [i64; 4]) -> Option<Vec<u8>> {
-        let frame = self.cache.packs.frame(pack, frame)?;
-        let start = usize::try_from(start).ok()?;
-        let end = start.checked_add(usize::try_from(length).ok()?)?;
-        let blob = frame.get(start..end)?;
-        (ContentId::of(Kind::Blob, blob) == id).then(|| blob.to_vec())
+    fn blob_at(&self, id: ContentId, place: [i64; 4]) -> Option<Vec<u8>> {
+        self.cache.packs.blob(place).filter(|blob| ContentId::of(Kind::Blob, blob) == id)
     }
 }

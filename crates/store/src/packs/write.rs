@@ -75,11 +75,16 @@ impl Store {
     pub fn pack_writer(&self) -> Result<PackWriter, StoreError> {
         let folder = folder(&self.folder);
         private_folder(&folder)?;
-        Ok(PackWriter { folder, pending: Mutex::default(), output: Mutex::default() })
+        Ok(PackWriter::at(&folder))
     }
 }
 
 impl PackWriter {
+    /// A writer for packs in a folder that is there.
+    pub(super) fn at(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), pending: Mutex::default(), output: Mutex::default() }
+    }
+
     /// Adds a blob. One that was added already is passed over.
     pub fn add(&self, id: ContentId, bytes: &[u8]) -> Result<(), StoreError> {
         let full = {

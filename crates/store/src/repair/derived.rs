@@ -129,9 +129,7 @@ impl Writing<'_> {
             self.put_take(thread, take)?;
         }
         for (facet, value) in &derived.facets {
-            self.connection
-                .prepare_cached("INSERT OR IGNORE INTO facet (kind, value, thread) VALUES (?1, ?2, ?3)")?
-                .execute(params![*facet as i64, value, thread])?;
+            self.put_facet(thread, *facet, value)?;
         }
         Ok(())
     }

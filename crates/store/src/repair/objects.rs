@@ -49,7 +49,9 @@ pub(super) fn mend(
             changes.push(Change::ObjectSetAside { number: row.number });
         }
     }
-    let mended = mend_index(writing, &index)?;
+    let (packed, mended_packed) = writing.mend_packs(&needed, now)?;
+    present.extend(packed.into_iter().map(|id| (Kind::Blob, id)));
+    let mended = mend_index(writing, &index)? + mended_packed;
     if mended > 0 {
         changes.push(Change::IndexMended { rows: mended });
     }
@@ -119,6 +121,7 @@ fn set_aside(writing: &Writing<'_>, row: &Row, now: Timestamp) -> Result<(), Sto
 
 /// Brings the index to what it should be; returns how many rows were wrong.
 fn mend_index(writing: &Writing<'_>, wanted: &BTreeSet<(i64, i64)>) -> Result<u64, StoreError> {
+    writing.sort_recent()?;
     let found = {
         let mut statement = writing.connection.prepare("SELECT prefix, number FROM object_index")?;
         let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;

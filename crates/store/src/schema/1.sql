@@ -14,6 +14,15 @@ CREATE TABLE object_index (
     PRIMARY KEY (prefix, number)
 ) STRICT, WITHOUT ROWID;
 
+-- The same for objects that came lately, in the order in which they came: names fall anywhere in a sorted
+-- index, and each would cost a page of its own. When they are many they move there all at once. The row with the
+-- highest number always stays, so that no number is used twice.
+CREATE TABLE object_recent (
+    number INTEGER PRIMARY KEY,
+    first  INTEGER NOT NULL,            -- the number of the first object; the others follow it
+    names  BLOB NOT NULL                -- eight bytes of each name
+) STRICT;
+
 -- Content that was destroyed on purpose while its name lives on in the log.
 CREATE TABLE redaction (
     id   BLOB PRIMARY KEY,
@@ -66,9 +75,6 @@ CREATE TABLE thread (
     key     BLOB NOT NULL UNIQUE,
     project BLOB NOT NULL,
     title   TEXT NOT NULL,
-    updated INTEGER NOT NULL,
-    pinned  INTEGER NOT NULL,
-    deleted INTEGER NOT NULL,
     record  BLOB NOT NULL,
     digest  INTEGER NOT NULL
 ) STRICT;
@@ -93,6 +99,15 @@ CREATE TABLE facet (
     PRIMARY KEY (kind, value, thread)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX facet_thread ON facet (thread);
+
+-- What searches should find: the hashes of all rows that have a value, folded into one. A row that damage hides
+-- is missed by it.
+CREATE TABLE tally (
+    kind   INTEGER NOT NULL,
+    value  ANY NOT NULL,
+    digest INTEGER NOT NULL,
+    PRIMARY KEY (kind, value)
+) STRICT, WITHOUT ROWID;
 
 -- Not derived, and not history: folders (`digest` guards each row), and how things are shown.
 CREATE TABLE project (
@@ -121,10 +136,9 @@ CREATE TABLE folder (
     digest INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Moves of files that have begun and not ended: at most one to a folder, and one to a thread. Numbers are never
--- used again, since temporary files are named after them.
+-- Moves of files that have begun and not ended: at most one to a folder, and one to a thread.
 CREATE TABLE intent (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    number INTEGER PRIMARY KEY,
     folder BLOB NOT NULL UNIQUE,
     thread BLOB NOT NULL UNIQUE,
     body   BLOB NOT NULL,
@@ -132,25 +146,19 @@ CREATE TABLE intent (
 ) STRICT;
 
 -- Files in packs/ that hold the bytes of blobs; `<number in hexadecimal>.pack`. One that no row names is garbage.
+-- `born` in seconds since 1970; `bytes` is how long the file was made, `raw` how many bytes its blobs had then.
 CREATE TABLE pack (
-    number INTEGER PRIMARY KEY,
-    born   INTEGER NOT NULL,            -- seconds since 1970
-    bytes  INTEGER NOT NULL             -- how long the file was made
+    number INTEGER PRIMARY KEY, born INTEGER NOT NULL, bytes INTEGER NOT NULL, raw INTEGER NOT NULL
 ) STRICT;
 
 -- First eight bytes of a blob's name, to where its bytes are; like object_index, it can be made anew.
+-- `frame` is where the frame begins in the file; `start` where the blob begins in the frame, unpacked.
 CREATE TABLE packed (
-    prefix INTEGER NOT NULL,
-    pack   INTEGER NOT NULL,
-    frame  INTEGER NOT NULL,            -- where the frame begins in the file
-    start  INTEGER NOT NULL,            -- where the blob begins in the frame, unpacked
-    length INTEGER NOT NULL,
+    prefix INTEGER, pack INTEGER, frame INTEGER, start INTEGER, length INTEGER NOT NULL,
     PRIMARY KEY (prefix, pack, frame, start)
 ) STRICT, WITHOUT ROWID;
 
 -- Frames that are to be overwritten because something in them was redacted.
 CREATE TABLE doomed (
-    pack  INTEGER NOT NULL,
-    frame INTEGER NOT NULL,
-    PRIMARY KEY (pack, frame)
+    pack INTEGER, frame INTEGER, length INTEGER NOT NULL, PRIMARY KEY (pack, frame)
 ) STRICT, WITHOUT ROWID;

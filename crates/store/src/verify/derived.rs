@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use retake_model::content::ContentId;
+use retake_model::check::{self, Accepted, BadContent};
+use retake_model::content::{ContentId, Kind};
 use retake_model::id::ProjectId;
-use retake_model::object::{Unavailable, load};
+use retake_model::object::{Objects, Unavailable, load};
 use retake_model::state::ThreadState;
 use retake_model::summary::TakeSummary;
 use rusqlite::OptionalExtension;
@@ -58,6 +59,8 @@ fn check_readable(
             verified.problems.extend(differences);
             if !lists_agree(queries, last.operation.after, seen_nodes)? {
                 verified.problems.push(Problem::ListContradicts { thread });
+            } else if let Some(message) = broken_rule(queries, last.operation.after)? {
+                verified.problems.push(Problem::StateBreaksRule { thread, message });
             }
         }
         Ok(None) => verified.problems.push(Problem::OperationMisplaced { thread, version: 1 }),
@@ -78,12 +81,9 @@ pub(crate) fn differences(
     let row = tolerate(&mut problems, "thread", || {
         queries
             .connection
-            .prepare_cached(
-                "SELECT key, project, title, updated, pinned, deleted, record, digest FROM thread
-                 WHERE number = ?1",
-            )?
+            .prepare_cached("SELECT key, project, title, record, digest FROM thread WHERE number = ?1")?
             .query_row([thread.number], |row| {
-                (0..8).map(|column| row.get(column)).collect::<Result<Vec<Value>, _>>()
+                (0..5).map(|column| row.get(column)).collect::<Result<Vec<Value>, _>>()
             })
             .optional()
     })?;
@@ -157,6 +157,25 @@ fn lists_agree(
     }
 }
 
+/// The rule that a state breaks, if it breaks one that every command keeps.
+fn broken_rule(queries: &Queries<'_>, id: ContentId) -> Result<Option<String>, StoreError> {
+    let look = || -> Result<(), BadContent> {
+        check::content(Kind::State, &queries.bytes(Kind::State, id)?)?;
+        let state: ThreadState = load(queries, id)?;
+        check::content(Kind::Settings, &queries.bytes(Kind::Settings, state.settings)?)?;
+        for cell in state.takes.iter(queries, 0) {
+            check::content(Kind::Take, &queries.bytes(Kind::Take, cell?.content)?)?;
+        }
+        Accepted::default().state(queries, id)
+    };
+    match look() {
+        Err(BadContent::Unavailable(error @ Unavailable::Unreadable(_))) => Err(error.into()),
+        // What is missing or damaged is named as that already.
+        Ok(()) | Err(BadContent::Unavailable(_)) => Ok(None),
+        Err(broken) => Ok(Some(broken.to_string())),
+    }
+}
+
 /// Rows that belong to no log.
 pub(super) fn check_strays(
     queries: &Queries<'_>,
@@ -178,6 +197,19 @@ pub(super) fn check_strays(
                 problems.push(Problem::StrayRows { table, thread: WhichThread { number, id: None } });
             }
         }
+    }
+    Ok(())
+}
+
+/// Tallies compared with the rows that they count.
+pub(super) fn check_tallies(queries: &Queries<'_>, problems: &mut Vec<Problem>) -> Result<(), StoreError> {
+    let expected =
+        tolerate(problems, "tally", || Ok((queries.expected_tallies()?, queries.kept_tallies()?)))?;
+    let (expected, kept) = expected;
+    let missing = expected.keys().filter(|key| !kept.contains_key(key)).count();
+    let wrong = kept.iter().filter(|(key, hash)| expected.get(key) != Some(hash)).count();
+    if missing + wrong > 0 {
+        problems.push(Problem::TalliesDiffer { count: (missing + wrong) as u64 });
     }
     Ok(())
 }

@@ -74,6 +74,14 @@ pub(super) fn check(
             last: gap.last,
         });
     }
+    let packed = tolerate(&mut verified.problems, "packed", || queries.packed_rows(None))?;
+    let packs = queries.check_packs(packed);
+    verified.objects += packs.present.len() as u64;
+    verified.object_bytes += packs.bytes;
+    verified.problems.extend(packs.problems);
+    for id in packs.present {
+        found.add(Kind::Blob, id, Vec::new());
+    }
     let mut strays: Vec<i64> = index.into_keys().collect();
     strays.sort_unstable();
     verified.problems.extend(strays.into_iter().map(|number| Problem::IndexStray { number }));
@@ -89,14 +97,11 @@ pub(crate) fn read_index(
     let mut twice = Vec::new();
     let index = tolerate(problems, "object_index", || {
         let mut index = HashMap::new();
-        let mut statement = queries.connection.prepare("SELECT prefix, number FROM object_index")?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            let (prefix, number) = (row.get(0)?, row.get(1)?);
+        queries.each_name(&mut |prefix, number| {
             if index.insert(number, prefix).is_some() {
                 twice.push(number);
             }
-        }
+        })?;
         Ok(index)
     })?;
     problems.extend(twice.into_iter().map(|number| Problem::IndexStray { number }));

@@ -72,6 +72,20 @@ pub enum Problem {
         /// Its name.
         id: ContentId,
     },
+    /// A file with bulk content is gone.
+    #[error("the file of pack {pack} is missing")]
+    PackMissing {
+        /// Its number.
+        pack: i64,
+    },
+    /// Bulk content is not what was stored.
+    #[error("pack {pack} is damaged at byte {frame}")]
+    PackDamaged {
+        /// Its number.
+        pack: i64,
+        /// Where.
+        frame: i64,
+    },
     /// The index knows an object that is not there.
     #[error("the index names object {number}, which does not exist")]
     IndexStray {
@@ -171,6 +185,14 @@ pub enum Problem {
         /// Which thread.
         thread: WhichThread,
     },
+    /// The present state of a thread is one that no command makes.
+    #[error("the state of {thread} breaks a rule: {message}")]
+    StateBreaksRule {
+        /// Which thread.
+        thread: WhichThread,
+        /// Which rule.
+        message: String,
+    },
     /// A thread has a log and is not in the index of threads.
     #[error("{thread} is missing from the index of threads")]
     ThreadNotIndexed {
@@ -202,6 +224,12 @@ pub enum Problem {
         table: &'static str,
         /// The thread that the rows name.
         thread: WhichThread,
+    },
+    /// What searches should find is not what they find.
+    #[error("{count} tallies of what lists should show differ from the rows that there are")]
+    TalliesDiffer {
+        /// How many.
+        count: u64,
     },
     /// A project's row is not what was written.
     #[error("a project's row is damaged ({project})")]
@@ -253,6 +281,8 @@ impl Problem {
             Self::ObjectDamaged { .. } => "object_damaged",
             Self::ObjectMalformed { .. } => "object_malformed",
             Self::ObjectNotIndexed { .. } => "object_not_indexed",
+            Self::PackMissing { .. } => "pack_missing",
+            Self::PackDamaged { .. } => "pack_damaged",
             Self::IndexStray { .. } => "index_stray",
             Self::ReferenceMissing { .. } => "reference_missing",
             Self::OperationDamaged { .. } => "operation_damaged",
@@ -265,11 +295,13 @@ impl Problem {
             Self::ThreadIncomplete { .. } => "thread_incomplete",
             Self::ThreadUnreadable { .. } => "thread_unreadable",
             Self::ListContradicts { .. } => "list_contradicts",
+            Self::StateBreaksRule { .. } => "state_breaks_rule",
             Self::ThreadNotIndexed { .. } => "thread_not_indexed",
             Self::ThreadIndexDiffers { .. } => "thread_index_differs",
             Self::TakeIndexDiffers { .. } => "take_index_differs",
             Self::FacetsDiffer { .. } => "facets_differ",
             Self::StrayRows { .. } => "stray_rows",
+            Self::TalliesDiffer { .. } => "tallies_differ",
             Self::ProjectDamaged { .. } => "project_damaged",
         }
     }

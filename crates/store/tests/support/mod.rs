@@ -78,10 +78,32 @@ impl Folder {
         self.path.join("retake.db")
     }
 
-    /// The database without Retake, for planting damage.
+    /// The database without Retake, for planting damage. All names are in the sorted index, where they are
+    /// easily found.
     pub fn raw(&self) -> rusqlite::Connection {
-        rusqlite::Connection::open(self.database()).expect("the database opens")
+        let raw = rusqlite::Connection::open(self.database()).expect("the database opens");
+        // What is not a store, or not a whole one, has none to move.
+        let _ = sort_names(&raw);
+        raw
     }
+}
+
+/// Moves recent names to the sorted index, as the store does once in a while.
+fn sort_names(raw: &rusqlite::Connection) -> rusqlite::Result<()> {
+    let rows: Vec<(i64, i64, Vec<u8>)> = raw
+        .prepare("SELECT number, first, names FROM object_recent")?
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+        .collect::<Result<_, _>>()?;
+    let Some(last) = rows.last().map(|row| row.0) else { return Ok(()) };
+    for (_, first, names) in rows {
+        for (number, name) in (first..).zip(names.chunks_exact(8)) {
+            let prefix = i64::from_be_bytes(name.try_into().expect("eight bytes"));
+            raw.execute("INSERT OR IGNORE INTO object_index VALUES (?1, ?2)", [prefix, number])?;
+        }
+    }
+    raw.execute("DELETE FROM object_recent", [])?;
+    raw.execute("INSERT INTO object_recent VALUES (?1, 0, x'')", [last + 1])?;
+    Ok(())
 }
 
 /// Makes a thread.

@@ -2,16 +2,19 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use retake_model::content::ContentId;
 use retake_model::id::{FolderId, ProjectId, TakeId, ThreadId};
 use retake_model::intent::{Apart, FolderRecord};
 use retake_model::object::load;
+use retake_model::path::TreePath;
 use retake_model::tree::Snapshot;
-use retake_store::StoreError;
-use retake_workspace::copy::{self, Copied};
+use retake_store::{Queries, StoreError};
+use retake_workspace::apply::{Identity, OpenRoot};
+use retake_workspace::copy::{self, MaterialiseError, Materialised, Nearby};
 use retake_workspace::folder::{path_from_text, path_to_text};
-use retake_workspace::snapshot::Workspace;
+use retake_workspace::snapshot::{Known, Workspace};
 use serde::Serialize;
 
 use super::plan::files_of_take;
@@ -28,8 +31,10 @@ pub struct OpenedApart {
     pub path: PathBuf,
     /// The snapshot that it was filled with.
     pub snapshot: ContentId,
-    /// How it was filled.
-    pub copied: Copied,
+    /// How many files and links it was filled with.
+    pub files: u64,
+    /// How many of them share their blocks with the project's folder.
+    pub shared: u64,
 }
 
 /// A take whose folder was given up.
@@ -92,7 +97,7 @@ impl Desk {
         let id = known.map_or(present.id, |files| files.after);
         let snapshot: Snapshot = load(&queries, id)?;
         let Some(root) = snapshot.root("") else { return Err(FileError::NoSuchSnapshot) };
-        let copied = copy::materialise(&queries, root.tree, path)?;
+        let made = self.fill(&queries, root.tree, path)?;
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let record = FolderRecord {
             id: FolderId::fresh(&mut Ticks(&*self.timeline.clock)),
@@ -103,7 +108,41 @@ impl Desk {
         };
         drop(looking);
         self.timeline.store.write(move |writing| writing.put_folder(&record).map_err(FileError::from))?;
-        Ok(OpenedApart { take, path, snapshot: id, copied })
+        let Materialised { shared, copied, written, links, .. } = made;
+        let files = shared + copied + written + links;
+        Ok(OpenedApart { take, path, snapshot: id, files, shared })
+    }
+
+    /// Fills a new folder, from the project's own files where those are known to be the same. The folder is made
+    /// under another name, so that a crash does not leave half of one.
+    fn fill(&self, queries: &Queries<'_>, tree: ContentId, path: &Path) -> Result<Materialised, FileError> {
+        if std::fs::symlink_metadata(path).is_ok() {
+            return Err(FileError::InTheWay(path.to_owned()));
+        }
+        let unfinished = unfinished(path);
+        let main = self.workspace.main();
+        let known = Known::of(&self.timeline.store, main)?;
+        let write = |error| FileError::Copy(MaterialiseError::Write(error));
+        // What an earlier crash left is ours by its name.
+        if std::fs::symlink_metadata(&unfinished).is_ok() {
+            std::fs::remove_dir_all(&unfinished).map_err(write)?;
+        }
+        std::fs::create_dir_all(&unfinished).map_err(write)?;
+        let (target, nearby) =
+            (OpenRoot::open(&unfinished).map_err(write)?, OpenRoot::open(&main.path).map_err(write)?);
+        let unchanged = |path: &TreePath, identity: &Identity, content| known.is(path, identity, content);
+        let made = copy::materialise(&copy::Request {
+            target: &target,
+            tree,
+            objects: queries,
+            nearby: Some(Nearby { root: &nearby, unchanged: &unchanged }),
+            progress: None,
+            cancel: &AtomicBool::new(false),
+        })?;
+        std::fs::rename(&unfinished, path).map_err(write)?;
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        std::fs::File::open(parent).and_then(|parent| parent.sync_all()).map_err(write)?;
+        Ok(made)
     }
 
     /// Records the last state of the take that lives in this folder, and gives the folder up. With `remove`, the
@@ -120,6 +159,13 @@ impl Desk {
         self.timeline.store.write(move |writing| writing.forget_folder(folder).map_err(FileError::from))?;
         Ok(ClosedApart { seen, path, removed: remove })
     }
+}
+
+/// What a folder is called while it is being filled.
+fn unfinished(path: &Path) -> PathBuf {
+    let mut name = std::ffi::OsString::from(".retake-tmp-open-");
+    name.push(path.file_name().unwrap_or_default());
+    path.with_file_name(name)
 }
 
 impl Looking<'_> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use retake_model::content::ContentId;
-use retake_model::id::ThreadId;
+use retake_model::id::{FolderId, ThreadId};
 use retake_model::intent::{FolderRecord, Intent};
 use retake_model::object::{Additions, NewObject, load};
 use retake_model::operation::FileChange;
@@ -12,7 +12,7 @@ use retake_model::path::RootPath;
 use retake_model::replay::{Replayed, graft_paths};
 use retake_model::state::ThreadState;
 use retake_model::tree::{Difference, Node, Snapshot, Tree, differences};
-use retake_store::{Queries, StoredIntent, Writing};
+use retake_store::{Queries, StoreError, StoredIntent, Writing};
 use retake_workspace::apply::{self, ApplyError, Cause, OpenRoot, Report, Request, Token, apply};
 use retake_workspace::folder::path_from_text;
 
@@ -20,7 +20,7 @@ use super::look::with_files;
 use super::report::{FileReport, Outcome, of_plan};
 use super::{FileError, Present, Session};
 use crate::change::{Composed, Head, finish};
-use crate::clock::Clock;
+use crate::clock::{Clock, Ticks};
 use crate::promote::follow;
 use crate::{Caller, Done, Timeline};
 
@@ -80,7 +80,7 @@ impl Session<'_> {
             writing.put_contents(&objects, clock.now())?;
             let state: ThreadState = load(&composed.additions, composed.operation.after)?;
             let take = apart.map_or(state.active, |apart| apart.take);
-            let files = FileChange { before, after: wanted, take };
+            let files = FileChange { before, after: wanted, take, apart: apart.is_some() };
             let composed = with_files(composed, files);
             if before == wanted {
                 let (done, also) = publish(writing, &at, composed, &*clock)?;
@@ -88,20 +88,22 @@ impl Session<'_> {
             }
             let Composed { operation, additions } = composed;
             writing.put_contents(&additions.into_new(), clock.now())?;
-            let intent = Intent { folder, roots, files, operation };
+            let token = FolderId::fresh(&mut Ticks(&*clock)).to_string();
+            let intent = Intent { folder, roots, files, operation, token };
             let number = writing.put_intent(&intent)?;
             Ok(Begun::Intent(Box::new(StoredIntent { number, intent })))
         })?;
         let (done, also, after, applied) = match begun {
-            Begun::Done(done) => (done.0, done.1, wanted, BTreeMap::new()),
+            Begun::Done(done) => (done.0, done.1, wanted, Applied::default()),
             Begun::Intent(intent) => {
                 let applied = move_files(timeline, &intent)?;
                 let (done, also, after) = end(timeline, *intent, &applied)?;
                 (done, also, after, applied)
             }
         };
-        let paths = of_plan(&plan.replayed.paths, Some(&applied));
-        Ok(CarriedOut { done, also, report: FileReport::new(before, after, paths, self.recovered) })
+        let paths = of_plan(&plan.replayed.paths, Some(&applied.paths));
+        let report = FileReport::new(before, after, paths, self.recovered);
+        Ok(CarriedOut { done, also, report: FileReport { aside: applied.aside, ..report } })
     }
 }
 
@@ -133,14 +135,23 @@ enum Begun {
     Intent(Box<StoredIntent>),
 }
 
-/// What became of each path that was to move.
-pub(super) type Applied = BTreeMap<RootPath, Outcome>;
+/// What became of what was to move.
+#[derive(Default)]
+pub(super) struct Applied {
+    /// Each path.
+    pub(super) paths: BTreeMap<RootPath, Outcome>,
+    /// Where files of somebody's are that could not go back to their place.
+    pub(super) aside: Vec<String>,
+}
 
 /// Moves the files of an intent. If that fails they are put back, and the intent is gone as if it had never been.
 pub(super) fn move_files(timeline: &Timeline, intent: &StoredIntent) -> Result<Applied, FileError> {
     match try_move_files(timeline, intent) {
         Ok(applied) => Ok(applied),
-        Err(FileError::Apply(error)) if error.not_put_back.is_empty() => {
+        // Where it is not known what is on the disk, whoever comes next finds out.
+        Err(FileError::Apply(error))
+            if error.not_put_back.is_empty() && !matches!(error.cause, Cause::Sync(_)) =>
+        {
             let number = intent.number;
             timeline.store.write(move |writing| writing.end_intent(number).map_err(FileError::from))?;
             Err(FileError::Apply(error))
@@ -154,7 +165,9 @@ fn try_move_files(timeline: &Timeline, intent: &StoredIntent) -> Result<Applied,
     let queries = reading.queries();
     let files = &intent.intent.files;
     let (before, after): (Snapshot, Snapshot) = (load(&queries, files.before)?, load(&queries, files.after)?);
-    let mut applied = BTreeMap::new();
+    let token = Token::new(&intent.intent.token)
+        .map_err(|_| StoreError::Damaged("an intent has no name for its files".to_owned()))?;
+    let mut applied = Applied::default();
     let mut moved: Vec<(OpenRoot, Vec<Difference>)> = Vec::new();
     for (name, path) in &intent.intent.roots {
         let tree = |snapshot: &Snapshot| snapshot.root(name).map(|root| root.tree);
@@ -163,17 +176,18 @@ fn try_move_files(timeline: &Timeline, intent: &StoredIntent) -> Result<Applied,
         if steps.is_empty() {
             continue;
         }
-        match move_root(&queries, path, &steps, intent.number) {
+        match move_root(&queries, path, &steps, &token) {
             Ok((root, report)) => {
                 for result in report.results {
                     let path = RootPath { root: name.clone(), path: result.path };
-                    applied.insert(path, outcome(result.outcome));
+                    applied.paths.insert(path, outcome(result.outcome));
                 }
+                applied.aside.extend(report.left.into_iter().map(|left| left.file));
                 moved.push((root, steps));
             }
             Err(error) => {
                 // All roots or none.
-                put_back(&queries, &moved, intent.number);
+                put_back(&queries, &moved, &token);
                 return Err(error.into());
             }
         }
@@ -185,11 +199,11 @@ fn move_root(
     queries: &Queries<'_>,
     path: &str,
     steps: &[Difference],
-    number: i64,
+    token: &Token,
 ) -> Result<(OpenRoot, Report), ApplyError> {
     let path = path_from_text(path);
     let root = OpenRoot::open(&path).map_err(Cause::Root)?;
-    let report = apply(&request(queries, &root, steps, &token(number)))?;
+    let report = apply(&request(queries, &root, steps, token))?;
     Ok((root, report))
 }
 
@@ -203,21 +217,16 @@ fn request<'a>(
     Request { root, steps, objects: queries, token, unchanged: None, progress: None, cancel: &NEVER }
 }
 
-/// Names temporary files after the intent, so that whoever finishes it finds them.
-fn token(number: i64) -> Token {
-    Token::new(&number.to_string()).expect("a number has digits only")
-}
-
 /// Takes back what was done to roots before another one failed. What cannot be taken back is found by the next
 /// look at the folder, and recorded as it is.
-fn put_back(queries: &Queries<'_>, moved: &[(OpenRoot, Vec<Difference>)], number: i64) {
+fn put_back(queries: &Queries<'_>, moved: &[(OpenRoot, Vec<Difference>)], token: &Token) {
     for (root, steps) in moved {
         let back: Vec<Difference> = steps
             .iter()
             .cloned()
             .map(|Difference { path, before, after }| Difference { path, before: after, after: before })
             .collect();
-        let _ = apply(&request(queries, root, &back, &token(number)));
+        let _ = apply(&request(queries, root, &back, token));
     }
 }
 
@@ -240,7 +249,7 @@ pub(super) fn end(
 ) -> Result<(Done, Vec<ThreadId>, ContentId), FileError> {
     let clock = timeline.clock.clone();
     let left: Vec<RootPath> =
-        applied.iter().filter(|(_, outcome)| outcome.left()).map(|(path, _)| path.clone()).collect();
+        applied.paths.iter().filter(|(_, outcome)| outcome.left()).map(|(path, _)| path.clone()).collect();
     timeline
         .store
         .write(move |writing| -> Result<_, FileError> {
@@ -277,7 +286,7 @@ fn publish(
     let to = operation.place.position;
     let also =
         if operation.kind.moves_only() { follow(writing, at, to, &caller, clock)? } else { Vec::new() };
-    Ok((finish(writing, composed)?, also))
+    Ok((finish(writing, at, composed)?.0, also))
 }
 
 /// The snapshot after a move that left some paths as they were: what the operation did not do is not its doing.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use retake_model::object::Unavailable;
 use retake_store::{StoreError, WriteError};
 use retake_workspace::apply::ApplyError;
-use retake_workspace::copy::CopyError;
+use retake_workspace::copy::MaterialiseError;
 use retake_workspace::snapshot::{SnapshotError, StoreTakenError};
 
 use crate::{ChangeError, Done, LookError};
@@ -28,7 +28,7 @@ pub enum FileError {
     Apply(#[from] ApplyError),
     /// A folder for a take could not be filled.
     #[error(transparent)]
-    Copy(#[from] CopyError),
+    Copy(#[from] MaterialiseError),
     /// Content was destroyed while the folder was looked at.
     #[error("content was purged while the folder was looked at; try again")]
     Outdated,

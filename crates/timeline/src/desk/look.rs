@@ -139,7 +139,11 @@ impl Session<'_> {
                 &*clock,
                 Rules::default(),
             )?;
-            let done = finish(writing, with_files(composed, FileChange { before, after: id, take }))?;
+            let (done, _) = finish(
+                writing,
+                &at,
+                with_files(composed, FileChange { before, after: id, take, apart: apart.is_some() }),
+            )?;
             Ok((done.version, Some(done), Some(before)))
         })?;
         // That it is not remembered costs time at the next look, and nothing else.

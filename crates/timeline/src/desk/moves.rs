@@ -1,7 +1,7 @@
 //! Undo, redo and jump with files.
 
 use retake_model::history::Move;
-use retake_model::id::{TakeId, ThreadId};
+use retake_model::id::ThreadId;
 use retake_model::merge::Labels;
 use retake_model::object::Additions;
 use retake_model::operation::{OperationKind, Version};
@@ -10,6 +10,7 @@ use retake_store::Queries;
 use serde::Serialize;
 
 use super::carry_out::{CarriedOut, Plan};
+use super::plan::Here;
 use super::report::{FileReport, of_plan};
 use super::{Desk, FileError, Halves, Handling, Present, Session, plan};
 use crate::change::{compose_change, compose_move};
@@ -132,29 +133,18 @@ impl Session<'_> {
         let row = looking.thread(thread)?;
         let head = looking.head(thread)?.operation;
         let Way { to, steps } = goal.destination(&queries, row.number, &head, self.desk.timeline.rules)?;
-        let elsewhere = self.desk.takes_elsewhere(&queries, thread)?;
-        let here = |take: TakeId| match self.desk.apart {
-            Some(apart) => apart.take == take,
-            None => !elsewhere.contains(&take),
-        };
+        let here = self.desk.here();
         let from = head.place.position;
-        let back = plan::steps_between(&queries, row.number, head.version, from, to.position, &here)?;
+        let back = plan::steps_between(&queries, row.number, head.version, from, to.position, here)?;
         let plan = make_plan(&queries, present, &back, handling.on_conflict)?;
         Ok(Planned { from, to, steps, plan })
     }
 }
 
 impl Desk {
-    /// The takes of a thread whose files are not in this folder.
-    pub(super) fn takes_elsewhere(
-        &self,
-        queries: &Queries<'_>,
-        thread: ThreadId,
-    ) -> Result<Vec<TakeId>, FileError> {
-        let folders = queries.folders()?;
-        let apart =
-            folders.iter().filter(|folder| folder.id != self.folder).filter_map(|folder| folder.apart);
-        Ok(apart.filter(|apart| apart.thread == thread).map(|apart| apart.take).collect())
+    /// Which folder this is.
+    pub(super) fn here(&self) -> Here {
+        self.apart.map_or(Here::Project, |apart| Here::Apart(apart.take))
     }
 }
 

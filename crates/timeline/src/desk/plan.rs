@@ -9,11 +9,31 @@
 //! Operations with files form a row of their own (`filed`), so that a long conversation between two of them
 //! costs nothing.
 
+use retake_model::content::ContentId;
 use retake_model::history;
 use retake_model::id::TakeId;
 use retake_model::operation::{FileChange, Operation, OperationKind, Version};
 use retake_model::replay::{Step, Way};
 use retake_store::{Queries, StoreError};
+
+/// Which folder is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Here {
+    /// The project's.
+    Project,
+    /// The one that a take has for itself.
+    Apart(TakeId),
+}
+
+impl Here {
+    /// Whether an operation's files are in that folder.
+    fn holds(self, files: &FileChange) -> bool {
+        match self {
+            Self::Project => !files.apart,
+            Self::Apart(take) => files.apart && files.take == take,
+        }
+    }
+}
 
 /// The operations of a thread that have files, newest first.
 pub(super) struct Filed<'queries, 'transaction> {
@@ -61,14 +81,14 @@ impl Iterator for Filed<'_, '_> {
     }
 }
 
-/// What a move from one position to another does to the files of the takes that `here` lets through.
+/// What a move from one position to another does to the files of a folder.
 pub(super) fn steps_between(
     queries: &Queries<'_>,
     thread: i64,
     head: Version,
     from: Version,
     to: Version,
-    here: &dyn Fn(TakeId) -> bool,
+    here: Here,
 ) -> Result<Way, StoreError> {
     let first = way_back(queries, thread, head, from, to, here)?;
     let log = queries.log(thread);
@@ -89,7 +109,7 @@ pub(super) fn on_the_way(
     thread: i64,
     position: Version,
     ancestor: Version,
-    here: &dyn Fn(TakeId) -> bool,
+    here: Here,
 ) -> Result<Vec<(Version, FileChange)>, StoreError> {
     let log = queries.log(thread);
     let mut found = Vec::new();
@@ -98,7 +118,7 @@ pub(super) fn on_the_way(
         if operation.version <= ancestor {
             break;
         }
-        let changed = files.before != files.after && here(files.take);
+        let changed = files.before != files.after && here.holds(&files);
         if changed && !operation.kind.moves_only() && history::contains(&log, position, operation.version)? {
             found.push((operation.version, files));
         }
@@ -114,7 +134,7 @@ fn way_back(
     head: Version,
     from: Version,
     to: Version,
-    here: &dyn Fn(TakeId) -> bool,
+    here: Here,
 ) -> Result<Option<Step>, StoreError> {
     for filed in Filed::up_to(queries, thread, head)? {
         let (operation, files) = filed?;
@@ -128,7 +148,7 @@ fn way_back(
             | OperationKind::Jumped { from, to } => Some((from, to)),
             _ => None,
         };
-        if moved == Some((to, from)) && here(files.take) {
+        if moved == Some((to, from)) && here.holds(&files) {
             let went = files.before != files.after;
             return Ok(went.then_some(Step { from: files.after, to: files.before }));
         }
@@ -136,26 +156,33 @@ fn way_back(
     Ok(None)
 }
 
-/// What brings the files of a take back that was left some time ago: everything that this thread did in the folder
-/// since is taken back. `None` if nothing is known of the take's files.
+/// What brings the files of a take back into the project's folder that it left some time ago: everything that this
+/// thread did there since is taken back, and what the take did in a folder of its own is made. `None` if nothing
+/// is known of the take's files.
 pub(super) fn steps_to_take(
     queries: &Queries<'_>,
     thread: i64,
     head: Version,
     take: TakeId,
-    here: &dyn Fn(TakeId) -> bool,
+    present: ContentId,
 ) -> Result<Option<Vec<Step>>, StoreError> {
-    let mut steps = Vec::new();
+    let (mut steps, mut last) = (Vec::new(), None);
     for filed in Filed::up_to(queries, thread, head)? {
         let (_, files) = filed?;
-        if files.take == take {
-            return Ok(Some(steps));
-        }
-        if here(files.take) && files.before != files.after {
-            steps.push(Step { from: files.after, to: files.before });
+        match (files.take == take, files.apart) {
+            (true, true) => last = last.or(Some(files.after)),
+            (true, false) => {
+                steps.extend(last.map(|last| Step { from: files.after, to: last }));
+                return Ok(Some(steps));
+            }
+            (false, false) if files.before != files.after => {
+                steps.push(Step { from: files.after, to: files.before });
+            }
+            (false, _) => {}
         }
     }
-    Ok(None)
+    // It never was in the project's folder: there is nothing to go by but its own last files.
+    Ok(last.map(|last| vec![Step { from: present, to: last }]))
 }
 
 /// The last files of a take that are known.

@@ -26,6 +26,9 @@ pub struct Recovered {
     pub finished: bool,
     /// What became of each path.
     pub paths: Vec<PathReport>,
+    /// Where files of somebody's are that could not go back to their place.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub aside: Vec<String>,
 }
 
 impl Timeline {
@@ -70,14 +73,15 @@ pub(super) fn recover_locked(timeline: &Timeline, folder: FolderId) -> Result<Op
     if intent.intent.roots.iter().any(gone) {
         let number = intent.number;
         timeline.store.write(move |writing| writing.end_intent(number).map_err(FileError::from))?;
-        return Ok(Some(Recovered { kind, time, finished: false, paths: Vec::new() }));
+        return Ok(Some(Recovered { kind, time, finished: false, paths: Vec::new(), aside: Vec::new() }));
     }
     let applied = move_files(timeline, &intent)?;
     end(timeline, intent, &applied)?;
     let paths = applied
+        .paths
         .into_iter()
         .filter(|(_, outcome)| *outcome != Outcome::Unchanged)
         .map(|(path, outcome)| PathReport { path, outcome, after: None, before: None })
         .collect();
-    Ok(Some(Recovered { kind, time, finished: true, paths }))
+    Ok(Some(Recovered { kind, time, finished: true, paths, aside: applied.aside }))
 }

@@ -21,6 +21,10 @@ pub struct FileReport {
     pub preview: bool,
     /// Each path that was concerned, in order.
     pub paths: Vec<PathReport>,
+    /// Files of somebody's that a crash had caught on their way, and whose place is taken by newer ones: where
+    /// they are now, from the root.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub aside: Vec<String>,
     /// What an earlier crash had left unfinished, and was finished first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recovered: Option<Box<Recovered>>,
@@ -79,7 +83,7 @@ impl FileReport {
         paths: Vec<PathReport>,
         recovered: Option<Recovered>,
     ) -> Self {
-        Self { before, after, preview: false, paths, recovered: recovered.map(Box::new) }
+        Self { before, after, preview: false, paths, aside: Vec::new(), recovered: recovered.map(Box::new) }
     }
 
     /// How many paths came out in a way.

@@ -1,6 +1,7 @@
 //! Takes with files: a switch brings the other take's files, a fork goes on with the ones that are there.
 
 use retake_model::command::{Applied, Context, apply};
+use retake_model::content::ContentId;
 use retake_model::history;
 use retake_model::id::{EntryId, TakeId, ThreadId};
 use retake_model::object::Additions;
@@ -58,7 +59,7 @@ impl Desk {
     ) -> Result<Changed, FileError> {
         let session = self.begin()?;
         let present = session.present(thread, caller)?;
-        let steps = session.steps_of(thread, command)?;
+        let steps = session.steps_of(thread, command, present.id)?;
         let plan = {
             let looking = self.timeline.look()?;
             make_plan(&looking.queries(), &present, &Way { first: None, steps }, handling.on_conflict)?
@@ -103,20 +104,24 @@ fn may_switch(command: &Command) -> bool {
 
 impl Session<'_> {
     /// What the command does to files.
-    fn steps_of(&self, thread: ThreadId, command: &Command) -> Result<Vec<Step>, FileError> {
+    fn steps_of(
+        &self,
+        thread: ThreadId,
+        command: &Command,
+        present: ContentId,
+    ) -> Result<Vec<Step>, FileError> {
         let looking = self.desk.timeline.look()?;
         let queries = looking.queries();
         let row = looking.thread(thread)?;
         let head = looking.head(thread)?.operation;
         let state: ThreadState = looking.state(thread)?;
-        let elsewhere = self.desk.takes_elsewhere(&queries, thread)?;
-        let here = |take: TakeId| !elsewhere.contains(&take);
+        let here = self.desk.here();
         let moment = |entry: EntryId| added_at(&queries, row.number, head.version, entry);
         let since = |version: Option<Version>| -> Result<Vec<Step>, FileError> {
             let Some(version) = version else { return Ok(Vec::new()) };
             // The moment may lie on a branch that was left; only what led to the present can be taken back.
             let ancestor = history::common(&queries.log(row.number), head.place.position, version)?;
-            let changes = plan::on_the_way(&queries, row.number, head.place.position, ancestor, &here)?;
+            let changes = plan::on_the_way(&queries, row.number, head.place.position, ancestor, here)?;
             Ok(changes.into_iter().map(|(_, files)| Step { from: files.after, to: files.before }).collect())
         };
         match command {
@@ -128,12 +133,12 @@ impl Session<'_> {
                 if *take != state.active =>
             {
                 self.desk.check_here(&looking, thread, *take)?;
-                let steps = plan::steps_to_take(&queries, row.number, head.version, *take, &here)?;
+                let steps = plan::steps_to_take(&queries, row.number, head.version, *take, present)?;
                 Ok(steps.unwrap_or_default())
             }
             Command::DeleteTake { take } if *take == state.active => {
                 let heir = self.active_after(&queries, &state, command)?;
-                let steps = plan::steps_to_take(&queries, row.number, head.version, heir, &here)?;
+                let steps = plan::steps_to_take(&queries, row.number, head.version, heir, present)?;
                 Ok(steps.unwrap_or_default())
             }
             _ => Ok(Vec::new()),

@@ -9,13 +9,16 @@ use super::read::{self, Links};
 /// Longer ignore files are not read: they would be something else.
 const LONGEST: usize = 4 * 1024 * 1024;
 
+/// What each of the four kinds of ignore files says in one folder.
+type Texts = [Option<Vec<u8>>; 4];
+
 /// What stands around a folder.
 pub(crate) struct Around {
     /// From the top of the repository to the folder: nothing, or names that each begin with a slash.
     pub(crate) prefix: Vec<u8>,
     /// The ignore files on the way, the outermost first: the folder in the form of `prefix`, and the texts of
     /// `.retakeignore`, `.ignore`, `.gitignore` and the repository's `info/exclude`.
-    pub(crate) texts: Vec<(Vec<u8>, [Option<Vec<u8>>; 4])>,
+    pub(crate) texts: Vec<(Vec<u8>, Texts)>,
 }
 
 /// Reads what stands around a folder. Without a repository there is nothing around it.

@@ -46,7 +46,7 @@ pub(super) struct Walked {
 
 /// What became of a folder.
 pub(super) enum Found {
-    Here(Here),
+    Here(Box<Here>),
     Left(Reason),
     Gone,
 }
@@ -135,11 +135,12 @@ struct Open<'walk> {
     folder: Arc<OwnedFd>,
     path: Vec<u8>,
     rules: Arc<Rules>,
-    names: Vec<Name<'walk>>,
+    names: Vec<Candidate<'walk>>,
     from_cache: bool,
 }
 
-struct Name<'walk> {
+/// A name, and what is to be done with it.
+struct Candidate<'walk> {
     name: Cow<'walk, CStr>,
     decision: Decision,
     remembered: Option<Remembered<'walk>>,
@@ -224,7 +225,7 @@ impl<'walk> Walk<'walk> {
         let number = below.number;
         match self.open(below)? {
             Ok((here, open)) => {
-                worker.folders.push((number, Found::Here(here)));
+                worker.folders.push((number, Found::Here(Box::new(here))));
                 let open = Arc::new(open);
                 for start in (CHUNK..open.names.len()).step_by(CHUNK) {
                     more.push(Task::Names(Arc::clone(&open), start));
@@ -284,7 +285,7 @@ impl<'walk> Walk<'walk> {
             } else {
                 Rules::remembered(&outer, base(), known.rules)
             };
-            let names = self.names_from_cache(cache, known);
+            let names = names_from_cache(cache, known);
             let here = here(&rules, Some(index));
             let folder = Arc::new(folder);
             return Ok(Ok((here, Open { number, folder, path, rules, names, from_cache: true })));
@@ -325,28 +326,13 @@ impl<'walk> Walk<'walk> {
         stamp
     }
 
-    fn names_from_cache(&self, cache: &'walk Cache, folder: &Folder) -> Vec<Name<'walk>> {
-        let decided = |entry: &Remembered<'_>| match entry {
-            Remembered::Left { reason, by_name: true } => Decision::Leave(*reason),
-            _ => Decision::Hold,
-        };
-        let entries = cache.entries(folder).into_iter();
-        entries
-            .map(|(name, entry)| Name {
-                name: Cow::Borrowed(name),
-                decision: decided(&entry),
-                remembered: Some(entry),
-            })
-            .collect()
-    }
-
     fn list(
         &self,
         folder: BorrowedFd<'_>,
         path: &[u8],
         rules: &Rules,
         known: Option<(&'walk Cache, &Folder)>,
-    ) -> Result<Vec<Name<'walk>>, Errno> {
+    ) -> Result<Vec<Candidate<'walk>>, Errno> {
         let known = known.map_or_else(Vec::new, |(cache, known)| cache.entries(known));
         let mut full = Vec::with_capacity(path.len() + 64);
         let decide = |listed: super::listing::Listed| {
@@ -357,7 +343,7 @@ impl<'walk> Walk<'walk> {
             let decision = rules.decide(&self.asked, listed.name.to_bytes(), &full, listed.is_folder);
             let found = known.binary_search_by(|(name, _)| (*name).cmp(listed.name.as_c_str()));
             let remembered = found.ok().map(|found| known[found].1);
-            Name { name: Cow::Owned(listed.name), decision, remembered }
+            Candidate { name: Cow::Owned(listed.name), decision, remembered }
         };
         Ok(list(folder)?.into_iter().map(decide).collect())
     }
@@ -416,7 +402,7 @@ impl<'walk> Walk<'walk> {
         &self,
         worker: &mut Worker<'_>,
         open: &Arc<Open<'walk>>,
-        name: &Name<'walk>,
+        name: &Candidate<'walk>,
         chunk: &mut Chunk,
         more: &mut Vec<Task<'walk>>,
     ) -> Result<Looked, SnapshotError> {
@@ -450,7 +436,7 @@ impl<'walk> Walk<'walk> {
         &self,
         worker: &mut Worker<'_>,
         open: &Arc<Open<'walk>>,
-        name: &Name<'walk>,
+        name: &Candidate<'walk>,
         stat: Stat,
         chunk: &mut Chunk,
         more: &mut Vec<Task<'walk>>,
@@ -522,7 +508,7 @@ impl<'walk> Walk<'walk> {
     fn go_below(
         &self,
         open: &Arc<Open<'walk>>,
-        name: &Name<'walk>,
+        name: &Candidate<'walk>,
         chunk: &mut Chunk,
         more: &mut Vec<Task<'walk>>,
     ) -> u32 {
@@ -551,6 +537,22 @@ impl<'walk> Walk<'walk> {
     }
 }
 
+/// The names of a folder as the cache has them.
+fn names_from_cache<'walk>(cache: &'walk Cache, folder: &Folder) -> Vec<Candidate<'walk>> {
+    let decided = |entry: &Remembered<'_>| match entry {
+        Remembered::Left { reason, by_name: true } => Decision::Leave(*reason),
+        _ => Decision::Hold,
+    };
+    let entries = cache.entries(folder).into_iter();
+    entries
+        .map(|(name, entry)| Candidate {
+            name: Cow::Borrowed(name),
+            decision: decided(&entry),
+            remembered: Some(entry),
+        })
+        .collect()
+}
+
 /// What came of looking at a name.
 enum Looked {
     Same,
@@ -558,7 +560,7 @@ enum Looked {
     Gone,
 }
 
-impl Name<'_> {
+impl Candidate<'_> {
     fn left(&self, reason: Reason, by_name: bool) -> Looked {
         if self.remembered == Some(Remembered::Left { reason, by_name }) {
             Looked::Same
@@ -569,7 +571,10 @@ impl Name<'_> {
 }
 
 /// What the cache says of a name, with the number that a folder has in this walk.
-fn entry_from<'number>(name: &Name<'_>, folders: &mut impl Iterator<Item = &'number u32>) -> Option<Entry> {
+fn entry_from<'number>(
+    name: &Candidate<'_>,
+    folders: &mut impl Iterator<Item = &'number u32>,
+) -> Option<Entry> {
     let what = match name.remembered? {
         Remembered::File { stat, content, .. } => What::File { stat, content },
         Remembered::Link { stat, target, .. } => What::Link { stat, target: target.to_vec() },

@@ -8,7 +8,7 @@ use retake_workspace::folder::path_from_text;
 use crate::arguments::ThreadTarget;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
-use crate::ui::bytes::{counted, size};
+use crate::ui::bytes::counted;
 use crate::ui::sanitize::{Lines, sanitize};
 
 /// Give a take a folder of its own, so that several takes are alive at once.
@@ -48,8 +48,8 @@ impl Arguments {
             let (command, name) = (styles.command, sanitize(&take.name, Lines::Fold));
             let path = opened.path.display().to_string();
             let path = sanitize(&path, Lines::Fold);
-            let files = counted(opened.copied.files, "file", "files");
-            writeln!(out, "Take {name} is in {path} now: {files}, {}.", size(opened.copied.bytes))?;
+            let files = counted(opened.files, "file", "files");
+            writeln!(out, "Take {name} is in {path} now: {files}.")?;
             writeln!(out, "Commands there mean this take; {command}retake take close{command:#} ends it.")
         })
     }

@@ -1,0 +1,61 @@
+//! A thread at its newest: what a change starts from, and what it leads to.
+
+use retake_model::id::ThreadId;
+use retake_model::object::load;
+use retake_model::state::ThreadState;
+
+use crate::operations::StoredOperation;
+use crate::queries::Queries;
+use crate::threads::ThreadRow;
+use crate::{PublishError, StoreError};
+
+/// A thread at its newest, read once and handed on.
+#[derive(Clone, Debug)]
+pub struct Head {
+    /// What lists show of it.
+    pub row: ThreadRow,
+    /// Its last operation.
+    pub last: StoredOperation,
+    /// The state that the operation led to.
+    pub state: ThreadState,
+}
+
+impl Queries<'_> {
+    /// A thread at its newest; `None` if there is no such thread.
+    pub fn newest(&self, thread: ThreadId) -> Result<Option<Head>, StoreError> {
+        let Some(row) = self.thread(thread)? else { return Ok(None) };
+        let last = self.last_operation(&row)?;
+        let state = load(self, last.operation.after)?;
+        Ok(Some(Head { row, last, state }))
+    }
+
+    /// The last operation of a thread, which its row must agree on: an index of the log that lost its end to
+    /// damage would pass an older operation off as the last.
+    pub fn last_operation(&self, row: &ThreadRow) -> Result<StoredOperation, StoreError> {
+        let thread = row.summary.id;
+        match self.head(row.number)? {
+            Some(last)
+                if last.operation.version == row.summary.version && last.operation.thread == thread =>
+            {
+                Ok(last)
+            }
+            _ => Err(StoreError::Damaged(format!("the end of the log of thread {}", thread.short()))),
+        }
+    }
+}
+
+impl Head {
+    /// Refuses an operation that does not follow this one.
+    pub(crate) fn check_next(
+        before: Option<&Self>,
+        operation: &retake_model::operation::Operation,
+    ) -> Result<(), PublishError> {
+        let current = before.map_or(0, |head| head.last.operation.version);
+        let previous = before.map(|head| head.last.id);
+        if operation.version == current + 1 && operation.previous == previous {
+            Ok(())
+        } else {
+            Err(PublishError::NotNext { version: operation.version, current })
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! Where objects are: from the beginning of a name to the rows that may hold what it names.
+//!
+//! ```text
+//!   object_recent   a few bytes behind the last ones, for each batch of new objects ─┐
+//!                                                            when they are many      │
+//!   object_index    sorted by name: a page of its own for nearly every name     ◄────┘
+//! ```
+//!
+//! A process keeps the recent names in memory and reads only those that came since it last looked. What is in
+//! memory may be too much (a transaction that was rolled back, names that have moved on), which does no harm:
+//! an object is checked against its name before it is used. It must never be too little, so a transaction that
+//! sees an older generation of recent names than the one in memory reads those it sees for itself.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeSet, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::queries::Queries;
+use crate::{StoreError, Writing};
+
+/// Recent names move to the sorted index when there are more of them than this, or than a share of all names:
+/// the more pages the index has, the more names it takes for most pages to get several.
+const FEWEST: usize = 2_048;
+const SHARE: i64 = 16;
+const MOST: usize = 16_384;
+const NAME: usize = 8;
+
+/// Which recent names a transaction sees: the generation, and the last row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Extent {
+    /// The first row there is. Rows are only ever removed all at once, so this tells generations apart.
+    first: i64,
+    last: i64,
+}
+
+impl Extent {
+    /// What a transaction sees that has just begun.
+    pub(crate) fn of(connection: &Connection) -> rusqlite::Result<Self> {
+        connection
+            .prepare_cached(
+                "SELECT coalesce((SELECT min(number) FROM object_recent), 0),
+                        coalesce((SELECT max(number) FROM object_recent), 0)",
+            )?
+            .query_row([], |row| Ok(Self { first: row.get(0)?, last: row.get(1)? }))
+    }
+}
+
+/// Recent names that this process has seen.
+#[derive(Default)]
+pub(crate) struct Recent {
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    extent: Extent,
+    names: Names,
+}
+
+/// Rows by the beginning of a name.
+#[derive(Default)]
+pub(crate) struct Names {
+    newest: HashMap<i64, i64, BuildHasherDefault<AsIs>>,
+    /// Older rows under the same beginning: next to none.
+    older: Vec<(i64, i64)>,
+}
+
+impl Names {
+    fn insert(&mut self, prefix: i64, number: i64) {
+        if let Some(before) = self.newest.insert(prefix, number)
+            && before != number
+        {
+            self.older.push((prefix, before));
+        }
+    }
+
+    fn find(&self, prefix: i64, found: &mut Vec<i64>) {
+        found.extend(self.newest.get(&prefix));
+        found.extend(self.older.iter().filter(|(older, _)| *older == prefix).map(|(_, number)| number));
+    }
+}
+
+/// A hash is as good a key as any; hashing it once more gains nothing.
+#[derive(Default)]
+struct AsIs(u64);
+
+impl Hasher for AsIs {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_i64(&mut self, value: i64) {
+        self.0 = value as u64;
+    }
+}
+
+impl Recent {
+    /// Brings what is in memory up to what a transaction sees that has written nothing yet.
+    pub(crate) fn enter(&self, connection: &Connection, extent: Extent) -> rusqlite::Result<()> {
+        let mut seen = self.lock();
+        if extent.first > seen.extent.first {
+            *seen =
+                Seen { extent: Extent { first: extent.first, last: extent.first - 1 }, ..Seen::default() };
+        }
+        if extent.first == seen.extent.first && extent.last > seen.extent.last {
+            let after = seen.extent.last;
+            each(connection, after, &mut |prefix, number| seen.names.insert(prefix, number))?;
+            seen.extent.last = extent.last;
+        }
+        Ok(())
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&self) {
+        *self.lock() = Seen::default();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Seen> {
+        // A panic while it was held can only have left too few names; the extent is set after them.
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Shows the names of all rows after that one, with the objects that they lead to.
+fn each(connection: &Connection, after: i64, visit: &mut dyn FnMut(i64, i64)) -> rusqlite::Result<()> {
+    let mut statement =
+        connection.prepare_cached("SELECT first, names FROM object_recent WHERE number > ?1")?;
+    let mut rows = statement.query([after])?;
+    while let Some(row) = rows.next()? {
+        let first: i64 = row.get(0)?;
+        let names = row.get_ref(1)?.as_blob().unwrap_or_default();
+        for (place, name) in names.chunks_exact(NAME).enumerate() {
+            let name: [u8; NAME] = name.try_into().expect("a chunk has that length");
+            visit(i64::from_be_bytes(name), first.saturating_add(place as i64));
+        }
+    }
+    Ok(())
+}
+
+/// What a transaction knows of the index.
+pub(crate) struct Index {
+    extent: Extent,
+    /// Read for this transaction alone, where what is in memory is of another generation.
+    own: OnceCell<Names>,
+}
+
+impl Index {
+    pub(crate) fn at(extent: Extent) -> Self {
+        Self { extent, own: OnceCell::new() }
+    }
+
+    pub(crate) fn extent(&self) -> Extent {
+        self.extent
+    }
+}
+
+/// Where in the index a row was found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    Recent,
+    Sorted,
+}
+
+impl Queries<'_> {
+    /// Rows that may hold what a name stands for that begins so.
+    pub(crate) fn places(&self, prefix: i64, part: Part) -> Result<Vec<i64>, StoreError> {
+        let mut found = Vec::new();
+        match part {
+            Part::Recent => self.recent_places(prefix, &mut found)?,
+            Part::Sorted => {
+                let mut statement =
+                    self.connection.prepare_cached("SELECT number FROM object_index WHERE prefix = ?1")?;
+                let mut rows = statement.query([prefix])?;
+                while let Some(row) = rows.next()? {
+                    found.push(row.get(0)?);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The same, in all parts of the index, each row once.
+    pub(crate) fn all_places(&self, prefix: i64) -> Result<BTreeSet<i64>, StoreError> {
+        let recent = self.places(prefix, Part::Recent)?;
+        Ok(recent.into_iter().chain(self.places(prefix, Part::Sorted)?).collect())
+    }
+
+    fn recent_places(&self, prefix: i64, found: &mut Vec<i64>) -> Result<(), StoreError> {
+        let covered = {
+            let seen = self.cache.recent.lock();
+            seen.names.find(prefix, found);
+            seen.extent.first == self.index.extent.first && seen.extent.last >= self.index.extent.last
+        };
+        if !covered {
+            self.own_names()?.find(prefix, found);
+        }
+        Ok(())
+    }
+
+    /// The same as the table says, whatever is in memory: for the rare case that another process has put a
+    /// repaired database in the place of the one that memory is of.
+    pub(crate) fn recent_places_on_disk(&self, prefix: i64) -> Result<Vec<i64>, StoreError> {
+        let mut found = Vec::new();
+        self.own_names()?.find(prefix, &mut found);
+        Ok(found)
+    }
+
+    /// The recent names as this transaction reads them itself.
+    fn own_names(&self) -> Result<&Names, StoreError> {
+        if self.index.own.get().is_none() {
+            let mut names = Names::default();
+            each(self.connection, i64::MIN, &mut |prefix, number| names.insert(prefix, number))?;
+            let _ = self.index.own.set(names);
+        }
+        Ok(self.index.own.get().expect("set just above"))
+    }
+
+    /// Every name in the index, with the row it leads to.
+    pub(crate) fn each_name(&self, visit: &mut dyn FnMut(i64, i64)) -> rusqlite::Result<()> {
+        let mut statement = self.connection.prepare_cached("SELECT prefix, number FROM object_index")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            visit(row.get(0)?, row.get(1)?);
+        }
+        each(self.connection, i64::MIN, visit)
+    }
+}
+
+impl Writing<'_> {
+    /// Enters objects that were just stored, in the order of their rows.
+    pub(crate) fn index_objects(&self, stored: &[(i64, i64)]) -> Result<(), StoreError> {
+        let Some(&(_, last)) = stored.last() else { return Ok(()) };
+        for batch in stored.chunk_by(|(_, before), (_, after)| before + 1 == *after) {
+            let names: Vec<u8> = batch.iter().flat_map(|(prefix, _)| prefix.to_be_bytes()).collect();
+            self.connection
+                .prepare_cached("INSERT INTO object_recent (first, names) VALUES (?1, ?2)")?
+                .execute(params![batch[0].1, names])?;
+        }
+        let many = {
+            let mut seen = self.cache.recent.lock();
+            for &(prefix, number) in stored {
+                seen.names.insert(prefix, number);
+            }
+            seen.names.newest.len() > usize::try_from(last / SHARE).unwrap_or(0).clamp(FEWEST, MOST)
+        };
+        if many { self.sort_recent() } else { Ok(()) }
+    }
+
+    /// Moves recent names to the sorted index.
+    pub(crate) fn sort_recent(&self) -> Result<(), StoreError> {
+        let last: Option<i64> = self
+            .connection
+            .prepare_cached("SELECT max(number) FROM object_recent")?
+            .query_row([], |row| row.get(0))
+            .optional()?
+            .flatten();
+        let Some(last) = last else { return Ok(()) };
+        let mut names = Vec::new();
+        each(self.connection, i64::MIN, &mut |prefix, number| names.push((prefix, number)))?;
+        if names.is_empty() {
+            return Ok(());
+        }
+        names.sort_unstable();
+        let mut statement = self
+            .connection
+            .prepare_cached("INSERT OR IGNORE INTO object_index (prefix, number) VALUES (?1, ?2)")?;
+        for (prefix, number) in names {
+            statement.execute([prefix, number])?;
+        }
+        self.forget_recent(last)
+    }
+
+    /// Empties the table of recent names, and keeps its last number in use.
+    fn forget_recent(&self, last: i64) -> Result<(), StoreError> {
+        self.connection.execute("DELETE FROM object_recent", [])?;
+        self.connection.execute(
+            "INSERT INTO object_recent (number, first, names) VALUES (?1, 0, x'')",
+            [last.saturating_add(1)],
+        )?;
+        Ok(())
+    }
+}

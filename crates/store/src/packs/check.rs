@@ -1,0 +1,176 @@
+//! Whether packs are whole, and making their rows anew from the files.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::fs::File;
+
+use retake_model::content::{ContentId, Kind};
+use retake_model::reference::Reference;
+use retake_model::time::Timestamp;
+
+use super::forget::{Row, put_pack};
+use super::format::{FILE_HEAD, Head, contents};
+use super::index::INSERT;
+use super::read::read_frame;
+use super::{number_of, path};
+use crate::budget::files_of;
+use crate::queries::Queries;
+use crate::{Problem, StoreError, Writing};
+
+/// What a frame holds: name, where it begins, how long it is.
+type Blobs = Vec<(ContentId, u32, u32)>;
+
+/// What the packs were found to hold.
+#[derive(Default)]
+pub(crate) struct Checked {
+    /// Blobs that are whole and can be found.
+    pub(crate) present: Vec<ContentId>,
+    /// Their bytes.
+    pub(crate) bytes: u64,
+    pub(crate) problems: Vec<Problem>,
+}
+
+impl Queries<'_> {
+    /// Reads every frame that a row names.
+    pub(crate) fn check_packs(&self, rows: Vec<Row>) -> Checked {
+        let mut frames: BTreeMap<(i64, i64), Vec<Row>> = BTreeMap::new();
+        for row in rows {
+            frames.entry((row.pack, row.frame)).or_default().push(row);
+        }
+        let mut checked = Checked::default();
+        let mut files: HashMap<i64, Option<File>> = HashMap::new();
+        for ((pack, frame), rows) in frames {
+            let known = files.contains_key(&pack);
+            let file =
+                files.entry(pack).or_insert_with(|| File::open(path(self.cache.packs.folder(), pack)).ok());
+            let Some(file) = file else {
+                if !known {
+                    checked.problems.push(Problem::PackMissing { pack });
+                }
+                continue;
+            };
+            let found = read_frame(file, frame as u64).and_then(|frame| contents(&frame));
+            let mut whole = found.is_some();
+            let found: HashMap<u32, (ContentId, u32)> = found
+                .unwrap_or_default()
+                .into_iter()
+                .map(|(id, start, length)| (start, (id, length)))
+                .collect();
+            for row in rows {
+                // Blobs without a byte may begin where another does.
+                let blob = u32::try_from(row.start).ok().and_then(|start| found.get(&start));
+                let empty = ContentId::of(Kind::Blob, b"");
+                if row.length == 0 && row.prefix == empty.prefix() {
+                    checked.present.push(empty);
+                    continue;
+                }
+                match blob {
+                    Some((id, length)) if id.prefix() == row.prefix && i64::from(*length) == row.length => {
+                        checked.present.push(*id);
+                        checked.bytes += u64::from(*length);
+                    }
+                    _ => whole = false,
+                }
+            }
+            if !whole {
+                checked.problems.push(Problem::PackDamaged { pack, frame });
+            }
+        }
+        checked
+    }
+}
+
+impl Writing<'_> {
+    /// Makes the rows of all packs anew from the files; what is doomed or was redacted stays away. Returns the
+    /// blobs that are whole, and how many rows were wrong.
+    pub(crate) fn mend_packs(
+        &self,
+        needed: &HashSet<Reference>,
+        now: Timestamp,
+    ) -> Result<(HashSet<ContentId>, u64), StoreError> {
+        let redacted: HashSet<ContentId> = self.redacted()?.into_iter().collect();
+        let doomed: HashSet<(i64, i64)> = {
+            let mut statement = self.connection.prepare("SELECT pack, frame FROM doomed")?;
+            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows.collect::<Result<_, _>>()?
+        };
+        let folder = self.cache.packs.folder();
+        let before: BTreeSet<Row> = self.packed_rows(None)?.into_iter().collect();
+        let named: HashSet<i64> = {
+            let mut statement = self.connection.prepare("SELECT number FROM pack")?;
+            let rows = statement.query_map([], |row| row.get(0))?;
+            rows.collect::<Result<_, _>>()?
+        };
+        let mut wanted = BTreeSet::new();
+        let mut whole = HashSet::new();
+        for file in files_of(folder)? {
+            let Some(pack) = number_of(&file) else { continue };
+            let Ok(open) = File::open(&file) else { continue };
+            // One that is being written belongs to somebody who will name it.
+            if !named.contains(&pack) && open.try_lock_shared().is_err() {
+                continue;
+            }
+            let (mut raw, mut rows) = (0, 0);
+            for (frame, blobs) in frames(&open) {
+                raw += blobs.iter().map(|(.., length)| i64::from(*length)).sum::<i64>();
+                if doomed.contains(&(pack, frame as i64)) {
+                    continue;
+                }
+                for (id, start, length) in blobs {
+                    let (start, length) = (i64::from(start), i64::from(length));
+                    let row = Row { pack, frame: frame as i64, start, length, prefix: id.prefix() };
+                    // What no row names was let go of, unless somebody needs it or all rows are gone.
+                    let kept = before.contains(&row) || needed.contains(&(Kind::Blob, id));
+                    if !redacted.contains(&id) && (kept || !named.contains(&pack)) {
+                        rows += 1;
+                        whole.insert(id);
+                        wanted.insert(row);
+                    }
+                }
+            }
+            if rows > 0 && !named.contains(&pack) {
+                let bytes = open.metadata().map_or(0, |found| found.len()) as i64;
+                put_pack(self, [pack, now.millis() / 1000, bytes, raw])?;
+            }
+        }
+        let mut mended = 0;
+        for row in before.difference(&wanted) {
+            mended += self
+                .connection
+                .prepare_cached(
+                    "DELETE FROM packed WHERE prefix = ?1 AND pack = ?2 AND frame = ?3 AND start = ?4",
+                )?
+                .execute([row.prefix, row.pack, row.frame, row.start])?;
+        }
+        for row in wanted.difference(&before) {
+            mended += self
+                .connection
+                .prepare_cached(INSERT)?
+                .execute([row.prefix, row.pack, row.frame, row.start, row.length])?;
+        }
+        Ok((whole, mended as u64))
+    }
+}
+
+/// All whole frames of a file, found by their own heads.
+fn frames(file: &File) -> Vec<(u64, Blobs)> {
+    let Ok(end) = file.metadata().map(|found| found.len()) else { return Vec::new() };
+    let mut found = Vec::new();
+    let mut at = FILE_HEAD.len() as u64;
+    while at < end {
+        let frame = read_frame(file, at);
+        let blobs =
+            frame.as_deref().and_then(|frame| Some((Head::parse(frame)?.frame_length(), contents(frame)?)));
+        match blobs {
+            Some((length, blobs)) => {
+                found.push((at, blobs));
+                at += length as u64;
+            }
+            // Damage, or a hole: the next head is looked for.
+            None => match super::read::next_sign(file, at + 1, end) {
+                Some(next) => at = next,
+                None => break,
+            },
+        }
+    }
+    found
+}

@@ -1,0 +1,330 @@
+//! Letting go of packed blobs.
+//!
+//! ```text
+//!   gc       pack 3  ▓▓░░░░▓░░░      mostly garbage: what lives moves to a new pack, pack 3 goes
+//!            pack 4  ▓▓▓▓░░▓▓▓▓      not yet: frames without life become holes
+//!   redact,  pack 5  ▓▓▓█▓▓▓▓▓▓      what else is in the frame moves to a new pack,
+//!   purge                            the frame is overwritten at once
+//! ```
+//!
+//! The new pack is synced before the transaction that names it is committed, and nothing of the old one is
+//! touched before it is: frames that are to go are entered in the table `doomed`, and whoever maintains the
+//! store next finishes what a crash cut off.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use retake_model::content::{ContentId, Kind};
+use rusqlite::params;
+
+use super::format::Head;
+use super::read::read_frame;
+use super::write::{PackWriter, failed};
+use super::{number_of, path};
+use crate::budget::files_of;
+use crate::maintenance::Alone;
+use crate::queries::Queries;
+use crate::{StoreError, Writing};
+
+/// A row of the table `packed`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Row {
+    pub(super) pack: i64,
+    pub(super) frame: i64,
+    pub(super) start: i64,
+    pub(super) length: i64,
+    pub(super) prefix: i64,
+}
+
+/// How much is done about blobs that go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Care {
+    /// Room is gained where it is cheap.
+    Room,
+    /// Not a byte of them may stay.
+    Destroy,
+}
+
+/// Garbage in packs.
+#[derive(Debug, Default)]
+pub(crate) struct PackGarbage {
+    pub(crate) rows: Vec<Row>,
+    /// About how many bytes they take in the files.
+    pub(crate) bytes: u64,
+    /// Garbage that is too young to go.
+    pub(crate) young: u64,
+    /// Files that no row names.
+    files: Vec<i64>,
+}
+
+impl PackGarbage {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.files.is_empty()
+    }
+
+    /// Finds blobs whose name begins like nothing that is reached, in packs that were made before.
+    pub(crate) fn find(
+        queries: &Queries<'_>,
+        reached: &HashSet<i64>,
+        cutoff: i64,
+    ) -> Result<Self, StoreError> {
+        let packs = packs(queries)?;
+        let mut garbage = Self::default();
+        for row in queries.packed_rows(None)? {
+            if reached.contains(&row.prefix) {
+                continue;
+            }
+            let Some(pack) = packs.get(&row.pack) else { continue };
+            if pack.born > cutoff {
+                garbage.young += 1;
+            } else {
+                garbage.bytes += row.length as u64 * pack.bytes / pack.raw.max(1);
+                garbage.rows.push(row);
+            }
+        }
+        let folder = queries.cache.packs.folder();
+        for file in files_of(folder)? {
+            let named = number_of(&file).filter(|number| !packs.contains_key(number));
+            let Some(number) = named.filter(|_| is_abandoned(&file, cutoff)) else { continue };
+            garbage.bytes += std::fs::metadata(&file).map_or(0, |found| found.len());
+            garbage.files.push(number);
+        }
+        Ok(garbage)
+    }
+}
+
+struct PackRow {
+    born: i64,
+    bytes: u64,
+    raw: u64,
+}
+
+fn packs(queries: &Queries<'_>) -> Result<BTreeMap<i64, PackRow>, StoreError> {
+    let mut statement = queries.connection.prepare("SELECT number, born, bytes, raw FROM pack")?;
+    let rows = statement.query_map([], |row| {
+        let (bytes, raw): (i64, i64) = (row.get(2)?, row.get(3)?);
+        Ok((row.get(0)?, PackRow { born: row.get(1)?, bytes: bytes as u64, raw: raw as u64 }))
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Whether nobody writes to a pack that no row names, and nobody has for a while.
+fn is_abandoned(file: &Path, cutoff: i64) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(open) = File::open(file) else { return false };
+    let old = open.metadata().is_ok_and(|found| found.mtime() <= cutoff);
+    old && open.try_lock_shared().is_ok()
+}
+
+impl Queries<'_> {
+    /// Whether a maintenance was cut off before it had overwritten what it took out.
+    pub(crate) fn has_doomed_frames(&self) -> Result<bool, StoreError> {
+        Ok(self.connection.query_row("SELECT EXISTS (SELECT 1 FROM doomed)", [], |row| row.get(0))?)
+    }
+
+    /// Rows of all packs, or of one.
+    pub(crate) fn packed_rows(&self, pack: Option<i64>) -> rusqlite::Result<Vec<Row>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT pack, frame, start, length, prefix FROM packed WHERE ?1 IS NULL OR pack = ?1",
+        )?;
+        let rows = statement.query_map([pack], |row| {
+            Ok(Row {
+                pack: row.get(0)?,
+                frame: row.get(1)?,
+                start: row.get(2)?,
+                length: row.get(3)?,
+                prefix: row.get(4)?,
+            })
+        })?;
+        rows.collect()
+    }
+
+    /// Rows whose blob's name begins like this.
+    pub(crate) fn packed_like(&self, prefix: i64) -> Result<Vec<Row>, StoreError> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT pack, frame, start, length FROM packed WHERE prefix = ?1")?;
+        let rows = statement.query_map([prefix], |row| {
+            let (pack, frame, start, length) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
+            Ok(Row { pack, frame, start, length, prefix })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
+
+impl Row {
+    /// The beginning of the blob's name.
+    pub(crate) fn prefix(&self) -> i64 {
+        self.prefix
+    }
+
+    /// About how many bytes the blob takes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.length as u64
+    }
+}
+
+impl Writing<'_> {
+    /// Takes blobs out of packs. Their bytes go with the sweep that must follow the commit.
+    pub(crate) fn forget_packed(&self, dead: &[Row], care: Care) -> Result<(), StoreError> {
+        if dead.is_empty() {
+            return Ok(());
+        }
+        let packs = packs(self)?;
+        let dead: BTreeSet<Row> = dead.iter().copied().collect();
+        let touched: BTreeSet<i64> = dead.iter().map(|row| row.pack).collect();
+        let mut live: Vec<Row> = self.packed_rows(None)?;
+        live.retain(|row| touched.contains(&row.pack) && !dead.contains(row));
+        live.sort_unstable();
+        let mut moving: Vec<Row> = Vec::new();
+        let mut doomed: BTreeSet<(i64, i64)> = BTreeSet::new();
+        for &pack in &touched {
+            let living: Vec<Row> = live.iter().copied().filter(|row| row.pack == pack).collect();
+            let frames: BTreeSet<i64> =
+                dead.iter().filter(|row| row.pack == pack).map(|row| row.frame).collect();
+            let raw: u64 = living.iter().map(Row::bytes).sum();
+            let mostly_garbage = packs.get(&pack).is_none_or(|pack| raw * 2 < pack.raw);
+            match care {
+                Care::Destroy => {
+                    moving.extend(living.iter().filter(|row| frames.contains(&row.frame)));
+                    doomed.extend(frames.iter().map(|&frame| (pack, frame)));
+                }
+                Care::Room if mostly_garbage => moving.extend(living),
+                Care::Room => {
+                    let alive: HashSet<i64> = living.iter().map(|row| row.frame).collect();
+                    doomed.extend(
+                        frames.iter().filter(|frame| !alive.contains(frame)).map(|&frame| (pack, frame)),
+                    );
+                }
+            }
+        }
+        let born = touched.iter().filter_map(|pack| packs.get(pack)).map(|pack| pack.born).max().unwrap_or(0);
+        self.move_blobs(&moving, born)?;
+        let mut delete = self.connection.prepare_cached(
+            "DELETE FROM packed WHERE prefix = ?1 AND pack = ?2 AND frame = ?3 AND start = ?4",
+        )?;
+        for row in dead.iter().chain(&moving) {
+            delete.execute([row.prefix, row.pack, row.frame, row.start])?;
+        }
+        for (pack, frame) in doomed {
+            let length = self.frame_length(pack, frame)?;
+            self.connection
+                .prepare_cached("INSERT OR IGNORE INTO doomed (pack, frame, length) VALUES (?1, ?2, ?3)")?
+                .execute([pack, frame, length])?;
+        }
+        for pack in touched {
+            self.connection
+                .prepare_cached(
+                    "DELETE FROM pack WHERE number = ?1 AND NOT EXISTS (SELECT 1 FROM packed WHERE pack = ?1)",
+                )?
+                .execute([pack])?;
+        }
+        Ok(())
+    }
+
+    /// Copies blobs into a new pack, which is made durable and named by this transaction.
+    fn move_blobs(&self, moving: &[Row], born: i64) -> Result<(), StoreError> {
+        if moving.is_empty() {
+            return Ok(());
+        }
+        let writer = PackWriter::at(self.cache.packs.folder());
+        for row in moving {
+            let blob = self.cache.packs.blob([row.pack, row.frame, row.start, row.length]);
+            let whole = blob.filter(|bytes| ContentId::of(Kind::Blob, bytes).prefix() == row.prefix);
+            let Some(bytes) = whole else {
+                return Err(StoreError::Damaged(format!("pack {} cannot be read", row.pack)));
+            };
+            writer.add(ContentId::of(Kind::Blob, &bytes), &bytes)?;
+        }
+        self.put_packed_at(&writer.finish()?, born)?;
+        Ok(())
+    }
+
+    /// How long a frame is; up to the next one that is known, or the end, if it does not say so itself.
+    fn frame_length(&self, pack: i64, frame: i64) -> Result<i64, StoreError> {
+        let file = path(self.cache.packs.folder(), pack);
+        let Ok(open) = File::open(&file) else { return Ok(0) };
+        let whole = read_frame(&open, frame as u64);
+        if let Some(head) = whole.as_deref().and_then(Head::parse) {
+            return Ok(head.frame_length() as i64);
+        }
+        let next: Option<i64> = self.connection.query_row(
+            "SELECT min(frame) FROM packed WHERE pack = ?1 AND frame > ?2",
+            [pack, frame],
+            |row| row.get(0),
+        )?;
+        let end = open.metadata().map_err(|error| failed(&file, error))?.len() as i64;
+        Ok(next.unwrap_or(end) - frame)
+    }
+}
+
+impl Alone<'_> {
+    /// Overwrites the frames that are doomed, and removes packs that no row names and nobody writes to. Those
+    /// that this maintenance emptied need not be old for that.
+    pub(crate) fn sweep_packs(&mut self, cutoff: i64) -> Result<u64, StoreError> {
+        let (folder, doomed, named) = self.transact(|writing| {
+            let mut statement = writing.connection.prepare("SELECT pack, frame, length FROM doomed")?;
+            let rows = statement.query_map([], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?]))?;
+            let doomed = rows.collect::<Result<Vec<[i64; 3]>, _>>()?;
+            let named: HashSet<i64> = packs(writing)?.into_keys().collect();
+            writing.cache.packs.forget();
+            Ok((writing.cache.packs.folder().to_owned(), doomed, named))
+        })?;
+        for &[pack, frame, length] in &doomed {
+            wipe(&path(&folder, pack), frame as u64, length as u64)?;
+        }
+        if !doomed.is_empty() {
+            self.transact(|writing| Ok(writing.connection.execute("DELETE FROM doomed", [])?))?;
+        }
+        let emptied: HashSet<i64> = doomed.iter().map(|[pack, ..]| *pack).collect();
+        let mut freed = 0;
+        for file in files_of(&folder)? {
+            let Some(number) = number_of(&file).filter(|number| !named.contains(number)) else { continue };
+            let cutoff = if emptied.contains(&number) { i64::MAX } else { cutoff };
+            if is_abandoned(&file, cutoff) {
+                freed += std::fs::metadata(&file).map_or(0, |found| found.len());
+                std::fs::remove_file(&file).map_err(|error| failed(&file, error))?;
+            }
+        }
+        Ok(freed)
+    }
+}
+
+/// Overwrites a stretch of a file, and gives its room back if the file system can.
+fn wipe(path: &Path, at: u64, length: u64) -> Result<(), StoreError> {
+    use rustix::fs::{FallocateFlags, fallocate};
+    let fail = |error| failed(path, error);
+    let file = match OpenOptions::new().write(true).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(fail(error)),
+    };
+    let end = (at + length).min(file.metadata().map_err(fail)?.len());
+    let zeros = vec![0; 64 * 1024];
+    let mut at_now = at;
+    while at_now < end {
+        let step = (end - at_now).min(zeros.len() as u64);
+        file.write_all_at(&zeros[..step as usize], at_now).map_err(fail)?;
+        at_now += step;
+    }
+    file.sync_data().map_err(fail)?;
+    // Not every file system has holes; zeros do as well.
+    let _ = fallocate(
+        &file,
+        FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE,
+        at,
+        end.saturating_sub(at).max(1),
+    );
+    Ok(())
+}
+
+/// Says in the same words as SQL what a row of `pack` is made of.
+pub(super) fn put_pack(queries: &Queries<'_>, values: [i64; 4]) -> Result<(), StoreError> {
+    queries
+        .connection
+        .prepare_cached("INSERT OR REPLACE INTO pack (number, born, bytes, raw) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![values[0], values[1], values[2], values[3]])?;
+    Ok(())
+}
