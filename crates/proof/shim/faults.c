@@ -798,6 +798,30 @@ long syscall(long number, ...)
         return open_how((int)a[0], (const char *)a[1], (const struct open_how *)a[2], (size_t)a[3]);
     case SYS_renameat2:
         return renameat2((int)a[0], (const char *)a[1], (int)a[2], (const char *)a[3], (unsigned)a[4]);
+    case SYS_syncfs:
+        return syncfs((int)a[0]);
+    case SYS_fsync:
+        return fsync((int)a[0]);
+    case SYS_fdatasync:
+        return fdatasync((int)a[0]);
+    case SYS_fchmodat:
+        return fchmodat((int)a[0], (const char *)a[1], (mode_t)a[2], 0);
+    case 452 /* fchmodat2 */:
+        return fchmodat((int)a[0], (const char *)a[1], (mode_t)a[2], (int)a[3]);
+    case SYS_fchmod:
+        return fchmod((int)a[0], (mode_t)a[1]);
+    case SYS_mkdirat:
+        return mkdirat((int)a[0], (const char *)a[1], (mode_t)a[2]);
+    case SYS_unlinkat:
+        return unlinkat((int)a[0], (const char *)a[1], (int)a[2]);
+    case SYS_linkat:
+        return linkat((int)a[0], (const char *)a[1], (int)a[2], (const char *)a[3], (int)a[4]);
+    case SYS_symlinkat:
+        return symlinkat((const char *)a[0], (int)a[1], (const char *)a[2]);
+    case SYS_ftruncate:
+        return ftruncate((int)a[0], (off_t)a[1]);
+    case SYS_ioctl:
+        return ioctl((int)a[0], (unsigned long)a[1], a[2]);
     case SYS_copy_file_range:
         return copy_file_range((int)a[0], (off64_t *)a[1], (int)a[2], (off64_t *)a[3], (size_t)a[4], (unsigned)a[5]);
     default:

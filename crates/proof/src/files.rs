@@ -30,7 +30,7 @@ use crate::ground::Ground;
 use crate::violation::{Failed, Trouble};
 
 fn ground() -> Result<Ground, Failed> {
-    Ground::new().map_err(Failed::trouble)
+    Ground::for_files().map_err(Failed::trouble)
 }
 
 /// The real program, built from the sources as they are.

@@ -48,7 +48,7 @@ impl fmt::Debug for Thing {
 }
 
 /// Everything below a folder, by its path from there.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Folder(pub BTreeMap<PathBuf, Thing>);
 
 impl Folder {

@@ -2,6 +2,7 @@
 
 mod all;
 mod commits;
+mod cuts;
 mod errors;
 mod files;
 mod flips;
@@ -29,6 +30,8 @@ enum Campaign {
     Errors(errors::Errors),
     /// The real program, killed or refused at every write-class system call while it moves files.
     Files(files::Files),
+    /// Real power cuts on a file system of its own, while files move.
+    Cuts(cuts::Cuts),
     /// Random questions to the timeline and to a naive model, which must agree.
     Model(model::Model),
     /// Eight processes on one store, some killed at random.
@@ -56,6 +59,7 @@ impl Proof {
         match self.campaign {
             Campaign::Kill(kill) => kill.run(),
             Campaign::Errors(errors) => errors.run(),
+            Campaign::Cuts(cuts) => cuts.run(),
             Campaign::Files(files) => files.run(),
             Campaign::Mistaken(mistaken) => mistaken.run(),
             Campaign::Model(model) => model.run(),

@@ -5,7 +5,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::dice::Dice;
-use crate::files::{Expectation, Home, Laboratory, SCRIPT, Step, Told, advance, rehearse, retake};
+use crate::files::{Home, Laboratory, SCRIPT, Step, Told, advance, rehearse, retake};
 use crate::ground::Ground;
 use crate::shim::{Faults, Report};
 use crate::violation::{Failed, Trouble, Violation};
@@ -47,7 +47,7 @@ pub struct Cuts {
 
 /// Cuts the power again and again.
 pub fn cut(plan: CutsPlan) -> Result<Cuts, Failed> {
-    let ground = Ground::new().map_err(Failed::trouble)?;
+    let ground = Ground::for_files().map_err(Failed::trouble)?;
     let disk = Disk::new(ground.path(), "world")?;
     let mut laboratory = Laboratory::new(ground.path(), retake()?, plan.home)?;
     let mut dice = Dice::new(plan.seed);
