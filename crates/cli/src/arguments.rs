@@ -164,8 +164,13 @@ pub(crate) enum Command {
     /// Go to any moment of a thread's history.
     Jump(commands::jump::Arguments),
     /// Show what was done to a thread, newest first.
-    #[command(visible_alias = "log")]
     History(commands::history::Arguments),
+    /// Show how files differ between two moments.
+    Diff(commands::diff::Arguments),
+    /// Show what happened to a file, newest first, over all threads of the project.
+    Log(commands::log::Arguments),
+    /// Show who wrote each line of a file.
+    Blame(commands::blame::Arguments),
     /// Give the present moment a name to come back to.
     Save(commands::save::Arguments),
     /// Clear entries, drafts, files and settings of a whole thread. One undo brings all back.

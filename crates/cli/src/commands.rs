@@ -18,12 +18,15 @@ pub(crate) mod verify;
 pub(crate) mod entry;
 pub(crate) mod thread;
 
+pub(crate) mod blame;
 pub(crate) mod clear;
 pub(crate) mod context;
 mod defaulted;
+pub(crate) mod diff;
 pub(crate) mod draft;
 pub(crate) mod history;
 pub(crate) mod jump;
+pub(crate) mod log;
 mod moving;
 pub(crate) mod redo;
 pub(crate) mod reset;

@@ -11,6 +11,7 @@ mod describe;
 mod desk;
 mod failure;
 mod files;
+mod moments;
 mod past;
 mod ui;
 
@@ -69,6 +70,9 @@ fn run(general: arguments::General, command: Command) -> Result<ExitCode, Failur
         Command::Run(arguments) => return arguments.run(&context),
         Command::Jump(arguments) => arguments.run(&context)?,
         Command::History(arguments) => arguments.run(&context)?,
+        Command::Diff(arguments) => arguments.run(&context)?,
+        Command::Log(arguments) => arguments.run(&context)?,
+        Command::Blame(arguments) => arguments.run(&context)?,
         Command::Save(arguments) => arguments.run(&context)?,
         Command::Reset(arguments) => arguments.run(&context)?,
         Command::Truncate(arguments) => arguments.run(&context)?,

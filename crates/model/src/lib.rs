@@ -15,6 +15,7 @@
 pub mod check;
 pub mod command;
 pub mod content;
+pub mod diff;
 pub mod entry;
 pub mod history;
 pub mod id;

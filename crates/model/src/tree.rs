@@ -13,12 +13,16 @@
 
 mod build;
 mod difference;
+mod read;
+mod renames;
 
 use minicbor::{Decode, Encode};
 use serde::Serialize;
 
 pub use build::{graft, resolve};
 pub use difference::{Difference, changes, differences};
+pub use read::{BeforeAfter, difference_at, read};
+pub use renames::{Happened, LARGEST_COMPARED, LIKE, MOST_COMPARED, MOST_READ, PathChange, pair_renames};
 
 use crate::content::{Content, ContentId, Kind, Malformed};
 use crate::path::FileName;

@@ -58,6 +58,7 @@ impl Store {
         let last = each_operation(&queries, 0, &mut |_, operation| {
             reached.mark(&queries, operation, OnDamage::Refuse)
         })?;
+        reached.mark_folders(&queries)?;
         let cutoff = (now.millis() / 1000).saturating_sub(i64::try_from(grace.as_secs()).unwrap_or(i64::MAX));
         let garbage = Garbage::find(&queries, &reached, cutoff)?;
         let unfinished = queries.has_doomed_frames()?;
@@ -73,6 +74,7 @@ impl Store {
                 each_operation(writing, last, &mut |_, operation| {
                     reached.mark(writing, operation, OnDamage::Refuse)
                 })?;
+                reached.mark_folders(writing)?;
                 writing.sort_recent()?;
                 let garbage = Garbage::find(writing, &reached, cutoff)?;
                 for (number, prefix) in &garbage.old {

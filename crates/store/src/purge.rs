@@ -8,7 +8,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use retake_model::id::ThreadId;
+use retake_model::id::{FolderId, ProjectId, ThreadId};
 use rusqlite::{OptionalExtension, params};
 use serde::Serialize;
 
@@ -18,7 +18,7 @@ use crate::maintenance::LogState;
 use crate::packs::{Care, Row};
 use crate::queries::Queries;
 use crate::reach::{OnDamage, Reached, each_operation};
-use crate::{Store, StoreError, Writing};
+use crate::{Deleted, Store, StoreError, ThreadFilter, Writing};
 
 /// What was destroyed, or would be.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -68,7 +68,14 @@ impl Store {
                 // What was published meanwhile counts too, on either side.
                 marked.follow(writing, &victims)?;
                 let purged = self.counted(writing, &victims, &marked)?;
+                for folder in folders_of(writing, &victims)? {
+                    writing.forget_folder(folder)?;
+                }
                 for (&number, &thread) in &victims {
+                    // Whatever was under way with its files has nothing left to lead to.
+                    if let Some(stored) = writing.intent_of(thread)? {
+                        writing.end_intent(stored.number)?;
+                    }
                     writing.purge_thread(number, thread)?;
                 }
                 for (number, prefix, _) in only_victims(writing, &marked)? {
@@ -137,6 +144,14 @@ impl Marked {
                 staying.mark(queries, operation, OnDamage::Refuse)
             }
         })?;
+        let going_folders = folders_of(queries, victims)?;
+        for folder in queries.folders()? {
+            if going_folders.contains(&folder.id) {
+                going.mark_folder(queries, &folder, OnDamage::PassOver)?;
+            } else {
+                staying.mark_folder(queries, &folder, OnDamage::Refuse)?;
+            }
+        }
         Ok(())
     }
 
@@ -147,6 +162,20 @@ impl Marked {
         going.retain(|prefix| !staying.contains(prefix));
         going
     }
+}
+
+/// The folders that nothing is kept of any more when these threads go: those of their takes, and those of projects
+/// that have no other thread.
+fn folders_of(queries: &Queries<'_>, victims: &HashMap<i64, ThreadId>) -> Result<Vec<FolderId>, StoreError> {
+    let rows = queries.threads(&ThreadFilter { deleted: Deleted::Shown, ..ThreadFilter::default() })?;
+    let staying: HashSet<ProjectId> =
+        rows.iter().filter(|row| !victims.contains_key(&row.number)).map(|row| row.home).collect();
+    let gone: HashSet<ThreadId> = victims.values().copied().collect();
+    let folders = queries.folders()?.into_iter().filter(|folder| match folder.apart {
+        Some(apart) => gone.contains(&apart.thread),
+        None => !staying.contains(&folder.project),
+    });
+    Ok(folders.map(|folder| folder.id).collect())
 }
 
 /// The threads that exist, by their number.

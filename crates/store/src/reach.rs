@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 
 use retake_model::content::{ContentId, Kind, encode};
+use retake_model::intent::FolderRecord;
 use retake_model::operation::Operation;
 use retake_model::reference::{Reference, references};
 
@@ -40,7 +41,39 @@ impl Reached {
         on_damage: OnDamage,
     ) -> Result<(), StoreError> {
         let roots = references(Kind::Operation, &encode(operation));
-        let mut open = roots.map_err(|malformed| StoreError::Damaged(malformed.to_string()))?;
+        self.mark_from(
+            queries,
+            roots.map_err(|malformed| StoreError::Damaged(malformed.to_string()))?,
+            on_damage,
+        )
+    }
+
+    /// Marks what all folders and moves of files under way need.
+    pub(crate) fn mark_folders(&mut self, queries: &Queries<'_>) -> Result<(), StoreError> {
+        for stored in queries.intents()? {
+            self.mark(queries, &stored.intent.operation, OnDamage::Refuse)?;
+        }
+        let folders = queries.folders()?;
+        folders.iter().try_for_each(|folder| self.mark_folder(queries, folder, OnDamage::Refuse))
+    }
+
+    /// Marks what one folder needs.
+    pub(crate) fn mark_folder(
+        &mut self,
+        queries: &Queries<'_>,
+        folder: &FolderRecord,
+        on_damage: OnDamage,
+    ) -> Result<(), StoreError> {
+        let known = folder.snapshot.map(|id| (Kind::Snapshot, id));
+        self.mark_from(queries, known.into_iter().collect(), on_damage)
+    }
+
+    fn mark_from(
+        &mut self,
+        queries: &Queries<'_>,
+        mut open: Vec<Reference>,
+        on_damage: OnDamage,
+    ) -> Result<(), StoreError> {
         while let Some((kind, id)) = open.pop() {
             if self.ids.insert(id) {
                 open.extend(below(queries, kind, id, on_damage)?);

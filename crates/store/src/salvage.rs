@@ -70,7 +70,9 @@ const NUMBERED: [Table; 5] = [
 ];
 
 /// Tables whose rows are kept in the order of their first columns, and are read from both ends.
-const ORDERED: [(&str, &str, &[&str]); 8] = [
+const ORDERED: [(&str, &str, &[&str]); 10] = [
+    ("folder", "key, record, digest", &["key"]),
+    ("intent", "number, folder, thread, body, digest", &["number"]),
     ("pack", "number, born, bytes, raw", &["number"]),
     ("packed", "prefix, pack, frame, start, length", &["prefix", "pack", "frame", "start"]),
     ("doomed", "pack, frame, length", &["pack", "frame"]),

@@ -138,7 +138,7 @@ const DAMAGE: &[(&str, &[&str], Plant)] = &[
     ("a description of a table altered", &["schema_altered"], |raw| {
         raw.execute_batch(
             "PRAGMA writable_schema = ON;
-             UPDATE sqlite_schema SET sql = replace(sql, 'remote    TEXT', 'remote    BLOB') WHERE name = 'project';
+             UPDATE sqlite_schema SET sql = replace(sql, 'remote TEXT', 'remote BLOB') WHERE name = 'project';
              PRAGMA writable_schema = RESET",
         )
         .expect("plants");

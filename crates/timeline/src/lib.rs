@@ -16,18 +16,22 @@
 //! A caller that names the version it saw gets a typed conflict when the thread has moved on, and nothing is
 //! changed; it can look again and repeat what it asked.
 
+mod blame;
 mod change;
+mod changes;
 mod clock;
 mod create;
 mod desk;
 mod error;
 mod export;
+mod file_log;
 mod find;
 mod import;
 mod looking;
 mod moves;
 mod project;
 mod promote;
+mod touches;
 mod tree;
 mod view;
 
@@ -39,7 +43,12 @@ use retake_model::operation::{Actor, Version};
 use retake_model::surroundings::Surroundings;
 use retake_store::{OpenError, Store};
 
+pub use blame::{Blame, BlameError, BlameLine, WroteLines};
 pub use change::Done;
+pub use changes::{
+    Changes, Compared, Detail, FileDiff, FileFacts, HunkView, LineView, PartView, Question, Stat,
+    USUAL_CONTEXT,
+};
 pub use clock::{Clock, Seeded, SystemClock};
 pub use create::NewThread;
 pub use desk::{
@@ -48,6 +57,7 @@ pub use desk::{
 };
 pub use error::{ChangeError, LookError};
 pub use export::{ExportError, Exported};
+pub use file_log::{FileLog, FileLogItem, Wrote};
 pub use find::{FindError, Found};
 pub use import::{ImportError, Imported, Importing};
 pub use looking::Looking;

@@ -121,7 +121,7 @@ impl FileWorld {
         Self::beside(World::new(), tempfile::tempdir().expect("a temporary folder"))
     }
 
-    fn beside(world: World, root: TempDir) -> Self {
+    pub(crate) fn beside(world: World, root: TempDir) -> Self {
         let workspace = Workspace::of(root.path()).expect("a folder that files can be kept of");
         let desk = Desk::at(world.timeline.clone(), PROJECT, workspace);
         let new = Self { world, root, desk };

@@ -1,0 +1,130 @@
+//! `retake blame`
+
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+use clap::Args;
+use retake_timeline::{Blame, BlameError, WroteLines};
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::describe;
+use crate::failure::{Code, Failure};
+use crate::moments::{FOLDER, Moment, Moments};
+use crate::ui::label::Label;
+use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::width::{Align, expand_tabs};
+
+/// The columns that the title of a thread may take.
+const TITLE: usize = 20;
+
+/// Show who wrote each line of a file: which version of which thread, and when.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake blame src/main.rs
+  retake blame src/main.rs --line 10,20
+  retake blame src/main.rs --at 12        the file as it was at version 12
+  retake diff --of 12                     what version 12 of this thread did
+
+What an undo, a redo, a jump, a restore or a switch of takes brought back belongs to whoever wrote it first. What
+was changed by hand is yours; lines that were there when Retake first looked are marked `before`.")]
+pub(crate) struct Arguments {
+    /// The file.
+    #[arg(value_name = "PATH")]
+    path: PathBuf,
+    /// At which moment: a version, a saved name, take:NAME, folder, a snapshot.
+    #[arg(long, value_name = "MOMENT", default_value = FOLDER)]
+    at: String,
+    /// Only that line, or those from the first to the last.
+    #[arg(short = 'L', long, value_name = "A,B", value_parser = parse_lines)]
+    line: Option<RangeInclusive<u64>>,
+    /// The thread that `--at` means: a title, or the beginning of an id [default: the current one].
+    #[arg(short, long, value_name = "THREAD")]
+    thread: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    at: Moment,
+    #[serde(flatten)]
+    blame: Blame,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let path = context.root_path(&self.path)?;
+        let moments = Moments::of(context, self.thread.as_deref())?;
+        let at = moments.find(&self.at)?;
+        let project = context.project()?.id;
+        let looking = context.timeline()?.look()?;
+        let up_to = match at.version {
+            Some(version) => looking.queries().operation(moments.thread.number, version)?,
+            None => None,
+        };
+        let up_to = up_to.map(|stored| stored.sequence);
+        let blame = looking.blame(project, &path, at.snapshot, up_to);
+        let mut blame = blame.map_err(|error| failure(error, &path.to_string()))?;
+        if let Some(range) = &self.line {
+            let last = blame.lines.len();
+            blame.lines.retain(|line| range.contains(&line.number));
+            if blame.lines.is_empty() {
+                let message = format!("{path} has {last} lines at that moment");
+                return Err(Failure::new(Code::NotFound, message));
+            }
+        }
+        let answer = Answer { at, blame };
+        context.answer(&answer, |out, styles| {
+            let blame = &answer.blame;
+            let heads: Vec<Label> = blame.origins.iter().map(|origin| head(context, origin)).collect();
+            let before = Label::new().with(styles.muted, "before");
+            let shown = |origin: Option<usize>| origin.map_or(&before, |origin| &heads[origin]);
+            let widest = blame.lines.iter().map(|line| shown(line.origin).width()).max().unwrap_or(0);
+            let digits = blame.lines.last().map_or(0, |last| last.number.to_string().len());
+            let muted = styles.muted;
+            for line in &blame.lines {
+                let head = shown(line.origin).clone().pad(widest, Align::Left);
+                let text = line.text.strip_suffix('\r').unwrap_or(&line.text);
+                let text = expand_tabs(text);
+                let text = sanitize(&text, Lines::Keep);
+                let number = line.number;
+                writeln!(out, "{head}  {muted}{number:>digits$} │{muted:#} {text}")?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Who wrote lines, in a few columns.
+fn head(context: &Context, origin: &WroteLines) -> Label {
+    let styles = &context.styles;
+    let by = &origin.by;
+    Label::new()
+        .with(styles.title, &by.title)
+        .truncate(TITLE)
+        .with(styles.id, &format!(" {}", by.version))
+        .plain(&format!(" {} ", describe::actor(&by.actor)))
+        .with(styles.muted, &context.ago(by.time))
+}
+
+fn failure(error: BlameError, path: &str) -> Failure {
+    match error {
+        BlameError::Look(error) => error.into(),
+        BlameError::NoSuchFile => Failure::new(Code::NotFound, format!("{path}: {error}")),
+        other => Failure::new(Code::Refused, format!("{path}: {other}")),
+    }
+}
+
+/// `12`, or `10,20`.
+fn parse_lines(text: &str) -> Result<RangeInclusive<u64>, String> {
+    let number = |text: &str| {
+        text.trim()
+            .parse::<u64>()
+            .ok()
+            .filter(|number| *number > 0)
+            .ok_or("lines are counted from 1: 12, or 10,20")
+    };
+    let (first, last) = text.split_once(',').unwrap_or((text, text));
+    let (first, last) = (number(first)?, number(last)?);
+    if first > last { Err("the first line comes before the last".to_owned()) } else { Ok(first..=last) }
+}

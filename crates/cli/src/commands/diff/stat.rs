@@ -1,0 +1,76 @@
+//! How many lines came and went, file by file.
+
+use std::io::{self, Write};
+
+use retake_model::tree::Happened;
+use retake_timeline::{Changes, Compared, FileDiff, FileFacts};
+
+use crate::context::Context;
+use crate::ui::bytes::{count, counted, size};
+use crate::ui::label::Label;
+use crate::ui::style::Styles;
+use crate::ui::table::{Column, Table};
+
+/// The most signs that stand for the lines of one file.
+const WIDEST: u64 = 24;
+
+pub(super) fn write(out: &mut dyn Write, context: &Context, changes: &Changes) -> io::Result<()> {
+    if changes.files.is_empty() {
+        return Ok(());
+    }
+    let lines = |file: &FileDiff| file.lines.map_or(0, |lines| lines.added + lines.removed);
+    let most = changes.files.iter().map(lines).max().unwrap_or(0);
+    let mut table = Table::new([Column::left("").flexible(), Column::right(""), Column::left("")]);
+    for file in &changes.files {
+        let total = file.lines.map(|_| Label::from(count(lines(file)).as_str())).unwrap_or_default();
+        table.row([name(&context.styles, file), total, graph(&context.styles, file, most)]);
+    }
+    write!(out, "{}", table.render(context.screen.columns(), context.styles.heading))?;
+    let stat = changes.stat;
+    let files = counted(stat.files, "file differs", "files differ");
+    let added = counted(stat.lines.added, "line added", "lines added");
+    writeln!(out, "{files}, {added}, {} removed", count(stat.lines.removed))
+}
+
+fn name(styles: &Styles, file: &FileDiff) -> Label {
+    let label = match &file.from {
+        Some(from) => Label::new().with(styles.muted, &format!("{from} → ")),
+        None => Label::new(),
+    };
+    label.plain(&file.path.to_string())
+}
+
+fn graph(styles: &Styles, file: &FileDiff, most: u64) -> Label {
+    let Some(lines) = file.lines else {
+        let bytes = |facts: &Option<FileFacts>| match facts {
+            Some(FileFacts::File { size, .. }) => *size,
+            _ => 0,
+        };
+        let sizes = format!("{} → {}", size(bytes(&file.before)), size(bytes(&file.after)));
+        return match file.content {
+            Compared::Binary => Label::from(format!("not text, {sizes}").as_str()),
+            Compared::TooLarge => Label::from(format!("too large to compare, {sizes}").as_str()),
+            _ => Label::new().with(styles.muted, happened(file.happened)),
+        };
+    };
+    // Whatever came or went shows at least one sign.
+    let signs = |lines: u64| match most {
+        0..=WIDEST => lines,
+        _ => (lines * WIDEST).div_ceil(most),
+    };
+    Label::new()
+        .with(styles.added, &"+".repeat(signs(lines.added) as usize))
+        .with(styles.removed, &"-".repeat(signs(lines.removed) as usize))
+}
+
+/// What happened to a path, in a word or two.
+pub(in crate::commands) fn happened(happened: Happened) -> &'static str {
+    match happened {
+        Happened::Added => "added",
+        Happened::Changed => "changed",
+        Happened::Removed => "removed",
+        Happened::Renamed => "renamed",
+        Happened::ModeChanged => "permissions changed",
+        Happened::TypeChanged => "type changed",
+    }
+}

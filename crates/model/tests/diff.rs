@@ -1,0 +1,123 @@
+//! Differences of texts: what they say of the second text, together with the first, is the second.
+
+use proptest::prelude::*;
+use retake_model::diff::{
+    Change, Counts, Hunk, Incomparable, LONGEST_TEXT, MOST_LINES, Side, changes, hunks, lines,
+};
+
+/// The second text, made of the first and the hunks.
+fn apply(before: &[u8], hunks: &[Hunk]) -> Vec<u8> {
+    let lines: Vec<&[u8]> = lines(before).collect();
+    let mut made = Vec::new();
+    let mut done = 0;
+    for hunk in hunks {
+        made.extend_from_slice(&lines[done..hunk.before.start].concat());
+        assert_eq!(hunk.text(Side::Removed), lines[hunk.before.clone()].concat(), "what was there");
+        made.extend(hunk.text(Side::Added));
+        done = hunk.before.end;
+    }
+    made.extend_from_slice(&lines[done..].concat());
+    made
+}
+
+/// A hunk as people read it; words that changed in brackets.
+fn draw(before: &str, after: &str, context: usize) -> String {
+    let changes = changes(before.as_bytes(), after.as_bytes()).expect("short texts");
+    let mut drawn = String::new();
+    for hunk in hunks(before.as_bytes(), after.as_bytes(), &changes, context) {
+        drawn += &format!("@ {:?} {:?}\n", hunk.before, hunk.after);
+        for line in &hunk.lines {
+            drawn.push(match line.side {
+                Side::Both => ' ',
+                Side::Removed => '-',
+                Side::Added => '+',
+            });
+            for part in &line.parts {
+                let text = str::from_utf8(&part.bytes).expect("text").trim_end_matches('\n');
+                drawn += &if part.changed { format!("[{text}]") } else { text.to_owned() };
+            }
+            drawn.push_str(if line.is_ended() { "\n" } else { "¬\n" });
+        }
+    }
+    drawn
+}
+
+#[test]
+fn changes_are_shown_with_the_lines_around_them() {
+    let before = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\n";
+    let after = "one\ntwo\n3\nfour\nfive\nsix\nseven\neight\nnine\n";
+    assert_eq!(draw(before, after, 1), "@ 1..4 1..4\n two\n-three\n+3\n four\n@ 7..8 7..9\n eight\n+nine\n");
+    assert_eq!(draw(before, after, 0), "@ 2..3 2..3\n-three\n+3\n@ 8..8 8..9\n+nine\n");
+    assert_eq!(draw(before, after, 3).matches('@').count(), 1);
+    assert_eq!(draw("", "a\n", 3), "@ 0..0 0..1\n+a\n");
+    assert_eq!(draw("a\n", "", 3), "@ 0..1 0..0\n-a\n");
+    assert_eq!(draw("a\n", "a\n", 3), "");
+}
+
+#[test]
+fn words_that_changed_stand_out_and_a_missing_line_end_shows() {
+    assert_eq!(draw("let a = 1;\n", "let b = 1;\n", 0), "@ 0..1 0..1\n-let [a] = 1;\n+let [b] = 1;\n");
+    assert_eq!(draw("x\nend", "x\nend\n", 1), "@ 0..2 0..2\n x\n-end¬\n+end[]\n");
+}
+
+#[test]
+fn what_cannot_be_compared_is_named() {
+    assert_eq!(changes(b"a\0", b"a"), Err(Incomparable::Binary));
+    assert_eq!(changes(b"a", &vec![b'x'; LONGEST_TEXT + 1]), Err(Incomparable::TooLarge));
+    assert_eq!(changes(&b"\n".repeat(MOST_LINES + 1), b"a"), Err(Incomparable::TooLarge));
+}
+
+#[test]
+fn lines_that_came_and_went_are_counted() {
+    let changes = vec![Change { before: 0..1, after: 0..3 }, Change { before: 4..6, after: 6..6 }];
+    assert_eq!(Counts::of(&changes), Counts { added: 3, removed: 3 });
+}
+
+/// Texts of few different lines, so that they have much in common.
+fn text() -> impl Strategy<Value = Vec<u8>> {
+    let line = prop_oneof![
+        Just("a"),
+        Just("b"),
+        Just("let a = b;"),
+        Just("let a = c;"),
+        Just("ünï 今日"),
+        Just(""),
+        Just("x\r"),
+    ];
+    (prop::collection::vec(line, 0..24), any::<bool>(), prop::collection::vec(128_u8..255, 0..3)).prop_map(
+        |(lines, ended, odd)| {
+            let mut text = lines.join("\n").into_bytes();
+            text.extend(odd);
+            if ended {
+                text.push(b'\n');
+            }
+            text
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn hunks_and_the_first_text_make_the_second(before in text(), after in text(), context in 0_usize..5) {
+        let changes = changes(&before, &after).expect("short texts");
+        let hunks = hunks(&before, &after, &changes, context);
+        prop_assert_eq!(apply(&before, &hunks), after.clone());
+        // Changes never touch, hunks never overlap, and each shows at least one change.
+        for pair in changes.windows(2) {
+            prop_assert!(pair[0].before.end < pair[1].before.start || pair[0].after.end < pair[1].after.start);
+        }
+        for pair in hunks.windows(2) {
+            prop_assert!(pair[0].before.end <= pair[1].before.start);
+        }
+        for hunk in &hunks {
+            prop_assert!(hunk.lines.iter().any(|line| line.side != Side::Both));
+            let count = |side| hunk.lines.iter().filter(|l| l.side == side || l.side == Side::Both).count();
+            prop_assert_eq!(count(Side::Removed), hunk.before.len());
+            prop_assert_eq!(count(Side::Added), hunk.after.len());
+        }
+        let counts = Counts::of(&changes);
+        let (old, new) = (lines(&before).count() as u64, lines(&after).count() as u64);
+        prop_assert_eq!(old + counts.added, new + counts.removed);
+        prop_assert_eq!(changes.is_empty(), before == after);
+    }
+}

@@ -1,0 +1,194 @@
+//! Which operation wrote each line of a file.
+//!
+//! The operations that touched the file, over all threads of the project and back through its former names, are
+//! gone through from the oldest on; `trace` carries the origin of each line along. What was there before Retake
+//! first looked has no origin; what was changed by hand is the human's; what an undo, a redo, a jump, a restore or
+//! a change of takes brought back belongs to whoever wrote it first.
+
+mod trace;
+
+use std::collections::HashMap;
+
+use retake_model::content::ContentId;
+use retake_model::diff::{self, Incomparable, LONGEST_TEXT, MOST_LINES};
+use retake_model::id::ProjectId;
+use retake_model::object::{Unavailable, load};
+use retake_model::operation::OperationKind;
+use retake_model::path::RootPath;
+use retake_model::tree::{Node, Snapshot, read, resolve};
+use retake_store::{Queries, StoreError};
+use serde::Serialize;
+
+use self::trace::{Does, Texts, Trace};
+use crate::file_log::Wrote;
+use crate::{LookError, Looking};
+
+/// The lines of a file, each with its origin.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Blame {
+    /// The file.
+    #[serde(flatten)]
+    pub path: RootPath,
+    /// The operations that wrote its lines, oldest first.
+    pub origins: Vec<WroteLines>,
+    /// Its lines.
+    pub lines: Vec<BlameLine>,
+}
+
+/// An operation that wrote some lines.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WroteLines {
+    /// The operation.
+    #[serde(flatten)]
+    pub by: Wrote,
+    /// What the file was called then.
+    pub path: RootPath,
+}
+
+/// A line with its origin.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BlameLine {
+    /// Its place, counted from 1.
+    pub number: u64,
+    /// The operation that wrote it, as a place in [`Blame::origins`] counted from 0; none for what was there
+    /// before Retake first looked.
+    pub origin: Option<usize>,
+    /// The line, without its line feed. Bytes that are no text are replaced.
+    pub text: String,
+}
+
+/// Why it cannot be said who wrote the lines of a file.
+#[derive(Debug, thiserror::Error)]
+pub enum BlameError {
+    /// There is nothing at that path.
+    #[error("there is no such file at that moment")]
+    NoSuchFile,
+    /// It is a folder or a link.
+    #[error("it is not a file")]
+    NotAFile,
+    /// It has no lines that could be told apart.
+    #[error(transparent)]
+    Incomparable(#[from] Incomparable),
+    /// Something could not be seen.
+    #[error(transparent)]
+    Look(#[from] LookError),
+}
+
+impl Looking<'_> {
+    /// Which operation wrote each line of a file of a snapshot, of those up to and including a place in the store's
+    /// log.
+    pub fn blame(
+        &self,
+        project: ProjectId,
+        path: &RootPath,
+        snapshot: ContentId,
+        up_to: Option<i64>,
+    ) -> Result<Blame, BlameError> {
+        let queries = self.queries();
+        let node = find(&queries, snapshot, path)?;
+        let (content, size) = match node {
+            None => return Err(BlameError::NoSuchFile),
+            Some(Node::File { content, size, .. }) => (content, size),
+            Some(_) => return Err(BlameError::NotAFile),
+        };
+        if size > LONGEST_TEXT as u64 {
+            return Err(Incomparable::TooLarge.into());
+        }
+        let contents = Contents { queries: &queries };
+        let text = contents.text((size, content))?;
+        diff::check(&text)?;
+        if diff::lines(&text).count() > MOST_LINES {
+            return Err(Incomparable::TooLarge.into());
+        }
+        let mut touches = Self::touches(&queries, project, path, up_to.unwrap_or(i64::MAX))?;
+        let mut found = touches.by_ref().collect::<Result<Vec<_>, _>>()?;
+        found.reverse();
+        let mut trace = Trace::new();
+        for (number, touch) in (0_u32..).zip(&found) {
+            let (before, after) = (id(touch.change.before.as_ref()), id(touch.change.after.as_ref()));
+            trace.step(number, does(&touch.stored.operation.kind), before, after, &contents)?;
+        }
+        let origins = trace.lines((size, content), &contents)?;
+        // Only operations that wrote something which is still there are named.
+        let mut places: HashMap<u32, usize> = HashMap::new();
+        let mut named: Vec<u32> = origins.iter().copied().flatten().collect();
+        named.sort_unstable();
+        named.dedup();
+        let mut told = Vec::with_capacity(named.len());
+        for number in named {
+            let touch = &found[number as usize];
+            places.insert(number, told.len());
+            told.push(WroteLines {
+                by: Wrote::of(touch, &touches.threads()[touch.thread].summary.title),
+                path: RootPath { root: path.root.clone(), path: touch.change.path.clone() },
+            });
+        }
+        let lines = diff::lines(&text).zip(origins).zip(1..).map(|((line, origin), number)| {
+            let line = line.strip_suffix(b"\n").unwrap_or(line);
+            let origin = origin.and_then(|origin| places.get(&origin).copied());
+            BlameLine { number, origin, text: String::from_utf8_lossy(line).into_owned() }
+        });
+        Ok(Blame { path: path.clone(), lines: lines.collect(), origins: told })
+    }
+}
+
+impl From<Unavailable> for BlameError {
+    fn from(unavailable: Unavailable) -> Self {
+        Self::Look(unavailable.into())
+    }
+}
+
+impl From<StoreError> for BlameError {
+    fn from(error: StoreError) -> Self {
+        Self::Look(error.into())
+    }
+}
+
+/// What a version of a file is known by: its size says how its content is stored.
+type FileId = (u64, ContentId);
+
+/// Versions that have lines: files that are short enough.
+fn id(node: Option<&Node>) -> Option<FileId> {
+    match node {
+        Some(Node::File { content, size, .. }) if *size <= LONGEST_TEXT as u64 => Some((*size, *content)),
+        _ => None,
+    }
+}
+
+fn find(queries: &Queries<'_>, snapshot: ContentId, path: &RootPath) -> Result<Option<Node>, Unavailable> {
+    let snapshot: Snapshot = load(queries, snapshot)?;
+    match snapshot.root(&path.root) {
+        Some(root) => resolve(queries, root.tree, &path.path),
+        None => Ok(None),
+    }
+}
+
+struct Contents<'queries, 'transaction> {
+    queries: &'queries Queries<'transaction>,
+}
+
+impl Texts<FileId> for Contents<'_, '_> {
+    type Error = Unavailable;
+
+    fn text(&self, (size, content): FileId) -> Result<Vec<u8>, Unavailable> {
+        read(self.queries, &Node::File { content, size, mode: 0 })
+    }
+}
+
+/// Whether an operation writes, or brings back what was written before.
+fn does(kind: &OperationKind) -> Does {
+    match kind {
+        OperationKind::Undone { .. }
+        | OperationKind::Redone { .. }
+        | OperationKind::Jumped { .. }
+        | OperationKind::FilesRestored { .. }
+        | OperationKind::FilesMoved { .. }
+        | OperationKind::TakeSwitched { .. }
+        | OperationKind::TakeBranched { .. }
+        | OperationKind::TakeForked { .. }
+        | OperationKind::TakeDeleted { .. }
+        | OperationKind::TakePromoted { .. }
+        | OperationKind::ThreadPromoted { .. } => Does::BringBack,
+        _ => Does::Write,
+    }
+}

@@ -1,0 +1,145 @@
+//! The trace against the plainest way to say who wrote what, on random histories.
+//!
+//! A text is a set of numbered lines, always in the order of their numbers, so that there is only one way to match
+//! two of them: what the comparison of texts chooses cannot differ from what the plain way finds.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+
+use proptest::prelude::*;
+
+use super::*;
+
+type Lines = BTreeSet<u8>;
+
+/// A version is its own name here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Id(u64);
+
+impl Id {
+    fn of(lines: &Lines) -> Self {
+        Self(lines.iter().fold(0, |bits, line| bits | 1 << line))
+    }
+}
+
+struct Made;
+
+impl Texts<Id> for Made {
+    type Error = Infallible;
+
+    fn text(&self, Id(bits): Id) -> Result<Vec<u8>, Infallible> {
+        let lines = (0..64).filter(|line| bits & (1 << line) != 0);
+        Ok(lines.map(|line| format!("line {line}\n")).collect::<String>().into_bytes())
+    }
+}
+
+/// Everything that ever was, with the origin of each line.
+struct Plain {
+    versions: Vec<BTreeMap<u8, Origin>>,
+}
+
+impl Plain {
+    fn now(&self) -> &BTreeMap<u8, Origin> {
+        self.versions.last().expect("there is a first one")
+    }
+
+    fn step(&mut self, number: u32, does: Does, after: &Lines) {
+        let same = |version: &&BTreeMap<u8, Origin>| version.keys().eq(after.iter());
+        let again = self.versions.iter().rev().find(same).filter(|_| does == Does::BringBack);
+        let made = again.cloned().unwrap_or_else(|| {
+            let origin = |line: &u8| {
+                let held = |version: &&BTreeMap<u8, Origin>| version.contains_key(line);
+                let from = match does {
+                    Does::Write => Some(self.now()).filter(held),
+                    Does::BringBack => self.versions.iter().rev().find(held),
+                };
+                from.map_or(Some(number), |version| version[line])
+            };
+            after.iter().map(|line| (*line, origin(line))).collect()
+        });
+        self.versions.push(made);
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// Some lines go, some come.
+    Write(Lines, Lines),
+    /// A version from so many steps ago.
+    Again(usize),
+    /// What some version long ago had of these lines, mixed into the present.
+    Mix(usize, Lines),
+    /// The file goes.
+    Remove,
+}
+
+fn some_lines() -> impl Strategy<Value = Lines> {
+    prop::collection::btree_set(0_u8..24, 0..6)
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (some_lines(), some_lines()).prop_map(|(go, come)| Step::Write(go, come)),
+        2 => (0_usize..12).prop_map(Step::Again),
+        2 => (0_usize..12, some_lines()).prop_map(|(ago, lines)| Step::Mix(ago, lines)),
+        1 => Just(Step::Remove),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn lines_have_the_origin_that_the_plain_way_finds(
+        first in some_lines(),
+        steps in prop::collection::vec(step(), 0..30),
+    ) {
+        let mut plain = Plain { versions: vec![first.iter().map(|line| (*line, None)).collect()] };
+        let mut trace = Trace::new();
+        let mut now: Option<Lines> = Some(first);
+        for (number, step) in (0_u32..).zip(steps) {
+            let ago = |ago: usize| -> Lines {
+                let at = plain.versions.len().saturating_sub(ago + 1);
+                plain.versions[at].keys().copied().collect()
+            };
+            let present = now.clone().unwrap_or_default();
+            let (does, after) = match step {
+                Step::Write(go, come) => {
+                    (Does::Write, Some(present.difference(&go).copied().chain(come).collect()))
+                }
+                Step::Again(back) => (Does::BringBack, Some(ago(back))),
+                Step::Mix(back, lines) => {
+                    let old = ago(back);
+                    let kept = present.difference(&lines).copied();
+                    (Does::BringBack, Some(kept.chain(old.intersection(&lines).copied()).collect()))
+                }
+                Step::Remove => (Does::Write, None),
+            };
+            if after == now {
+                continue;
+            }
+            let (before, next) = (now.as_ref().map(Id::of), after.as_ref().map(Id::of));
+            let Ok(()) = trace.step(number, does, before, next, &Made);
+            if let Some(after) = &after {
+                if now.is_none() && does == Does::Write {
+                    // Nothing of a file that is made anew is carried over.
+                    plain.versions.push(BTreeMap::new());
+                }
+                plain.step(number, does, after);
+                let Ok(found) = trace.lines(Id::of(after), &Made);
+                let expected: Vec<Origin> = plain.now().values().copied().collect();
+                prop_assert_eq!(found, expected);
+            }
+            now = after;
+        }
+    }
+}
+
+#[test]
+fn what_came_unseen_is_older_than_every_step() {
+    let mut trace = Trace::new();
+    let version = |lines: &[u8]| Id::of(&lines.iter().copied().collect());
+    let Ok(()) = trace.step(0, Does::Write, Some(version(&[1])), Some(version(&[1, 2])), &Made);
+    // Between the two steps line 3 came, and nobody knows how.
+    let Ok(()) = trace.step(1, Does::Write, Some(version(&[1, 2, 3])), Some(version(&[1, 2, 3, 4])), &Made);
+    let Ok(found) = trace.lines(version(&[1, 2, 3, 4]), &Made);
+    assert_eq!(found, [None, Some(0), None, Some(1)]);
+}

@@ -1,0 +1,193 @@
+//! The operations that touched one path, over all threads of a project, newest first.
+//!
+//! ```text
+//!   thread A   ──12────────15──────────┐
+//!   thread B   ───────13────────14─────┤──►  15 · 14 · 13 · 12   by their place in the store's log
+//!                                      │
+//!   path       notes.md ◄── 14 renamed it from todo.md: before 14 it is todo.md that is followed
+//! ```
+//!
+//! Each operation with files is asked only whether its two snapshots differ at the path, which reads no further
+//! than to the first folder that is the same in both. Whatever costs more is done for those that touched it.
+
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
+
+use retake_model::content::ContentId;
+use retake_model::id::ProjectId;
+use retake_model::object::load;
+use retake_model::operation::{FileChange, Version};
+use retake_model::path::{RootPath, TreePath};
+use retake_model::tree::{
+    self, Happened, Node, PathChange, Snapshot, SnapshotRoot, difference_at, pair_renames,
+};
+use retake_store::{Deleted, Queries, StoreError, StoredOperation, ThreadFilter, ThreadRow};
+
+use crate::{LookError, Looking};
+
+/// An operation that touched a path.
+pub(crate) struct Touch {
+    pub(crate) stored: StoredOperation,
+    /// The thread, as a place in [`Touches::threads`].
+    pub(crate) thread: usize,
+    /// What it did. A file that came under this name from another has that name in `from`.
+    pub(crate) change: PathChange,
+    /// The name under which the file went on, if it went from this one.
+    pub(crate) to: Option<TreePath>,
+}
+
+/// Walks back along the operations that touched a path.
+pub(crate) struct Touches<'queries, 'transaction> {
+    queries: &'queries Queries<'transaction>,
+    root: String,
+    /// The names that the file has in the operations that are still to come.
+    names: BTreeSet<TreePath>,
+    threads: Vec<ThreadRow>,
+    /// The next operation of each thread: its place in the store's log, and the thread.
+    next: BinaryHeap<(i64, usize)>,
+    waiting: HashMap<usize, StoredOperation>,
+    ready: Vec<Touch>,
+}
+
+impl Looking<'_> {
+    /// The operations of a project that touched a path, up to and including a place in the store's log.
+    pub(crate) fn touches<'queries, 'transaction>(
+        queries: &'queries Queries<'transaction>,
+        project: ProjectId,
+        path: &RootPath,
+        up_to: i64,
+    ) -> Result<Touches<'queries, 'transaction>, LookError> {
+        // What a thread did to files stays done when the thread is put away.
+        let filter =
+            ThreadFilter { project: Some(project), deleted: Deleted::Shown, ..ThreadFilter::default() };
+        let threads = queries.threads(&filter)?;
+        let mut touches = Touches {
+            queries,
+            root: path.root.clone(),
+            names: BTreeSet::from([path.path.clone()]),
+            threads,
+            next: BinaryHeap::new(),
+            waiting: HashMap::new(),
+            ready: Vec::new(),
+        };
+        for thread in 0..touches.threads.len() {
+            let newest = touches.threads[thread].summary.version;
+            touches.wait_for(thread, newest)?;
+        }
+        while touches.next.peek().is_some_and(|(sequence, _)| *sequence > up_to) {
+            touches.step()?;
+        }
+        Ok(touches)
+    }
+}
+
+impl Touches<'_, '_> {
+    /// The threads that the touches refer to.
+    pub(crate) fn threads(&self) -> &[ThreadRow] {
+        &self.threads
+    }
+
+    /// Puts the last operation with files up to a version in line.
+    fn wait_for(&mut self, thread: usize, version: Version) -> Result<(), StoreError> {
+        let number = self.threads[thread].number;
+        let missing = |version: Version| StoreError::Damaged(format!("operation {version} is missing"));
+        if version == 0 {
+            return Ok(());
+        }
+        let found = self.queries.operation(number, version)?.ok_or_else(|| missing(version))?;
+        let Some(filed) = found.operation.filed else { return Ok(()) };
+        let stored = self.queries.operation(number, filed)?.ok_or_else(|| missing(filed))?;
+        self.next.push((stored.sequence, thread));
+        self.waiting.insert(thread, stored);
+        Ok(())
+    }
+
+    /// Takes the newest operation that is in line.
+    fn step(&mut self) -> Result<Option<(usize, StoredOperation)>, StoreError> {
+        let Some((_, thread)) = self.next.pop() else { return Ok(None) };
+        let Some(stored) = self.waiting.remove(&thread) else { return Ok(None) };
+        self.wait_for(thread, stored.operation.version.saturating_sub(1))?;
+        Ok(Some((thread, stored)))
+    }
+
+    fn find(&mut self) -> Result<Option<Touch>, LookError> {
+        loop {
+            if let Some(touch) = self.ready.pop() {
+                return Ok(Some(touch));
+            }
+            let Some((thread, stored)) = self.step()? else { return Ok(None) };
+            let Some(files) = stored.operation.files else { continue };
+            if files.before != files.after {
+                self.look_at(thread, &stored, files)?;
+            }
+        }
+    }
+
+    fn look_at(
+        &mut self,
+        thread: usize,
+        stored: &StoredOperation,
+        files: FileChange,
+    ) -> Result<(), LookError> {
+        let (before, after) = (self.root(files.before)?, self.root(files.after)?);
+        let tree = |root: &Option<SnapshotRoot>| root.as_ref().map(|root| root.tree);
+        for name in self.names.clone() {
+            let found = difference_at(self.queries, tree(&before), tree(&after), &name)?;
+            let Some((old, new)) = found else { continue };
+            let change = PathChange { path: name.clone(), from: None, before: old, after: new };
+            let named = self.with_names(before.as_ref(), after.as_ref(), change)?;
+            let Some((change, to)) = named else { continue };
+            if let Some(from) = &change.from {
+                self.names.remove(&name);
+                self.names.insert(from.clone());
+            }
+            self.ready.push(Touch { stored: stored.clone(), thread, change, to });
+        }
+        Ok(())
+    }
+
+    /// The change with the name that the file came from, and the name that it went to; `None` if it only came into
+    /// sight, or went out of it, because it is held now and was not, or the other way round.
+    fn with_names(
+        &self,
+        before: Option<&SnapshotRoot>,
+        after: Option<&SnapshotRoot>,
+        change: PathChange,
+    ) -> Result<Option<(PathChange, Option<TreePath>)>, LookError> {
+        if change.before.is_some() == change.after.is_some() {
+            return Ok(Some((change, None)));
+        }
+        let paired = pair_renames(self.queries, tree::changes(self.queries, before, after)?)?;
+        let here = paired.iter().find(|other| other.path == change.path);
+        if change.before.is_none() {
+            return Ok(here.map(|found| (found.clone(), None)));
+        }
+        let to = paired.iter().find(|other| other.from.as_ref() == Some(&change.path));
+        let to = to.map(|other| other.path.clone());
+        Ok((here.is_some() || to.is_some()).then_some((change, to)))
+    }
+
+    fn root(&self, snapshot: ContentId) -> Result<Option<SnapshotRoot>, LookError> {
+        let snapshot: Snapshot = load(self.queries, snapshot)?;
+        Ok(snapshot.root(&self.root).cloned())
+    }
+}
+
+impl Touch {
+    /// What happened to the path. A folder changed if anything in it did.
+    pub(crate) fn happened(&self) -> Happened {
+        match (&self.change.before, &self.change.after) {
+            (Some(Node::Folder { tree: old, .. }), Some(Node::Folder { tree: new, .. })) if old != new => {
+                Happened::Changed
+            }
+            _ => self.change.happened(),
+        }
+    }
+}
+
+impl Iterator for Touches<'_, '_> {
+    type Item = Result<Touch, LookError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.find().transpose()
+    }
+}
