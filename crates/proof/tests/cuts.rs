@@ -11,7 +11,9 @@ fn can_cut() -> bool {
     match Disk::new(ground.path(), "world") {
         Ok(_) => true,
         Err(trouble) => {
-            eprintln!("NOT PROVED: no power was cut, because this machine cannot mount a disk of its own: {trouble}");
+            eprintln!(
+                "NOT PROVED: no power was cut, because this machine cannot mount a disk of its own: {trouble}"
+            );
             eprintln!("NOT PROVED: it takes root, loop devices, mkfs.ext4 and a C compiler.");
             false
         }

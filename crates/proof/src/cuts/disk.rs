@@ -27,8 +27,11 @@ impl Disk {
     /// A disk with an empty ext4 on it, its image in the given folder, mounted at `place` below it. The error
     /// says what this machine lacks: it takes root, loop devices, `mkfs.ext4` and a C compiler.
     pub fn new(folder: &Path, place: &str) -> Result<Self, Trouble> {
-        let disk =
-            Self { image: folder.join("image"), place: folder.join(place), shutdown: folder.join("shutdown") };
+        let disk = Self {
+            image: folder.join("image"),
+            place: folder.join(place),
+            shutdown: folder.join("shutdown"),
+        };
         fs::create_dir_all(&disk.place)?;
         let source = folder.join("shutdown.c");
         fs::write(&source, SHUTDOWN)?;

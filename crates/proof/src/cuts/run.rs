@@ -80,15 +80,18 @@ pub fn cut(plan: CutsPlan) -> Result<Cuts, Failed> {
 }
 
 /// Runs a command until a call, cuts the power, and brings the disk back.
-fn strike(laboratory: &Laboratory, disk: &Disk, step: &Step, call: u64, syncs: Syncs) -> Result<Told, Trouble> {
+fn strike(
+    laboratory: &Laboratory,
+    disk: &Disk,
+    step: &Step,
+    call: u64,
+    syncs: Syncs,
+) -> Result<Told, Trouble> {
     let faults: Faults = laboratory.faults().stop_at(call);
     let faults = if syncs == Syncs::Lying { faults.lying_syncs() } else { faults };
     let mut command = laboratory.command(step.place, step.arguments);
-    let mut child = faults
-        .attach(laboratory.shim(), &mut command)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()?;
+    let mut child =
+        faults.attach(laboratory.shim(), &mut command).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
     let told = stopped_or_ended(&mut child)?;
     disk.cut()?;
     if told == Told::Nothing {

@@ -192,7 +192,13 @@ impl Expectation {
         if !good {
             return Err(format!(
                 "split: the conversation is {}, the folder is {}",
-                if is_new { "after the command" } else if is_old { "before it" } else { "neither" },
+                if is_new {
+                    "after the command"
+                } else if is_old {
+                    "before it"
+                } else {
+                    "neither"
+                },
                 describe(&sight.folders, &self.files, &self.after.folders),
             ));
         }
@@ -209,7 +215,12 @@ impl Expectation {
             let (old, new) = (self.before.takes.get(take), self.after.said.takes.get(take));
             let is_new_take = old.is_none() && new.is_none();
             let seen = step.by_hand.is_some();
-            if !is_new_take && !seen && old != Some(files) && new != Some(files) && step.nature != Nature::Runs {
+            if !is_new_take
+                && !seen
+                && old != Some(files)
+                && new != Some(files)
+                && step.nature != Nature::Runs
+            {
                 return Err(format!("take {take} has files that it never had"));
             }
         }
@@ -246,7 +257,8 @@ fn describe(found: &Folders, before: &Folders, after: &Folders) -> String {
             let path = difference.path.display();
             let then = before[name].0.get(difference.path);
             let what = if difference.left == then { "as before" } else { "neither" };
-            words.push(format!("{name}/{path} {what} ({:?}, wanted {:?})", difference.left, difference.right));
+            words
+                .push(format!("{name}/{path} {what} ({:?}, wanted {:?})", difference.left, difference.right));
         }
     }
     if words.is_empty() { "as after".to_owned() } else { words.join(", ") }

@@ -56,7 +56,9 @@ impl Way {
             Self::FromThenOn(failure) => faults.fail_at(call, failure, Times::Forever),
             Self::Sync => faults.only(Class::Sync).fail_at(call, Failure::BrokenDisk, once),
             Self::Names => faults.only(Class::Name).fail_at(call, Failure::Forbidden, once),
-            Self::OutOfHandles => faults.only(Class::Open).fail_at(call, Failure::OutOfHandles, Times::Forever),
+            Self::OutOfHandles => {
+                faults.only(Class::Open).fail_at(call, Failure::OutOfHandles, Times::Forever)
+            }
             Self::Short => faults.short_at(call),
         }
     }
@@ -94,9 +96,17 @@ fn strike(plan: ErrorsPlan, told: impl Fn(&Run) -> Result<Told, String>) -> Resu
                     judge(&laboratory, &expectation, step, &run, told)
                 });
                 judged.map_err(|broken| {
-                    let what =
-                        format!("{:?}, {way:?} at call {call}: {broken}\n{}", step.arguments, run.complaint());
-                    Failed::Violation(Violation { campaign: "files errors", seed: plan.seed, step: number, what })
+                    let what = format!(
+                        "{:?}, {way:?} at call {call}: {broken}\n{}",
+                        step.arguments,
+                        run.complaint()
+                    );
+                    Failed::Violation(Violation {
+                        campaign: "files errors",
+                        seed: plan.seed,
+                        step: number,
+                        what,
+                    })
                 })?;
                 call += share.map_or(1, |share| 1 + dice.below(2 * share));
             }
@@ -121,7 +131,9 @@ fn judge(
     if told == Told::Failed && step.nature == Nature::Whole {
         let sight = super::check::Sight::of(laboratory).map_err(fail)?;
         if !sight.said.moving && sight.folders != expectation.files {
-            return Err("it failed, and neither put the files back nor left a note for the next one".to_owned());
+            return Err(
+                "it failed, and neither put the files back nor left a note for the next one".to_owned()
+            );
         }
     }
     expectation.check(laboratory, step, told)

@@ -112,7 +112,10 @@ fn retried(laboratory: &Laboratory, step: &Step) -> Result<(), String> {
     if sight.said.apart {
         return Ok(());
     }
-    laboratory.must(step.place, step.arguments).map(|_| ()).map_err(|trouble| format!("a second attempt: {trouble}"))
+    laboratory
+        .must(step.place, step.arguments)
+        .map(|_| ())
+        .map_err(|trouble| format!("a second attempt: {trouble}"))
 }
 
 /// Runs a command once without a fault, to learn what it does; everything is kept as it was before.

@@ -59,9 +59,11 @@ impl Laboratory {
         fs::create_dir_all(this.place(PROJECT))?;
         fs::create_dir_all(this.store())?;
         this.by_hand(BEGINNING)?;
-        for arguments in
-            [&["thread", "new", "Files"] as &[&str], &["entry", "add", "A question."], &["entry", "add", "Another."]]
-        {
+        for arguments in [
+            &["thread", "new", "Files"] as &[&str],
+            &["entry", "add", "A question."],
+            &["entry", "add", "Another."],
+        ] {
             this.must(PROJECT, arguments)?;
         }
         Ok(this)
