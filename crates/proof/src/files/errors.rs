@@ -151,7 +151,8 @@ fn told(run: &Run) -> Result<Told, String> {
         return Ok(Told::Done);
     }
     let complaint = run.complaint();
-    if complaint.contains(r#""outcome":"unknown""#) {
+    let open = [r#""outcome":"unknown""#, r#""outcome":"unfinished""#];
+    if open.iter().any(|outcome| complaint.contains(outcome)) {
         return Ok(Told::Unsure);
     }
     let clear = run.output.status.code().is_some_and(|code| (1..=7).contains(&code))
