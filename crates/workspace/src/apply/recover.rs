@@ -66,9 +66,11 @@ fn settle(
     if known && kind != 'r' {
         return Ok(true);
     }
-    let Some(step) = steps.get(index) else { return Ok(known) };
+    // An empty folder holds nobody's work; where its own folder has gone before it, it may go too.
+    let may_go = || known || rustix::fs::unlinkat(aside.folder, aside.name, AtFlags::REMOVEDIR).is_ok();
+    let Some(step) = steps.get(index) else { return Ok(may_go()) };
     let mut walker = Walker::new(request.root.as_fd());
-    let Ok(parent) = walker.folder(step.path.parents()) else { return Ok(known) };
+    let Ok(parent) = walker.folder(step.path.parents()) else { return Ok(may_go()) };
     let target = Place { folder: parent, name: step.path.name().bytes() };
     let closed = closed_folder(aside, step, &found);
     match request.root.renames.put(aside, target) {
@@ -81,7 +83,7 @@ fn settle(
         Err(Errno::EXIST) => {}
         Err(errno) => return if known { Ok(true) } else { Err(errno) },
     }
-    if known || rustix::fs::unlinkat(aside.folder, aside.name, AtFlags::REMOVEDIR).is_ok() {
+    if may_go() {
         // The store holds it, or it was an empty folder and there is one again.
         return Ok(true);
     }
