@@ -39,7 +39,7 @@ pub(crate) struct FileFlags {
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct Careful {
     /// Only say what would happen to which file.
-    #[arg(short = 'n', long)]
+    #[arg(long)]
     pub(crate) dry_run: bool,
     /// Do not ask before files move.
     #[arg(short, long)]

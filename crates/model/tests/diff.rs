@@ -1,5 +1,7 @@
 //! Differences of texts: what they say of the second text, together with the first, is the second.
 
+use std::fmt::Write;
+
 use proptest::prelude::*;
 use retake_model::diff::{
     Change, Counts, Hunk, Incomparable, LONGEST_TEXT, MOST_LINES, Side, changes, hunks, lines,
@@ -25,7 +27,7 @@ fn draw(before: &str, after: &str, context: usize) -> String {
     let changes = changes(before.as_bytes(), after.as_bytes()).expect("short texts");
     let mut drawn = String::new();
     for hunk in hunks(before.as_bytes(), after.as_bytes(), &changes, context) {
-        drawn += &format!("@ {:?} {:?}\n", hunk.before, hunk.after);
+        writeln!(drawn, "@ {:?} {:?}", hunk.before, hunk.after).expect("writing into memory");
         for line in &hunk.lines {
             drawn.push(match line.side {
                 Side::Both => ' ',
@@ -34,7 +36,8 @@ fn draw(before: &str, after: &str, context: usize) -> String {
             });
             for part in &line.parts {
                 let text = str::from_utf8(&part.bytes).expect("text").trim_end_matches('\n');
-                drawn += &if part.changed { format!("[{text}]") } else { text.to_owned() };
+                let (open, close) = if part.changed { ("[", "]") } else { ("", "") };
+                drawn.extend([open, text, close]);
             }
             drawn.push_str(if line.is_ended() { "\n" } else { "¬\n" });
         }

@@ -152,7 +152,7 @@ impl Lines<'_> {
 }
 
 /// Names of the kinds that can be exported, as the file writes them.
-const KINDS: [(Kind, &str); 8] = [
+const KINDS: [(Kind, &str); 12] = [
     (Kind::Blob, "blob"),
     (Kind::Entry, "entry"),
     (Kind::Entries, "entries"),
@@ -161,6 +161,10 @@ const KINDS: [(Kind, &str); 8] = [
     (Kind::Settings, "settings"),
     (Kind::State, "state"),
     (Kind::Surroundings, "surroundings"),
+    (Kind::Tree, "tree"),
+    (Kind::Parts, "parts"),
+    (Kind::Snapshot, "snapshot"),
+    (Kind::LeftOut, "left_out"),
 ];
 
 fn kind_name(kind: Kind) -> &'static str {

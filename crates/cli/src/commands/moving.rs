@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::arguments::ThreadTarget;
 use crate::context::Context;
 use crate::describe;
-use crate::describe::files::write_report;
+use crate::describe::files::{write_if_any, write_report};
 use crate::desk::{Decision, FileFlags, STOPPED};
 use crate::failure::{Code, Failure};
 use crate::ui::bytes::{self, counted};
@@ -116,9 +116,7 @@ fn report(
 ) -> Result<(), Failure> {
     context.report(&story, |out, _| {
         told(&story, out)?;
-        if let Some(files) = &story.files {
-            write_report(out, context, files)?;
-        }
+        write_if_any(out, context, story.files.as_ref())?;
         story.write_also(out, context)?;
         story.write_stand(out, context)
     })?;

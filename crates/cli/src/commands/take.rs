@@ -10,15 +10,12 @@ mod promote;
 mod rename;
 mod switch;
 
-use std::io::{self, Write};
-
 use clap::Subcommand;
 use retake_model::summary::TakeSummary;
 use retake_timeline::{Changed, Done, FileReport};
 use serde::Serialize;
 
 use crate::context::Context;
-use crate::describe::files::write_report;
 use crate::failure::Failure;
 
 /// Commands on takes.
@@ -77,15 +74,5 @@ impl NowOn {
         let Changed { done, files } = changed?;
         let done = done?;
         Some(Self { take: done.summary.active.clone(), done, files })
-    }
-}
-
-/// Writes what became of files, where any moved or were left.
-fn write_files(out: &mut dyn Write, context: &Context, files: Option<&FileReport>) -> io::Result<()> {
-    match files {
-        Some(files) if files.moves_files() || files.left_something() || files.recovered.is_some() => {
-            write_report(out, context, files)
-        }
-        _ => Ok(()),
     }
 }

@@ -73,7 +73,9 @@ fn value(key: &Key, typed: &str) -> Result<Value, Failure> {
             Ok(typed.parse::<i64>().map_or_else(|_| typed.into(), Value::from))
         }
         Takes::List => {
-            let texts = typed.split(',').map(str::trim).filter(|text| !text.is_empty());
+            let typed = typed.strip_prefix('[').and_then(|typed| typed.strip_suffix(']')).unwrap_or(typed);
+            let texts =
+                typed.split(',').map(|text| text.trim().trim_matches('"')).filter(|text| !text.is_empty());
             Ok(Value::from_iter(texts))
         }
         Takes::Path => {

@@ -91,25 +91,25 @@ pub(crate) const KEYS: [Key; 13] = [
     Key {
         name: "files.largest",
         takes: Takes::Size,
-        default: Some("100 MiB"),
+        default: Some("104857600"),
         purpose: "files that are larger are not held",
     },
     Key {
         name: "files.include",
         takes: Takes::List,
-        default: Some(""),
+        default: Some("[]"),
         purpose: "patterns, as in .gitignore, of what is held even if it is ignored or likely a secret",
     },
     Key {
         name: "files.exclude",
         takes: Takes::List,
-        default: Some(""),
+        default: Some("[]"),
         purpose: "patterns of what is not held, beside .gitignore, .ignore and .retakeignore",
     },
     Key {
         name: "files.secrets",
         takes: Takes::List,
-        default: Some(""),
+        default: Some("[]"),
         purpose: "patterns of what is likely a secret, beyond the usual",
     },
 ];

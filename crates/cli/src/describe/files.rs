@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
-use retake_model::tree::Node;
 use retake_timeline::{FileReport, Outcome, PathReport, Recovered};
 
 use crate::context::Context;
@@ -58,6 +57,20 @@ pub(crate) fn write_report(out: &mut dyn Write, context: &Context, report: &File
     Ok(())
 }
 
+/// The same where any file moved or was left; otherwise there is nothing to say.
+pub(crate) fn write_if_any(
+    out: &mut dyn Write,
+    context: &Context,
+    report: Option<&FileReport>,
+) -> io::Result<()> {
+    match report {
+        Some(report) if report.moves_files() || report.left_something() || report.recovered.is_some() => {
+            write_report(out, context, report)
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Writes what a crash had left, and what was done about it.
 pub(crate) fn write_recovered(
     out: &mut dyn Write,
@@ -92,8 +105,7 @@ fn write_aside(out: &mut dyn Write, context: &Context, aside: &[String]) -> io::
 }
 
 fn is_plain_folder(path: &PathReport) -> bool {
-    let folder = |node: &Option<Node>| node.as_ref().is_none_or(Node::is_folder);
-    !path.outcome.left() && folder(&path.before) && folder(&path.after)
+    !path.outcome.left() && path.is_folder()
 }
 
 fn summary(preview: bool, left: &[&PathReport], moved: &[&PathReport]) -> String {

@@ -108,6 +108,21 @@ impl Sandbox {
         arguments: &[&str],
         variables: &[(&str, &str)],
     ) -> (Vec<String>, u32) {
+        self.typing_on_terminal(columns, arguments, variables, "")
+    }
+
+    /// Runs the program on a terminal on which someone types.
+    pub(crate) fn answered(&self, columns: u16, arguments: &[&str], typed: &str) -> Vec<String> {
+        self.typing_on_terminal(columns, arguments, &[], typed).0
+    }
+
+    fn typing_on_terminal(
+        &self,
+        columns: u16,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+        typed: &str,
+    ) -> (Vec<String>, u32) {
         let rows = 200;
         let terminal = native_pty_system()
             .openpty(PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 })
@@ -125,6 +140,8 @@ impl Sandbox {
         let mut child = terminal.slave.spawn_command(command).expect("the program was just built");
         drop(terminal.slave);
         let mut reader = terminal.master.try_clone_reader().expect("the terminal can be read");
+        let mut keyboard = terminal.master.take_writer().expect("the terminal can be written to");
+        keyboard.write_all(typed.as_bytes()).expect("someone listens");
         let mut bytes = Vec::new();
         // Linux says that a terminal whose program has ended cannot be read.
         let _ = reader.read_to_end(&mut bytes);

@@ -197,7 +197,10 @@ fn by_hand(caller: &Caller) -> Caller {
 
 /// How many paths differ between two snapshots.
 fn count_changed(writing: &Writing<'_>, before: ContentId, after: ContentId) -> Result<u64, StoreError> {
-    Ok(changed_paths(writing, before, after)?.len() as u64)
+    let changed = changed_paths(writing, before, after)?;
+    // A folder comes and goes with what is in it, unless it is all that came or went.
+    let files = changed.iter().filter(|path| !path.is_folder()).count() as u64;
+    Ok(if files == 0 { changed.len() as u64 } else { files })
 }
 
 /// What differs between two snapshots, as it was found.

@@ -103,6 +103,12 @@ impl FileReport {
 }
 
 impl PathReport {
+    /// Whether nothing but a folder was, or is, there.
+    pub fn is_folder(&self) -> bool {
+        let folder = |node: &Option<Node>| node.as_ref().is_none_or(Node::is_folder);
+        folder(&self.before) && folder(&self.after)
+    }
+
     pub(super) fn new(root: &str, difference: Difference, outcome: Outcome) -> Self {
         let Difference { path, before, after } = difference;
         Self { path: RootPath { root: root.to_owned(), path }, outcome, after, before }

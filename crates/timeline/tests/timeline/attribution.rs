@@ -181,7 +181,7 @@ fn a_jump_far_back_and_forth_keeps_every_origin() {
     let world = FileWorld::new();
     let mut text = String::new();
     for number in 0..5 {
-        text += &format!("line {number}\n");
+        text.extend(["line ", &number.to_string(), "\n"]);
         let text = text.clone();
         world.agent(move |world| world.write("a.txt", &text));
     }

@@ -98,7 +98,7 @@ pub(super) const TOUR: &[Scene] = &[
     scene("redo comes forward again,", &["redo", "4"]),
     look("and the log only grows: what was undone is still there.", &["history", "--limit", "6"]),
     scene("So any moment can be gone back to, by number or by name,", &["jump", "before the retry"]),
-    scene("and left again the same way.", &["undo"]),
+    scene("and left again the same way.", &["jump", "16"]),
     look("Months later, find what was said about a file, in any take.", &["search", "theme.css"]),
     look(
         "Each change was on disk before its command came back, so pulling the plug loses none. Check every byte:",

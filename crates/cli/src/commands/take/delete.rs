@@ -3,9 +3,10 @@
 use clap::Args;
 use retake_timeline::Command;
 
-use super::{NowOn, write_files};
+use super::NowOn;
 use crate::arguments::ThreadTarget;
 use crate::context::Context;
+use crate::describe::files::write_if_any;
 use crate::desk::FileFlags;
 use crate::failure::Failure;
 use crate::ui::sanitize::{Lines, sanitize};
@@ -41,7 +42,7 @@ impl Arguments {
                 write!(out, "; you are on {} now", sanitize(&answer.take.name, Lines::Fold))?;
             }
             writeln!(out, ". {muted}version {}; `retake undo` brings it back{muted:#}", answer.done.version)?;
-            write_files(out, context, answer.files.as_ref())
+            write_if_any(out, context, answer.files.as_ref())
         })
     }
 }

@@ -6,9 +6,9 @@ use retake_model::summary::TakeSummary;
 use retake_timeline::{Command, Done, FileReport, LookError};
 use serde::Serialize;
 
-use super::write_files;
 use crate::arguments::Target;
 use crate::context::Context;
+use crate::describe::files::write_if_any;
 use crate::desk::FileFlags;
 use crate::failure::Failure;
 use crate::ui::sanitize::{Lines, sanitize};
@@ -70,7 +70,7 @@ impl Arguments {
                 answer.done.version,
             )?;
             writeln!(out, "The message is the draft now: {}", sanitize(&preview, Lines::Fold))?;
-            write_files(out, context, answer.files.as_ref())
+            write_if_any(out, context, answer.files.as_ref())
         })
     }
 }

@@ -29,7 +29,7 @@ impl Texts<Id> for Made {
 
     fn text(&self, Id(bits): Id) -> Result<Vec<u8>, Infallible> {
         let lines = (0..64).filter(|line| bits & (1 << line) != 0);
-        Ok(lines.map(|line| format!("line {line}\n")).collect::<String>().into_bytes())
+        Ok(lines.flat_map(|line| format!("line {line}\n").into_bytes()).collect())
     }
 }
 

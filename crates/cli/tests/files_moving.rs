@@ -1,0 +1,180 @@
+//! Commands that move files, as a person and as a program meet them.
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+use support::Sandbox;
+
+/// A project with two files, and an agent that changed one, removed the other and made a third.
+fn project() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.done(&["thread", "new", "Fix the login"]);
+    write(&sandbox, "login.rs", "one\ntwo\nthree\nfour\n");
+    write(&sandbox, "old.rs", "precious\n");
+    sandbox.done(&["snapshot", "take"]);
+    agent(&sandbox, "sed -i s/one/ONE/ login.rs; rm old.rs; echo new > new.rs");
+    sandbox
+}
+
+fn write(sandbox: &Sandbox, name: &str, text: &str) {
+    fs::write(sandbox.project().join(name), text).expect("our folder");
+}
+
+fn read(sandbox: &Sandbox, name: &str) -> Option<String> {
+    fs::read_to_string(sandbox.project().join(name)).ok()
+}
+
+fn agent(sandbox: &Sandbox, script: &str) {
+    sandbox.done(&["run", "--", "sh", "-c", script]);
+}
+
+/// What became of a path, as an answer tells it.
+fn outcome(answer: &Value, path: &str) -> Value {
+    let paths = answer["files"]["paths"].as_array().unwrap_or_else(|| panic!("no paths in {answer}"));
+    let found = paths.iter().find(|found| found["path"] == path);
+    found.unwrap_or_else(|| panic!("{path} is not in {answer}"))["outcome"].clone()
+}
+
+#[test]
+fn undo_and_redo_tell_what_became_of_each_path() {
+    let sandbox = project();
+    write(&sandbox, "login.rs", "ONE\ntwo\nthree\nfour\nfive\n");
+    let ahead = sandbox.json(&["undo", "--dry-run"]);
+    assert_eq!(ahead["files"]["preview"], true);
+    assert_eq!(read(&sandbox, "new.rs").as_deref(), Some("new\n"), "a look ahead moves nothing");
+
+    let answer = sandbox.json(&["undo"]);
+    assert_eq!(outcome(&answer, "login.rs"), "merged");
+    assert_eq!(outcome(&answer, "old.rs"), "written");
+    assert_eq!(outcome(&answer, "new.rs"), "removed");
+    assert_eq!(read(&sandbox, "login.rs").as_deref(), Some("one\ntwo\nthree\nfour\nfive\n"));
+    assert_eq!(read(&sandbox, "old.rs").as_deref(), Some("precious\n"));
+    assert_eq!(read(&sandbox, "new.rs"), None);
+
+    sandbox.json(&["redo"]);
+    assert_eq!(read(&sandbox, "login.rs").as_deref(), Some("ONE\ntwo\nthree\nfour\nfive\n"));
+    assert_eq!((read(&sandbox, "old.rs"), read(&sandbox, "new.rs").as_deref()), (None, Some("new\n")));
+}
+
+#[test]
+fn a_conflict_stays_as_it_is_and_both_versions_can_be_had() {
+    let sandbox = project();
+    write(&sandbox, "login.rs", "Uno\ntwo\nthree\nfour\n");
+    let answer = sandbox.json(&["undo"]);
+    assert_eq!(outcome(&answer, "login.rs"), "conflicted");
+    assert_eq!(read(&sandbox, "login.rs").as_deref(), Some("Uno\ntwo\nthree\nfour\n"));
+    assert_eq!(read(&sandbox, "old.rs").as_deref(), Some("precious\n"), "the other files moved");
+    sandbox.done(&["restore", "1", "login.rs"]);
+    assert_eq!(read(&sandbox, "login.rs").as_deref(), Some("one\ntwo\nthree\nfour\n"));
+    sandbox.done(&["undo"]);
+    assert_eq!(read(&sandbox, "login.rs").as_deref(), Some("Uno\ntwo\nthree\nfour\n"));
+}
+
+#[test]
+fn each_half_moves_alone() {
+    let sandbox = project();
+    let answer = sandbox.json(&["undo", "--conversation"]);
+    assert_eq!((answer["files"].clone(), read(&sandbox, "old.rs")), (Value::Null, None));
+    sandbox.done(&["redo"]);
+    let answer = sandbox.json(&["undo", "--files"]);
+    assert_eq!(answer["kind"]["type"], "files_moved");
+    assert_eq!(read(&sandbox, "old.rs").as_deref(), Some("precious\n"));
+    assert_eq!(sandbox.run(&["undo", "--files", "--conversation"]).code, 2);
+}
+
+#[test]
+fn a_look_ahead_asks_on_a_terminal() {
+    let sandbox = project();
+    let screen = sandbox.answered(80, &["undo"], "n\r");
+    assert!(screen.join("\n").contains("Go on? [Y/n]"), "{screen:?}");
+    assert_eq!(read(&sandbox, "old.rs"), None, "the answer was no");
+    let screen = sandbox.answered(80, &["undo"], "\r");
+    assert!(screen.join("\n").contains("Undid: changed 3 files"), "{screen:?}");
+    assert_eq!(read(&sandbox, "old.rs").as_deref(), Some("precious\n"));
+    insta::assert_snapshot!("redo_files", sandbox.screen(80, &["redo", "--yes"]).join("\n"));
+}
+
+#[test]
+fn what_a_command_did_is_recorded_and_its_exit_code_kept() {
+    let sandbox = project();
+    let output = sandbox.run(&["run", "--", "sh", "-c", "echo said; echo 2 > b; exit 7"]);
+    assert_eq!((output.code, output.stdout.as_str()), (7, "said\n"));
+    sandbox.done(&["undo"]);
+    assert_eq!(read(&sandbox, "b"), None);
+    assert_eq!(sandbox.run(&["run", "--", "no-such-program"]).code, 3);
+}
+
+#[test]
+fn status_names_what_is_not_held() {
+    let sandbox = project();
+    write(&sandbox, ".env", "KEY=canary-7d1f\n");
+    write(&sandbox, ".gitignore", "*.log\n");
+    write(&sandbox, "a.log", "noise\n");
+    let answer = sandbox.json(&["status"]);
+    let reason = |path: &str| {
+        let left = answer["left_out"].as_array().expect("a list");
+        left.iter().find(|left| left["path"] == path).map(|left| left["reason"].clone())
+    };
+    assert_eq!(reason(".env"), Some("secret".into()));
+    assert_eq!(reason("a.log"), Some("ignored".into()));
+    assert_eq!(reason("login.rs"), None);
+    let store = sandbox.project().parent().expect("the sandbox").to_owned();
+    assert!(!contains(&store, &sandbox.project(), b"canary-7d1f"), "a secret reached the store");
+}
+
+/// Whether any file below a folder, but for one other folder, holds these bytes.
+fn contains(folder: &Path, without: &Path, bytes: &[u8]) -> bool {
+    fs::read_dir(folder).expect("a folder").any(|entry| {
+        let path = entry.expect("an entry").path();
+        if path == without {
+            false
+        } else if path.is_dir() {
+            contains(&path, without, bytes)
+        } else {
+            fs::read(&path).expect("a file").windows(bytes.len()).any(|window| window == bytes)
+        }
+    })
+}
+
+#[test]
+fn takes_bring_their_files_and_can_live_apart() {
+    let sandbox = project();
+    sandbox.done(&["entry", "add", "Try again."]);
+    sandbox.done(&["take", "branch", "--name", "second"]);
+    agent(&sandbox, "echo second > take.txt");
+    let answer = sandbox.json(&["take", "switch", "main"]);
+    assert_eq!(outcome(&answer, "take.txt"), "removed");
+    let apart = sandbox.project().join("../apart");
+    let opened = sandbox.json(&["take", "open", "second", "--apart", "../apart"]);
+    assert_eq!(opened["files"], 3);
+    assert_eq!(fs::read_to_string(apart.join("take.txt")).expect("a file"), "second\n");
+    let (code, error) = sandbox.refused(&["take", "switch", "second"]);
+    assert_eq!(code, 5, "{error}");
+    // Commands in its folder mean that take.
+    fs::write(apart.join("take.txt"), "changed\n").expect("our folder");
+    let output = sandbox.run_in(&apart, &["take", "close", "--remove", "--json"], "");
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert!(!apart.exists());
+    sandbox.done(&["take", "switch", "second"]);
+    assert_eq!(read(&sandbox, "take.txt").as_deref(), Some("changed\n"));
+}
+
+#[test]
+fn bad_input_is_refused_with_a_way_out() {
+    let sandbox = project();
+    let check = |arguments: &[&str], code: i32, hint: &str| {
+        let (found, error) = sandbox.refused(arguments);
+        assert_eq!(found, code, "{arguments:?}: {error}");
+        assert!(error.to_string().contains(hint), "{arguments:?}: {error}");
+    };
+    check(&["restore", "99"], 3, "versions 1 to");
+    check(&["restore", "nothing like it"], 3, "retake snapshot list");
+    check(&["restore", "1", "/etc/passwd"], 2, "not in the project");
+    check(&["restore", "1", ".git/config"], 2, "repository");
+    check(&["take", "close"], 3, "retake take list");
+    check(&["-C", "/", "status"], 5, "project");
+    assert_eq!(sandbox.run(&["undo", "--conflicts", "maybe"]).code, 2);
+}
