@@ -214,6 +214,7 @@ impl From<FileError> for Failure {
             FileError::Change(error) => error.into(),
             FileError::Look(error) => error.into(),
             FileError::Snapshot(SnapshotError::Store(error)) => error.into(),
+            FileError::Unfinished(_) => Self::new(Code::Storage, error).with("outcome", "unfinished"),
             FileError::NoSuchSnapshot | FileError::NotApart => Self::new(Code::NotFound, error),
             FileError::Snapshot(_) | FileError::Apply(_) | FileError::Copy(_) => {
                 Self::new(Code::Storage, with_causes(&error))

@@ -13,6 +13,7 @@
  *   FAULTS_ONLY=class        only this class counts: write, sync, open or name. `open` then includes opening
  *                            for reading, which otherwise does not count
  *   FAULTS_KILL_AT=N         SIGKILL just before call N is carried out
+ *   FAULTS_STOP_AT=N         SIGSTOP just before call N is carried out; whoever waits for that does the rest
  *   FAULTS_TORN=1            if call N is a write, its first half still reaches the file
  *   FAULTS_CUT=1             at the kill the power goes too: what was not synced is lost
  *   FAULTS_CUT_AT_EXIT=1     the power goes just after the process has ended by itself; its exit code stands
@@ -46,6 +47,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/fs.h>
 #include <linux/openat2.h>
 #include <pthread.h>
 #include <signal.h>
@@ -58,6 +60,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -78,7 +81,7 @@ struct report {
 static struct {
     bool active, torn, cut, cut_at_exit, power_is_off, lie;
     enum class only;
-    uint64_t kill_at, error_at, error_count, short_at;
+    uint64_t kill_at, stop_at, error_at, error_count, short_at;
     int error;
     char root[PATH_MAX];
     size_t root_length;
@@ -173,7 +176,7 @@ static void read_settings(void)
     static const char *const names[] = {
         "FAULTS_ROOT", "FAULTS_COUNT_FILE", "FAULTS_ONLY", "FAULTS_KILL_AT", "FAULTS_TORN", "FAULTS_CUT",
         "FAULTS_CUT_AT_EXIT", "FAULTS_LIE", "FAULTS_ERROR_AT", "FAULTS_ERRNO", "FAULTS_ERROR_COUNT",
-        "FAULTS_SHORT_AT", "LD_PRELOAD",
+        "FAULTS_SHORT_AT", "FAULTS_STOP_AT", "LD_PRELOAD",
     };
 
     raw = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
@@ -182,6 +185,7 @@ static void read_settings(void)
     read_root(root);
     settings.only = (enum class)choice("FAULTS_ONLY", classes, class_values);
     settings.kill_at = number("FAULTS_KILL_AT", 0);
+    settings.stop_at = number("FAULTS_STOP_AT", 0);
     settings.error_at = number("FAULTS_ERROR_AT", 0);
     settings.error_count = number("FAULTS_ERROR_COUNT", 1);
     settings.short_at = number("FAULTS_SHORT_AT", 0);
@@ -412,7 +416,8 @@ static struct fate enter(enum class class)
     fate.shortened = call == settings.short_at && class == WRITE;
     if (settings.error_at && call >= settings.error_at && call - settings.error_at < settings.error_count)
         fate.error = settings.error;
-    if (fate.killed || fate.error) report->faults++;
+    if (fate.killed || fate.error || call == settings.stop_at) report->faults++;
+    if (call == settings.stop_at) raw(SYS_kill, (int)raw(SYS_getpid), SIGSTOP);
     return fate;
 }
 
@@ -750,9 +755,32 @@ int fremovexattr(int fd, const char *name) { return BY_FD(fd, SYS_fremovexattr, 
 int fchmod(int fd, mode_t mode) { return BY_FD(fd, SYS_fchmod, fd, mode); }
 int fchown(int fd, uid_t owner, gid_t group) { return BY_FD(fd, SYS_fchown, fd, owner, group); }
 
-int chmod(const char *path, mode_t mode)
+int fchmodat(int folder, const char *path, mode_t mode, int flags)
 {
-    return BY_PATH(AT_FDCWD, path, SYS_fchmodat, AT_FDCWD, path, mode);
+    /* The older call takes no flags; the newer one does, and says so itself where it does not know them. */
+    if (flags == 0) return BY_PATH(folder, path, SYS_fchmodat, folder, path, mode);
+    return BY_PATH(folder, path, 452 /* fchmodat2 */, folder, path, mode, flags);
+}
+
+int chmod(const char *path, mode_t mode) { return fchmodat(AT_FDCWD, path, mode, 0); }
+
+int utimensat(int folder, const char *path, const struct timespec times[2], int flags)
+{
+    return BY_PATH(folder, path, SYS_utimensat, folder, path, times, flags);
+}
+
+int futimens(int fd, const struct timespec times[2]) { return BY_FD(fd, SYS_utimensat, fd, NULL, times, 0); }
+
+/* Sharing the blocks of another file is writing this one; every other request goes its way. */
+int ioctl(int fd, unsigned long request, ...)
+{
+    va_list rest;
+    va_start(rest, request);
+    long argument = va_arg(rest, long);
+    va_end(rest);
+    bool writes = request == FICLONE || request == FICLONERANGE;
+    return (int)GATED(WRITE, writes && fd_inside(fd), keep_before_change(fd, 0, SIZE_MAX),
+                      raw(SYS_ioctl, fd, request, argument));
 }
 
 /* ── the rest ───────────────────────────────────────────────────────────────────────────────────────────── */
@@ -770,6 +798,30 @@ long syscall(long number, ...)
         return open_how((int)a[0], (const char *)a[1], (const struct open_how *)a[2], (size_t)a[3]);
     case SYS_renameat2:
         return renameat2((int)a[0], (const char *)a[1], (int)a[2], (const char *)a[3], (unsigned)a[4]);
+    case SYS_syncfs:
+        return syncfs((int)a[0]);
+    case SYS_fsync:
+        return fsync((int)a[0]);
+    case SYS_fdatasync:
+        return fdatasync((int)a[0]);
+    case SYS_fchmodat:
+        return fchmodat((int)a[0], (const char *)a[1], (mode_t)a[2], 0);
+    case 452 /* fchmodat2 */:
+        return fchmodat((int)a[0], (const char *)a[1], (mode_t)a[2], (int)a[3]);
+    case SYS_fchmod:
+        return fchmod((int)a[0], (mode_t)a[1]);
+    case SYS_mkdirat:
+        return mkdirat((int)a[0], (const char *)a[1], (mode_t)a[2]);
+    case SYS_unlinkat:
+        return unlinkat((int)a[0], (const char *)a[1], (int)a[2]);
+    case SYS_linkat:
+        return linkat((int)a[0], (const char *)a[1], (int)a[2], (const char *)a[3], (int)a[4]);
+    case SYS_symlinkat:
+        return symlinkat((const char *)a[0], (int)a[1], (const char *)a[2]);
+    case SYS_ftruncate:
+        return ftruncate((int)a[0], (off_t)a[1]);
+    case SYS_ioctl:
+        return ioctl((int)a[0], (unsigned long)a[1], a[2]);
     case SYS_copy_file_range:
         return copy_file_range((int)a[0], (off64_t *)a[1], (int)a[2], (off64_t *)a[3], (size_t)a[4], (unsigned)a[5]);
     default:

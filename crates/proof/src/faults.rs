@@ -21,5 +21,6 @@ mod script;
 pub use check::{Expectation, Logs};
 pub use errors::{ErrorsPlan, errors, errors_control};
 pub use kill::{KillPlan, Kills, control, kill};
-pub use laboratory::Laboratory;
+pub use laboratory::{Laboratory, Run};
+pub(crate) use laboratory::{copy, program};
 pub use script::{SCRIPT, Step};

@@ -7,13 +7,17 @@
 //! | campaign | promise | control |
 //! |---|---|---|
 //! | [`faults`] | no fault at any system call loses what was acknowledged or leaves half a change | a disk whose syncs lie |
+//! | [`files`] | the same while files move: conversation and files are before the command, or after it, together | files that move before anybody wrote it down |
 //! | [`model`] | every answer is the one that plain vectors and copies give | ten small mistakes, one at a time |
 //! | [`processes`] | what any of eight processes was told is done stays done, in one serial order | a worker that says so before it is true |
 //! | [`flips`] | damaged bytes are noticed or harmless, never shown as if they were whole | a forged row that no check can notice |
 
+pub mod cuts;
 pub mod dice;
 pub mod faults;
+pub mod files;
 pub mod flips;
+pub mod folder;
 pub mod ground;
 pub mod model;
 pub mod processes;

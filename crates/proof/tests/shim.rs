@@ -96,6 +96,14 @@ fn calls_are_counted() {
         ("w:../root/inside:one", 2),
         ("w:./inside:one", 2),
         ("r:../nothing:x", 1),
+        // What moves files: each of these is one call beside those that make the file.
+        ("w:a:one m:a:600", 3),
+        ("w:a:one M:a:600 D:folder", 4),
+        ("w:a:one w:b:two y:a:b", 5),
+        ("d:folder l:link:target", 2),
+        ("w:a:one f:a", 3),
+        ("w:a:one a:a", 3),
+        ("w:a:one k:a:b", 4),
         ("x:8", 808),
     ] {
         let ground = Ground::new();

@@ -6,15 +6,21 @@
  *   t:FILE:SIZE   truncate      o:FILE:TEXT   make anew with this content   r:FILE:TO   rename
  *   u:FILE        remove        x:N           N threads append one letter each, 100 times
  *   c:FILE:TO     copy          e:CODE        exit at once, without cleaning up
+ *   m:FILE:MODE   permissions   y:FILE:TO     swap two names                d:NAME      make a folder
+ *   l:FILE:TO     a link        f:FILE        sync the whole file system    k:FILE:TO   share blocks, if it can
+ *   a:FILE        set its times                M:FILE:MODE, D:NAME   the same as m and d, by number
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static int put(int fd, const char *text)
@@ -61,6 +67,20 @@ static int step(char kind, const char *name, const char *text)
     case 'c': {
         int from = open(name, O_RDONLY), to = open(text, O_WRONLY | O_CREAT, 0600);
         return copy_file_range(from, NULL, to, NULL, 100, 0) < 0 ? -1 : 0;
+    }
+    case 'm': return fchmodat(AT_FDCWD, name, (mode_t)strtol(text, NULL, 8), 0);
+    case 'y': return renameat2(AT_FDCWD, name, AT_FDCWD, text, RENAME_EXCHANGE);
+    case 'd': return mkdirat(AT_FDCWD, name, 0700);
+    case 'l': return symlinkat(text, AT_FDCWD, name);
+    /* By their numbers, as some libraries do it. */
+    case 'f': return (fd = open(name, O_RDONLY)) < 0 ? -1 : (int)syscall(SYS_syncfs, fd);
+    case 'M': return (int)syscall(SYS_fchmodat, AT_FDCWD, name, (mode_t)strtol(text, NULL, 8));
+    case 'D': return (int)syscall(SYS_mkdirat, AT_FDCWD, name, 0700);
+    case 'a': return utimensat(AT_FDCWD, name, NULL, 0);
+    case 'k': {
+        int from = open(name, O_RDONLY), to = open(text, O_WRONLY | O_CREAT, 0600);
+        /* Not every file system can; that it was asked is what counts. */
+        return from < 0 || to < 0 ? -1 : (ioctl(to, FICLONE, from), 0);
     }
     case 'e': _exit(atoi(name));
     default: return errno = EINVAL, -1;

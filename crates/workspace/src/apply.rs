@@ -295,6 +295,14 @@ impl Token {
         if fits && plain { Ok(Self(text.to_owned())) } else { Err(NotAToken) }
     }
 
+    /// Whether a request with this token left its temporary folder in a root, because it could not even clear up.
+    /// The same request clears it up when it is made again.
+    pub fn is_in(&self, root: &Path) -> bool {
+        [Life::Filling, Life::Full]
+            .iter()
+            .any(|life| root.join(self.folder(*life)).symlink_metadata().is_ok())
+    }
+
     /// The name of the temporary folder in one of its two lives.
     fn folder(&self, life: Life) -> String {
         let prefix = str::from_utf8(TEMPORARY).expect("it is plain text");

@@ -2,9 +2,12 @@
 
 mod all;
 mod commits;
+mod cuts;
 mod errors;
+mod files;
 mod flips;
 mod kill;
+mod mistaken;
 mod model;
 mod processes;
 
@@ -25,6 +28,10 @@ enum Campaign {
     Kill(kill::Kill),
     /// The real program, with every write-class system call of every command failing.
     Errors(errors::Errors),
+    /// The real program, killed or refused at every write-class system call while it moves files.
+    Files(files::Files),
+    /// Real power cuts on a file system of its own, while files move.
+    Cuts(cuts::Cuts),
     /// Random questions to the timeline and to a naive model, which must agree.
     Model(model::Model),
     /// Eight processes on one store, some killed at random.
@@ -36,6 +43,9 @@ enum Campaign {
     /// Commits in a row, each with what was said about it.
     #[command(hide = true)]
     Commits(commits::Commits),
+    /// An undo in the wrong order.
+    #[command(hide = true)]
+    Mistaken(mistaken::Mistaken),
     /// One worker of `processes`.
     #[command(hide = true)]
     Worker(processes::Worker),
@@ -49,6 +59,9 @@ impl Proof {
         match self.campaign {
             Campaign::Kill(kill) => kill.run(),
             Campaign::Errors(errors) => errors.run(),
+            Campaign::Cuts(cuts) => cuts.run(),
+            Campaign::Files(files) => files.run(),
+            Campaign::Mistaken(mistaken) => mistaken.run(),
             Campaign::Model(model) => model.run(),
             Campaign::Processes(processes) => processes.run(),
             Campaign::Flips(flips) => flips.run(),

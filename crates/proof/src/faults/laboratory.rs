@@ -93,7 +93,7 @@ impl Laboratory {
 }
 
 /// Makes a folder an exact copy of another, which holds files and folders only.
-fn copy(from: &Path, to: &Path) -> io::Result<()> {
+pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     if to.exists() {
         fs::remove_dir_all(to)?;
     }
@@ -111,7 +111,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 /// The `retake` program beside this one, built from the sources as they are: a stale one would prove nothing.
-pub(super) fn program() -> Result<PathBuf, Trouble> {
+pub(crate) fn program() -> Result<PathBuf, Trouble> {
     let own = std::env::current_exe()?;
     // Tests live one folder below the programs.
     let folder = own

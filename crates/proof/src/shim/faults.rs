@@ -99,6 +99,12 @@ impl Faults {
         }
     }
 
+    /// The process stops at that call, and waits for whoever stopped it.
+    #[must_use]
+    pub fn stop_at(self, call: u64) -> Self {
+        self.with("FAULTS_STOP_AT", call.to_string())
+    }
+
     /// The power goes just after the process has ended by itself: what it acknowledged must survive.
     #[must_use]
     pub fn cut_at_exit(self) -> Self {

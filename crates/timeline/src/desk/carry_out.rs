@@ -97,7 +97,7 @@ impl Session<'_> {
             Begun::Done(done) => (done.0, done.1, wanted, Applied::default()),
             Begun::Intent(intent) => {
                 let applied = move_files(timeline, &intent)?;
-                let (done, also, after) = end(timeline, *intent, &applied)?;
+                let (done, also, after) = end(timeline, *intent, &applied).map_err(unfinished)?;
                 (done, also, after, applied)
             }
         };
@@ -150,13 +150,31 @@ pub(super) fn move_files(timeline: &Timeline, intent: &StoredIntent) -> Result<A
         Ok(applied) => Ok(applied),
         // Where it is not known what is on the disk, whoever comes next finds out.
         Err(FileError::Apply(error))
-            if error.not_put_back.is_empty() && !matches!(error.cause, Cause::Sync(_)) =>
+            if error.not_put_back.is_empty()
+                && !matches!(error.cause, Cause::Sync(_))
+                && is_cleared_up(intent) =>
         {
             let number = intent.number;
-            timeline.store.write(move |writing| writing.end_intent(number).map_err(FileError::from))?;
+            let ended =
+                timeline.store.write(move |writing| writing.end_intent(number).map_err(FileError::from));
+            ended.map_err(|error| unfinished(error.into()))?;
             Err(FileError::Apply(error))
         }
-        Err(error) => Err(error),
+        Err(error) => Err(unfinished(error)),
+    }
+}
+
+/// Whether nothing of ours is left in the folders. Only the intent knows what such a thing is called.
+fn is_cleared_up(intent: &StoredIntent) -> bool {
+    let Ok(token) = Token::new(&intent.intent.token) else { return true };
+    !intent.intent.roots.iter().any(|(_, path)| token.is_in(&path_from_text(path)))
+}
+
+/// The intent stands, so it would not be true that nothing was changed.
+fn unfinished(error: FileError) -> FileError {
+    match error {
+        FileError::Unfinished(_) => error,
+        error => FileError::Unfinished(Box::new(error)),
     }
 }
 

@@ -26,6 +26,10 @@ pub enum FileError {
     /// The files could not be moved, and were put back.
     #[error(transparent)]
     Apply(#[from] ApplyError),
+    /// The files were moving when the disk or the store failed. What was to be done is written down, and whoever
+    /// comes next finishes it.
+    #[error("the disk or the store failed while files were moving; the next command here finishes the move")]
+    Unfinished(#[source] Box<FileError>),
     /// A folder for a take could not be filled.
     #[error(transparent)]
     Copy(#[from] MaterialiseError),

@@ -107,7 +107,8 @@ impl Mover<'_> {
                     let fared = self.set_mode(index, &seen);
                     self.note(index, fared, Some(Outcome::Written))?;
                 }
-                Come::Nothing | Come::Within(_) | Come::FolderMode => {}
+                Come::Within(top) => self.outcomes[index] = Some(self.without(top)),
+                Come::Nothing | Come::FolderMode => {}
             }
         }
         self.walker.forget();
@@ -121,6 +122,14 @@ impl Mover<'_> {
             }
         }
         Ok(())
+    }
+
+    /// What becomes of a path whose new folder did not come, because what stands there would not go.
+    fn without(&self, top: usize) -> Outcome {
+        match self.outcomes[top] {
+            Some(Outcome::Skipped(skip)) => Outcome::Skipped(skip),
+            _ => Outcome::Skipped(Skip::InTheWay),
+        }
     }
 
     fn is_folder_mode_due(&self, index: usize) -> bool {

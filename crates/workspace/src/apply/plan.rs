@@ -118,6 +118,12 @@ pub(super) fn see(request: &Request<'_>, walker: &mut Walker<'_>, step: &Differe
     })
 }
 
+/// Whether a crash came after a folder that is to go was opened up, and before it was moved.
+fn was_opened_up(found: &Found, before: Option<&Node>, after: Option<&Node>) -> bool {
+    matches!((found, before), (Found::Folder { mode: FILLING }, Some(Node::Folder { mode, .. })) if !is_open(*mode))
+        && !after.is_some_and(Node::is_folder)
+}
+
 fn decide(step: &Difference, seen: Seen) -> Result<Action, Outcome> {
     let Seen { found, identity, names } = seen;
     let (before, after) = (step.before.as_ref(), step.after.as_ref());
@@ -130,7 +136,7 @@ fn decide(step: &Difference, seen: Seen) -> Result<Action, Outcome> {
         // A crash came between the move of the folder and its last permissions.
         return Ok(Action { out: Out::Nothing, come: Come::FolderMode });
     }
-    if !found.is(before) {
+    if !found.is(before) && !was_opened_up(&found, before, after) {
         return Err(Outcome::Kept(found));
     }
     let out = |identity: Option<Identity>| identity.map_or(Out::Nothing, Out::File);

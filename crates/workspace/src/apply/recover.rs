@@ -8,13 +8,14 @@
 //!               in the store. Neither: somebody's work, swapped out at the last moment: put back
 //! ```
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use retake_model::tree::{Difference, Node};
-use rustix::fs::AtFlags;
+use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
 
 use super::look::look;
+use super::plan::FILLING;
 use super::rename::{Place, Swap};
 use super::walk::{Walker, names, open_folder, remove_all};
 use super::{Found, Left, Life, Request};
@@ -65,16 +66,24 @@ fn settle(
     if known && kind != 'r' {
         return Ok(true);
     }
-    let Some(step) = steps.get(index) else { return Ok(known) };
+    // An empty folder holds nobody's work; where its own folder has gone before it, it may go too.
+    let may_go = || known || rustix::fs::unlinkat(aside.folder, aside.name, AtFlags::REMOVEDIR).is_ok();
+    let Some(step) = steps.get(index) else { return Ok(may_go()) };
     let mut walker = Walker::new(request.root.as_fd());
-    let Ok(parent) = walker.folder(step.path.parents()) else { return Ok(known) };
+    let Ok(parent) = walker.folder(step.path.parents()) else { return Ok(may_go()) };
     let target = Place { folder: parent, name: step.path.name().bytes() };
+    let closed = closed_folder(aside, step, &found);
     match request.root.renames.put(aside, target) {
-        Ok(()) => return Ok(true),
+        Ok(()) => {
+            if let Some((folder, mode)) = closed {
+                rustix::fs::fchmod(&folder, mode)?;
+            }
+            return Ok(true);
+        }
         Err(Errno::EXIST) => {}
         Err(errno) => return if known { Ok(true) } else { Err(errno) },
     }
-    if known || rustix::fs::unlinkat(aside.folder, aside.name, AtFlags::REMOVEDIR).is_ok() {
+    if may_go() {
         // The store holds it, or it was an empty folder and there is one again.
         return Ok(true);
     }
@@ -85,6 +94,17 @@ fn settle(
         return Ok(is_known(steps, &came));
     }
     Ok(false)
+}
+
+/// A folder that was opened up, to be moved or to be removed, when the crash came; and the permissions that it had.
+/// Without them it would be taken for one that somebody has changed.
+fn closed_folder(aside: Place<'_>, step: &Difference, found: &Found) -> Option<(OwnedFd, Mode)> {
+    let (Found::Folder { mode: now }, Some(Node::Folder { mode, .. })) = (found, &step.before) else {
+        return None;
+    };
+    let opened = *now == FILLING && *mode != FILLING;
+    let folder = opened.then(|| open_folder(aside.folder, aside.name).ok()).flatten()?;
+    Some((folder, Mode::from_raw_mode((*mode).into())))
 }
 
 /// Whether the store holds it, or nothing would be lost with it.

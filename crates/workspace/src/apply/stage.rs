@@ -290,11 +290,25 @@ impl Staging<'_> {
         parts: &Parts,
         after: After,
     ) -> Result<(), Cause> {
-        let Node::File { mode, size, .. } = *self.node(index) else { return Ok(()) };
+        let Node::File { mode, .. } = *self.node(index) else { return Ok(()) };
         let file = match create(walker, names) {
             Ok(file) => file,
             Err(errno) => return self.failed(index, errno),
         };
+        self.write_each_part(file.as_fd(), index, parts)?;
+        if self.outcomes[index].is_none()
+            && let Err(errno) = finish(file.as_fd(), mode, after)
+        {
+            self.failed(index, errno)?;
+        }
+        if self.outcomes[index].is_some() {
+            discard(walker, names);
+        }
+        Ok(())
+    }
+
+    /// Writes the parts of a file one after the other; where that cannot be, its path is left out.
+    fn write_each_part(&mut self, file: BorrowedFd<'_>, index: usize, parts: &Parts) -> Result<(), Cause> {
         let mut written = 0;
         for &part in &parts.0 {
             self.request.check_cancel()?;
@@ -303,15 +317,14 @@ impl Staging<'_> {
                 Err(unavailable) => return self.unavailable(index, unavailable),
             };
             written += bytes.len() as u64;
-            if let Err(errno) = write_all(file.as_fd(), &bytes) {
+            if let Err(errno) = write_all(file, &bytes) {
                 return self.failed(index, errno);
             }
         }
-        if written != size {
+        if !matches!(self.node(index), Node::File { size, .. } if *size == written) {
             self.outcomes[index] = Some(Outcome::Skipped(Skip::NotHeld));
-            return Ok(());
         }
-        finish(file.as_fd(), mode, after).or_else(|errno| self.failed(index, errno))
+        Ok(())
     }
 
     fn part(&self, part: ContentId) -> Result<Arc<[u8]>, Unavailable> {
@@ -365,8 +378,20 @@ fn write_batches(
 
 fn write_file(walker: &mut Walker<'_>, file: &File, after: After) -> Result<(), Errno> {
     let created = create(walker, &file.names)?;
-    write_all(created.as_fd(), &file.bytes)?;
-    finish(created.as_fd(), file.mode, after)
+    let written =
+        write_all(created.as_fd(), &file.bytes).and_then(|()| finish(created.as_fd(), file.mode, after));
+    if written.is_err() {
+        discard(walker, &file.names);
+    }
+    written
+}
+
+/// Removes a file that is not complete: it may lie in a new folder, and would be moved to its place with it.
+fn discard(walker: &mut Walker<'_>, names: &[FileName]) {
+    let (name, above) = names.split_last().expect("there is a name");
+    // If even this fails, the next look at the folder finds the file and records it as it is.
+    let _ =
+        walker.folder(above).and_then(|folder| rustix::fs::unlinkat(folder, name.bytes(), AtFlags::empty()));
 }
 
 fn create(walker: &mut Walker<'_>, names: &[FileName]) -> Result<OwnedFd, Errno> {

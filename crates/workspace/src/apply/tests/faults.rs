@@ -118,6 +118,41 @@ fn a_crash_at_any_point_is_finished_or_undone_by_asking_again() {
     let _ = std::panic::take_hook();
 }
 
+/// Found by `proof files kill`: a folder that was to go came back with permissions that nobody had given it.
+#[test]
+fn a_folder_that_a_crash_left_opened_up_still_goes() {
+    let (before, after) =
+        (shape([("open", d()), ("shut", Thing::Folder(0o500)), ("a", f("1"))]), shape([("a", f("2"))]));
+    for (aside, name) in [(true, "open"), (true, "shut"), (false, "shut")] {
+        let mut lab = Lab::new();
+        lab.write(&before);
+        let steps = lab.steps(&before, &after);
+        let index = steps.iter().position(|step| step.path.to_string() == name).expect("it goes");
+        set_mode(&lab.at(name), 0o700);
+        if aside {
+            std::fs::create_dir(lab.at(".retake-tmp-test-2")).expect("a folder");
+            std::fs::rename(lab.at(name), lab.at(&format!(".retake-tmp-test-2/r{index}"))).expect("it moves");
+        }
+        lab.apply(&steps).expect("it is finished");
+        assert_eq!(lab.read(), after, "{name}");
+    }
+}
+
+/// Found by `proof files errors`: an empty folder whose own folder had gone before it was kept as somebody's work.
+#[test]
+fn an_empty_folder_that_has_lost_its_place_is_not_kept_aside() {
+    let (before, after) = (shape([("top", d()), ("top/below", d()), ("a", f("1"))]), shape([("a", f("2"))]));
+    let mut lab = Lab::new();
+    lab.write(&before);
+    let steps = lab.steps(&before, &after);
+    let index = steps.iter().position(|step| step.path.to_string() == "top/below").expect("it goes");
+    std::fs::create_dir(lab.at(".retake-tmp-test-2")).expect("a folder");
+    std::fs::rename(lab.at("top/below"), lab.at(&format!(".retake-tmp-test-2/r{index}"))).expect("it moves");
+    std::fs::remove_dir(lab.at("top")).expect("it is empty");
+    let report = lab.apply(&steps).expect("it is finished");
+    assert_eq!((lab.read(), report.left), (after, Vec::new()));
+}
+
 #[test]
 fn work_that_a_crash_left_aside_is_put_back() {
     let check = |aside: &str, now: Option<&str>, expected: &str, left: usize| {

@@ -1,0 +1,72 @@
+//! `proof files`: kills and errors while files move.
+
+use clap::{Args, Subcommand};
+use retake_proof::faults::{ErrorsPlan, KillPlan};
+use retake_proof::files::{Program, errors, errors_control, kill, kill_control};
+use retake_proof::violation::{Trouble, caught};
+
+/// The real program, struck while it moves files.
+#[derive(Args, Debug)]
+pub(crate) struct Files {
+    #[command(subcommand)]
+    fault: Fault,
+    /// What the dice start from, where not every point is struck.
+    #[arg(long, default_value_t = 1, global = true)]
+    seed: u64,
+    /// About how many points [default: every one there is].
+    #[arg(long, global = true)]
+    points: Option<u64>,
+    /// Do it wrong on purpose instead; this must be caught.
+    #[arg(long, global = true)]
+    control: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Fault {
+    /// Killed at every write-class system call.
+    Kill,
+    /// Every write-class system call fails.
+    Errors,
+}
+
+impl Files {
+    pub(super) fn run(self) -> Result<(), Trouble> {
+        println!("files: seed {}", self.seed);
+        let said = match (self.fault, self.control) {
+            (Fault::Kill, false) => killed(self.seed, self.points),
+            (Fault::Kill, true) => killed_control(),
+            (Fault::Errors, false) => failed(self.seed, self.points),
+            (Fault::Errors, true) => failed_control(),
+        };
+        println!("files: {}", said?);
+        Ok(())
+    }
+}
+
+pub(super) fn killed(seed: u64, points: Option<u64>) -> Result<String, Trouble> {
+    let kills = kill(KillPlan { seed, points })?;
+    Ok(format!(
+        "{} kills in {} commands that move files, {} of them with unsynced writes lost: conversation and files \
+         were always at the same operation",
+        kills.kills, kills.commands, kills.lossy
+    ))
+}
+
+pub(super) fn killed_control() -> Result<String, Trouble> {
+    let mistaken = Program { path: std::env::current_exe()?, first: &["mistaken"] };
+    let violation = caught("files before the intent", kill_control(mistaken))?;
+    Ok(format!("the control was caught: {}", violation.what))
+}
+
+pub(super) fn failed(seed: u64, points: Option<u64>) -> Result<String, Trouble> {
+    let errors = errors(ErrorsPlan { seed, points })?;
+    Ok(format!(
+        "{} errors while files move, {} of them reported: the rest were harmless, and nothing was left half done",
+        errors.injected, errors.failed
+    ))
+}
+
+pub(super) fn failed_control() -> Result<String, Trouble> {
+    let violation = caught("failures taken for successes", errors_control())?;
+    Ok(format!("the control was caught: {}", violation.what))
+}

@@ -1,0 +1,85 @@
+//! A small disk in memory, with a real file system on it, whose power can be cut.
+//!
+//! ```text
+//!   /dev/shm/…/image  ──loop device──►  ext4  ──mounted at──►  ground/world
+//!                                         │
+//!                             shutdown ioctl, unmount, mount: the log is replayed, the rest is lost
+//! ```
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::violation::Trouble;
+
+const SIZE: u64 = 96 * 1024 * 1024;
+const SHUTDOWN: &str = include_str!("../../shim/shutdown.c");
+
+/// A mounted disk.
+#[derive(Debug)]
+pub struct Disk {
+    image: PathBuf,
+    place: PathBuf,
+    shutdown: PathBuf,
+}
+
+impl Disk {
+    /// A disk with an empty ext4 on it, its image in the given folder, mounted at `place` below it. The error
+    /// says what this machine lacks: it takes root, loop devices, `mkfs.ext4` and a C compiler.
+    pub fn new(folder: &Path, place: &str) -> Result<Self, Trouble> {
+        let disk = Self {
+            image: folder.join("image"),
+            place: folder.join(place),
+            shutdown: folder.join("shutdown"),
+        };
+        fs::create_dir_all(&disk.place)?;
+        let source = folder.join("shutdown.c");
+        fs::write(&source, SHUTDOWN)?;
+        run(Command::new("cc").arg("-o").arg(&disk.shutdown).arg(&source))?;
+        File::create(&disk.image)?.set_len(SIZE)?;
+        run(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&disk.image))?;
+        disk.mount()?;
+        Ok(disk)
+    }
+
+    /// Where it is mounted.
+    pub fn place(&self) -> &Path {
+        &self.place
+    }
+
+    /// Makes everything on it durable.
+    pub fn sync(&self) -> Result<(), Trouble> {
+        run(Command::new("sync").arg("-f").arg(&self.place))
+    }
+
+    /// Cuts the power: nothing reaches the disk from now on.
+    pub fn cut(&self) -> Result<(), Trouble> {
+        run(Command::new(&self.shutdown).arg(&self.place))
+    }
+
+    /// Brings it back after a cut, once nobody uses it any more.
+    pub fn bring_back(&self) -> Result<(), Trouble> {
+        run(Command::new("umount").arg(&self.place))?;
+        self.mount()
+    }
+
+    fn mount(&self) -> Result<(), Trouble> {
+        run(Command::new("mount").args(["-o", "loop"]).arg(&self.image).arg(&self.place))
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        // Lazily, in case someone still looks at it; the loop device goes with it.
+        let _ = Command::new("umount").arg("-l").arg(&self.place).status();
+    }
+}
+
+fn run(command: &mut Command) -> Result<(), Trouble> {
+    let output = command.output().map_err(|error| format!("{:?}: {error}", command.get_program()))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    Err(format!("{:?} failed: {}", command.get_program(), said.trim()).into())
+}

@@ -1,0 +1,136 @@
+//! Cuts at chosen system calls of each command of the script.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::dice::Dice;
+use crate::files::{Home, Laboratory, SCRIPT, Step, Told, advance, rehearse, retake};
+use crate::ground::Ground;
+use crate::shim::{Faults, Report};
+use crate::violation::{Failed, Trouble, Violation};
+
+use super::disk::Disk;
+
+/// How many cuts, and which.
+#[derive(Clone, Copy, Debug)]
+pub struct CutsPlan {
+    /// Picks the points.
+    pub seed: u64,
+    /// How many cuts, over all commands.
+    pub cuts: u64,
+    /// Where the store is.
+    pub home: Home,
+    /// Whether syncs do what they say. Where they do not, something must be found missing.
+    pub syncs: Syncs,
+}
+
+/// Whether syncs do what they say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Syncs {
+    /// They do.
+    Honest,
+    /// They return at once and do nothing: the control.
+    Lying,
+}
+
+/// What a campaign of cuts came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cuts {
+    /// How many times the power was cut.
+    pub cuts: u64,
+    /// In the middle of a command.
+    pub within: u64,
+    /// Just after a command was acknowledged.
+    pub after: u64,
+}
+
+/// Cuts the power again and again.
+pub fn cut(plan: CutsPlan) -> Result<Cuts, Failed> {
+    let ground = Ground::for_files().map_err(Failed::trouble)?;
+    let disk = Disk::new(ground.path(), "world")?;
+    let mut laboratory = Laboratory::new(ground.path(), retake()?, plan.home)?;
+    let mut dice = Dice::new(plan.seed);
+    let mut cuts = Cuts::default();
+    for (number, step) in (1..).zip(SCRIPT) {
+        let expectation = rehearse(&mut laboratory, step)?;
+        laboratory.restore()?;
+        let calls = laboratory.run(step.place, step.arguments, |faults| faults)?.report.calls;
+        let target = plan.cuts * number / SCRIPT.len() as u64;
+        while cuts.cuts < target {
+            // The last one is beyond all of them: the command ends, and then the power goes.
+            let call = 1 + dice.below(calls + calls / 4 + 1);
+            laboratory.restore()?;
+            disk.sync()?;
+            let told = strike(&laboratory, &disk, step, call, plan.syncs)?;
+            cuts.cuts += 1;
+            if told == Told::Done {
+                cuts.after += 1;
+            } else {
+                cuts.within += 1;
+            }
+            expectation.check(&laboratory, step, told).map_err(|broken| {
+                let what = format!("{:?}, power cut at call {call} of {calls}: {broken}", step.arguments);
+                Failed::Violation(Violation { campaign: "cuts", seed: plan.seed, step: number, what })
+            })?;
+        }
+        advance(&laboratory, step)?;
+    }
+    Ok(cuts)
+}
+
+/// Runs a command until a call, cuts the power, and brings the disk back.
+fn strike(
+    laboratory: &Laboratory,
+    disk: &Disk,
+    step: &Step,
+    call: u64,
+    syncs: Syncs,
+) -> Result<Told, Trouble> {
+    let faults: Faults = laboratory.faults().stop_at(call);
+    let faults = if syncs == Syncs::Lying { faults.lying_syncs() } else { faults };
+    let mut command = laboratory.command(step.place, step.arguments);
+    let mut child =
+        faults.attach(laboratory.shim(), &mut command).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    let told = stopped_or_ended(&mut child)?;
+    disk.cut()?;
+    if told == Told::Nothing {
+        child.kill()?;
+        child.wait()?;
+    }
+    disk.bring_back()?;
+    Report::read(&laboratory.counted())?;
+    Ok(told)
+}
+
+/// Waits until a process has stopped, all of it, or has ended.
+fn stopped_or_ended(child: &mut Child) -> Result<Told, Trouble> {
+    const PATIENCE: Duration = Duration::from_secs(60);
+    let started = Instant::now();
+    while started.elapsed() < PATIENCE {
+        if let Some(status) = child.try_wait()? {
+            return match (status.success(), status.signal()) {
+                (true, _) => Ok(Told::Done),
+                _ => Err(format!("it ended without a fault: {status}").into()),
+            };
+        }
+        if is_stopped(child.id())? {
+            return Ok(Told::Nothing);
+        }
+        std::thread::sleep(Duration::from_micros(300));
+    }
+    Err("it neither stopped nor ended".into())
+}
+
+/// Whether every thread of a process is stopped.
+fn is_stopped(process: u32) -> Result<bool, Trouble> {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{process}/task")) else { return Ok(false) };
+    for thread in threads {
+        let Ok(text) = std::fs::read_to_string(thread?.path().join("stat")) else { continue };
+        let state = text.rsplit(')').next().and_then(|rest| rest.trim_start().chars().next());
+        if state != Some('T') {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,162 @@
+//! Every write-class system call of commands that move files fails once, in each way that a disk can fail.
+//!
+//! The command must either not be bothered, or say clearly that it failed and leave files and conversation as
+//! they were; where it could not put everything back, the next command finishes what was begun. A path that it
+//! may not touch is left alone, and named.
+
+use std::num::NonZeroU64;
+
+use crate::dice::Dice;
+use crate::faults::{ErrorsPlan, Run};
+use crate::shim::{Class, Failure, Faults, Times};
+use crate::violation::{Failed, Violation};
+
+use super::check::Told;
+use super::kill::{advance, rehearse};
+use super::laboratory::{Home, Laboratory};
+use super::script::{Nature, SCRIPT, Step};
+use super::{ground, retake};
+
+/// What a campaign of errors came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Errors {
+    /// How many calls were made to fail.
+    pub injected: u64,
+    /// How many times the command said that it failed.
+    pub failed: u64,
+}
+
+/// A way for a call to fail.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Once(Failure),
+    FromThenOn(Failure),
+    Sync,
+    Names,
+    OutOfHandles,
+    Short,
+}
+
+const WAYS: [Way; 8] = [
+    Way::Once(Failure::DiskFull),
+    Way::FromThenOn(Failure::DiskFull),
+    Way::Once(Failure::BrokenDisk),
+    Way::FromThenOn(Failure::BrokenDisk),
+    Way::Sync,
+    Way::Names,
+    Way::OutOfHandles,
+    Way::Short,
+];
+
+impl Way {
+    fn arm(self, faults: Faults, call: u64) -> Faults {
+        let once = Times::Consecutive(NonZeroU64::MIN);
+        match self {
+            Self::Once(failure) => faults.fail_at(call, failure, once),
+            Self::FromThenOn(failure) => faults.fail_at(call, failure, Times::Forever),
+            Self::Sync => faults.only(Class::Sync).fail_at(call, Failure::BrokenDisk, once),
+            Self::Names => faults.only(Class::Name).fail_at(call, Failure::Forbidden, once),
+            Self::OutOfHandles => {
+                faults.only(Class::Open).fail_at(call, Failure::OutOfHandles, Times::Forever)
+            }
+            Self::Short => faults.short_at(call),
+        }
+    }
+}
+
+/// Lets calls fail.
+pub fn errors(plan: ErrorsPlan) -> Result<Errors, Failed> {
+    strike(plan, told)
+}
+
+/// The control: whatever the program says, it is taken for done. It must be caught.
+pub fn errors_control() -> Result<Errors, Failed> {
+    strike(ErrorsPlan { seed: 1, points: Some(300) }, |_| Ok(Told::Done))
+}
+
+fn strike(plan: ErrorsPlan, told: impl Fn(&Run) -> Result<Told, String>) -> Result<Errors, Failed> {
+    let ground = ground()?;
+    let mut laboratory = Laboratory::new(ground.path(), retake()?, Home::Beside)?;
+    let mut dice = Dice::new(plan.seed);
+    let share = plan.points.map(|points| (14_000 / points.max(1)).max(1));
+    let mut errors = Errors::default();
+    for (number, step) in (1..).zip(SCRIPT) {
+        let expectation = rehearse(&mut laboratory, step)?;
+        for way in WAYS {
+            let mut call = 1 + share.map_or(0, |share| dice.below(share));
+            loop {
+                laboratory.restore()?;
+                let run = laboratory.run(step.place, step.arguments, |faults| way.arm(faults, call))?;
+                if run.report.faults == 0 {
+                    break;
+                }
+                errors.injected += 1;
+                let judged = told(&run).and_then(|told| {
+                    errors.failed += u64::from(told == Told::Failed);
+                    judge(&laboratory, &expectation, step, &run, told)
+                });
+                judged.map_err(|broken| {
+                    let what = format!(
+                        "{:?}, {way:?} at call {call}: {broken}\n{}",
+                        step.arguments,
+                        run.complaint()
+                    );
+                    Failed::Violation(Violation {
+                        campaign: "files errors",
+                        seed: plan.seed,
+                        step: number,
+                        what,
+                    })
+                })?;
+                call += share.map_or(1, |share| 1 + dice.below(2 * share));
+            }
+        }
+        advance(&laboratory, step)?;
+    }
+    Ok(errors)
+}
+
+fn judge(
+    laboratory: &Laboratory,
+    expectation: &super::check::Expectation,
+    step: &Step,
+    run: &Run,
+    told: Told,
+) -> Result<(), String> {
+    let fail = |trouble: crate::violation::Trouble| trouble.to_string();
+    if told == Told::Done && step.nature != Nature::Runs && leaves_something(run) {
+        // It said of each such path that it was left alone; both halves then agree on that.
+        return expectation.check_left(laboratory, step);
+    }
+    if told == Told::Failed && step.nature == Nature::Whole {
+        let sight = super::check::Sight::of(laboratory).map_err(fail)?;
+        if !sight.said.moving && sight.folders != expectation.files {
+            return Err(
+                "it failed, and neither put the files back nor left a note for the next one".to_owned()
+            );
+        }
+    }
+    expectation.check(laboratory, step, told)
+}
+
+/// Whether the answer names paths that were left as they are.
+fn leaves_something(run: &Run) -> bool {
+    let answer = String::from_utf8_lossy(&run.output.stdout);
+    answer.contains(r#""outcome":"skipped""#) || answer.contains(r#""outcome":"kept""#)
+}
+
+/// What the caller was told; an error if that was not clear.
+fn told(run: &Run) -> Result<Told, String> {
+    if run.acknowledged() {
+        return Ok(Told::Done);
+    }
+    let complaint = run.complaint();
+    let open = [r#""outcome":"unknown""#, r#""outcome":"unfinished""#];
+    if open.iter().any(|outcome| complaint.contains(outcome)) {
+        return Ok(Told::Unsure);
+    }
+    let clear = run.output.status.code().is_some_and(|code| (1..=7).contains(&code))
+        && complaint.contains("\"message\"")
+        && !complaint.contains("panicked");
+    if clear { Ok(Told::Failed) } else { Err(format!("an unclear end ({}): {complaint}", run.output.status)) }
+}

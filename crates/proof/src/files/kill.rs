@@ -1,0 +1,137 @@
+//! The program dies at every write-class system call of commands that move files.
+//!
+//! The four deaths are those of [`faults::kill`](crate::faults::kill). Every third time the command that
+//! recovers dies as well, at a point of its own, and yet another one has to.
+
+use crate::dice::Dice;
+use crate::faults::{KillPlan, Kills, Run};
+use crate::shim::{Death, Faults};
+use crate::violation::{Failed, Violation};
+
+use super::check::{Expectation, Sight, Told};
+use super::laboratory::{Home, Laboratory, Program};
+use super::script::{Nature, PROJECT, SCRIPT, Step};
+use super::{ground, retake};
+
+const DEATHS: [Death; 4] = [Death::Kill, Death::Torn, Death::Cut, Death::TornCut];
+
+/// Kills the program at every point, or at that many of them.
+pub fn kill(plan: KillPlan) -> Result<Kills, Failed> {
+    let ground = ground()?;
+    let mut laboratory = Laboratory::new(ground.path(), retake()?, Home::Beside)?;
+    // About this many points there are in all; a smaller plan takes its share of each command's.
+    let share = plan.points.map(|points| (9000 / points.max(1)).max(1));
+    let mut strikes = Strikes { dice: Dice::new(plan.seed), seed: plan.seed, share, kills: Kills::default() };
+    for (number, step) in (1..).zip(SCRIPT) {
+        strikes.step(&mut laboratory, number, step)?;
+    }
+    Ok(strikes.kills)
+}
+
+/// The control: a program that moves the files first, and says so to the conversation after that.
+pub fn kill_control(mistaken: Program) -> Result<Kills, Failed> {
+    let ground = ground()?;
+    let mut laboratory = Laboratory::new(ground.path(), retake()?, Home::Beside)?;
+    let mut strikes = Strikes { dice: Dice::new(1), seed: 1, share: None, kills: Kills::default() };
+    for (number, step) in (1..).zip(SCRIPT) {
+        if step.arguments == ["undo"] && step.by_hand.is_none() {
+            laboratory.instead(mistaken);
+            strikes.step(&mut laboratory, number, step)?;
+            break;
+        }
+        laboratory.prepare(step)?;
+        laboratory.must(step.place, step.arguments)?;
+    }
+    Ok(strikes.kills)
+}
+
+struct Strikes {
+    dice: Dice,
+    seed: u64,
+    share: Option<u64>,
+    kills: Kills,
+}
+
+impl Strikes {
+    /// Kills one command at its points, and then lets it be.
+    fn step(&mut self, laboratory: &mut Laboratory, number: u64, step: &Step) -> Result<(), Failed> {
+        let expectation = rehearse(laboratory, step)?;
+        self.kills.commands += 1;
+        for death in DEATHS {
+            let mut call = 1 + self.share.map_or(0, |share| self.dice.below(share));
+            loop {
+                laboratory.restore()?;
+                let run = laboratory.run(step.place, step.arguments, |faults| faults.die_at(call, death))?;
+                if run.report.faults == 0 {
+                    break;
+                }
+                self.kills.kills += 1;
+                self.kills.lossy += u64::from(run.report.lost > 0);
+                let mut what = format!("{death:?} at call {call}");
+                if self.dice.once_in(3) {
+                    let again = 1 + self.dice.below(60);
+                    let place = if laboratory.place(step.place).is_dir() { step.place } else { PROJECT };
+                    let second = laboratory.run(place, &["status"], |faults| faults.die_at(again, death))?;
+                    self.kills.kills += second.report.faults;
+                    what = format!("{what}, then at call {again} of the next command");
+                }
+                self.judge(laboratory, &expectation, number, step, &run, &what)?;
+                call += self.share.map_or(1, |share| 1 + self.dice.below(2 * share));
+            }
+        }
+        laboratory.restore()?;
+        let run = laboratory.run(step.place, step.arguments, Faults::cut_at_exit)?;
+        self.judge(laboratory, &expectation, number, step, &run, "power cut after the answer")?;
+        advance(laboratory, step)
+    }
+
+    fn judge(
+        &self,
+        laboratory: &Laboratory,
+        expectation: &Expectation,
+        number: u64,
+        step: &Step,
+        run: &Run,
+        what: &str,
+    ) -> Result<(), Failed> {
+        let told = if run.acknowledged() { Told::Done } else { Told::Nothing };
+        expectation.check(laboratory, step, told).and_then(|()| retried(laboratory, step)).map_err(|broken| {
+            let what = format!("{:?}, {what}: {broken}", step.arguments);
+            Failed::Violation(Violation { campaign: "files", seed: self.seed, step: number, what })
+        })
+    }
+}
+
+/// A folder that was half filled or half emptied does not stand in the way of the next attempt.
+fn retried(laboratory: &Laboratory, step: &Step) -> Result<(), String> {
+    if step.nature != Nature::Opens {
+        return Ok(());
+    }
+    let fail = |trouble: crate::violation::Trouble| trouble.to_string();
+    let sight = Sight::of(laboratory).map_err(fail)?;
+    if sight.said.apart {
+        return Ok(());
+    }
+    laboratory
+        .must(step.place, step.arguments)
+        .map(|_| ())
+        .map_err(|trouble| format!("a second attempt: {trouble}"))
+}
+
+/// Runs a command once without a fault, to learn what it does; everything is kept as it was before.
+pub fn rehearse(laboratory: &mut Laboratory, step: &Step) -> Result<Expectation, Failed> {
+    let before = Sight::of(laboratory)?.said;
+    laboratory.prepare(step)?;
+    laboratory.keep()?;
+    let files = laboratory.folders()?;
+    advance(laboratory, step)?;
+    let after = Sight::of(laboratory)?;
+    Ok(Expectation { before, files, after })
+}
+
+/// Runs a command without a fault. It must work.
+pub fn advance(laboratory: &Laboratory, step: &Step) -> Result<(), Failed> {
+    laboratory.restore()?;
+    laboratory.must(step.place, step.arguments)?;
+    Ok(())
+}

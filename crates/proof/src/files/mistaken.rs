@@ -1,0 +1,59 @@
+//! A mistake made on purpose: the files move before anybody has written down that they will.
+//!
+//! ```text
+//!   as it should be    intent ──► files ──► conversation
+//!   here                          files ──► conversation        a kill at the arrow leaves them apart
+//! ```
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+use retake_model::content::Kind;
+use retake_model::object::Objects;
+use retake_model::tree::Node;
+use retake_timeline::{Caller, Desk, Goal, Halves, Handling, Rules, Timeline, Unit};
+use retake_workspace::snapshot::{Options, Workspace};
+
+use crate::violation::Trouble;
+
+/// Undoes the last turn of the only thread of a store, in the wrong order.
+pub fn undo(store: &Path, folder: &Path) -> Result<(), Trouble> {
+    let timeline = Timeline::open(store, Rules::default())?;
+    let project = timeline.project_if_known(folder)?;
+    let thread = project.current.ok_or("there is no thread")?;
+    let goal = Goal::Undo(Unit::Turn, 1);
+    let desk = Desk::at(timeline.clone(), project.id, Workspace::open(folder, &[], Options::default())?);
+    let ahead = desk.go(thread, goal, Caller::human(), Handling { preview: true, ..Handling::default() })?;
+    let plan = ahead.files.ok_or("there are no files")?;
+    let looking = timeline.look()?;
+    for path in plan.paths {
+        let place = folder.join(path.path.path.to_string());
+        put(&looking.queries(), &place, path.before.as_ref(), path.after.as_ref())?;
+    }
+    drop(looking);
+    desk.go(thread, goal, Caller::human(), Handling { halves: Halves::Conversation, ..Handling::default() })?;
+    // The folder is as the store thinks it is only once somebody has looked.
+    desk.look(thread, Caller::human())?;
+    Ok(())
+}
+
+fn put(objects: &dyn Objects, place: &Path, old: Option<&Node>, new: Option<&Node>) -> Result<(), Trouble> {
+    match old {
+        Some(Node::Folder { .. }) if !new.is_some_and(Node::is_folder) => fs::remove_dir(place)?,
+        Some(Node::File { .. } | Node::Link { .. }) => fs::remove_file(place)?,
+        _ => {}
+    }
+    match new {
+        None => {}
+        Some(Node::Folder { .. }) => fs::create_dir_all(place)?,
+        Some(Node::Link { target }) => symlink(OsStr::from_bytes(target), place)?,
+        Some(Node::File { content, mode, .. }) => {
+            fs::write(place, objects.bytes(Kind::Blob, *content)?)?;
+            fs::set_permissions(place, fs::Permissions::from_mode((*mode).into()))?;
+        }
+    }
+    Ok(())
+}

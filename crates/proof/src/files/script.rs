@@ -1,0 +1,121 @@
+//! The commands that faults strike while they move files, and what happens by hand between them.
+
+/// One command of the script.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// A line for the shell before it: what someone does in the project's folder by hand.
+    pub by_hand: Option<&'static str>,
+    /// What is typed after `retake`.
+    pub arguments: &'static [&'static str],
+    /// Where it is typed, seen from the folder that holds project and store.
+    pub place: &'static str,
+    /// What it is like.
+    pub nature: Nature,
+}
+
+/// What a command is like, as far as a fault is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nature {
+    /// Conversation and files move together, or not at all.
+    Whole,
+    /// A program of the user's changes files in the middle of it. If nobody is left to record them as its own,
+    /// the next look finds them.
+    Runs,
+    /// It fills a new folder, which is nobody's until the end.
+    Opens,
+    /// It empties a folder that is nobody's any more.
+    Closes,
+}
+
+/// The folder of the project.
+pub const PROJECT: &str = "project";
+
+/// The folder of the take that is opened apart.
+pub const APART: &str = "apart";
+
+const fn step(arguments: &'static [&'static str]) -> Step {
+    Step { by_hand: None, arguments, place: PROJECT, nature: Nature::Whole }
+}
+
+const fn hand(by_hand: &'static str, arguments: &'static [&'static str]) -> Step {
+    Step { by_hand: Some(by_hand), ..step(arguments) }
+}
+
+const fn run(line: &'static [&'static str]) -> Step {
+    Step { nature: Nature::Runs, ..step(line) }
+}
+
+/// What the project holds at first, as a line for the shell.
+pub const BEGINNING: &str = "\
+printf 'one\\ntwo\\nthree\\nfour\\nfive\\n' > code.rs
+mkdir -p src/deep empty && printf 'deep\\n' > src/deep/file.txt && printf 'lib\\n' > src/lib.rs
+printf '#!/bin/sh\\necho hello\\n' > tool.sh && chmod 755 tool.sh
+ln -s src/lib.rs link
+printf 'big' > big && head -c 150000 /dev/zero | tr '\\0' 'x' >> big
+";
+
+/// A dozen files at once: more than are synced one by one.
+const MANY: &str = "mkdir many; for n in 1 2 3 4 5 6 7 8 9 10 11 12; do echo $n > many/$n; echo $n > m$n; done; mv src moved; echo x >> code.rs; sync -f .";
+
+/// The script. What is run ends with a sync: that its own work survives a power cut is a program's own business.
+/// What it begins with is a conversation without files.
+pub const SCRIPT: &[Step] = &[
+    step(&["snapshot", "take"]),
+    step(&["entry", "add", "Tidy up, please."]),
+    run(&[
+        "run",
+        "--",
+        "sh",
+        "-c",
+        "sed -i s/two/TWO/ code.rs; rm -r empty; echo new > new.txt; chmod 700 tool.sh; sync -f .",
+    ]),
+    step(&["undo"]),
+    step(&["redo"]),
+    // Someone works on the same file in another place, and on one of their own.
+    hand("echo six >> code.rs; echo mine > mine.txt", &["undo"]),
+    step(&["redo"]),
+    run(&["run", "--", "sh", "-c", MANY]),
+    step(&["undo"]),
+    step(&["redo"]),
+    hand("echo late > many/late; ln -sf tool.sh link", &["undo"]),
+    step(&["entry", "add", "Once more."]),
+    run(&[
+        "run",
+        "--by",
+        "agent",
+        "--",
+        "sh",
+        "-c",
+        "rm -r src; echo flat > src; rm link; mkdir link; echo in > link/in; sync -f .",
+    ]),
+    step(&["undo"]),
+    step(&["jump", "2"]),
+    hand("chmod 600 big; echo more >> mine.txt", &["restore", "5"]),
+    step(&["restore", "11", "code.rs", "many"]),
+    step(&["take", "branch", "1"]),
+    run(&[
+        "run",
+        "--",
+        "sh",
+        "-c",
+        "echo branch > branch.txt; sed -i s/three/THREE/ code.rs; rm -f big; sync -f .",
+    ]),
+    step(&["take", "switch", "main"]),
+    step(&["take", "switch", "main_take_1"]),
+    hand("echo hand >> code.rs", &["take", "fork", "1"]),
+    step(&["take", "switch", "main"]),
+    Step { nature: Nature::Opens, ..step(&["take", "open", "main_take_1", "--apart", "../apart"]) },
+    Step {
+        place: APART,
+        ..run(&["run", "--", "sh", "-c", "echo apart > apart.txt; rm branch.txt; sync -f ."])
+    },
+    Step { place: APART, ..step(&["undo"]) },
+    Step { place: APART, ..step(&["redo"]) },
+    Step { nature: Nature::Closes, ..step(&["take", "close", "main_take_1", "--remove"]) },
+    step(&["take", "switch", "main_take_1"]),
+    step(&["take", "delete", "main_take_1"]),
+    step(&["undo"]),
+    step(&["gc", "--yes", "--grace", "0"]),
+    step(&["undo", "3"]),
+    step(&["redo", "3"]),
+];

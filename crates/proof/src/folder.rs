@@ -1,0 +1,149 @@
+//! What a folder holds, as plain values that can be compared, copied and laid out again.
+//!
+//! This is the eye of every campaign that moves files. It shares no code with the snapshots that it judges.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+/// One thing in a folder.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Thing {
+    /// A file.
+    File {
+        /// Its bytes.
+        bytes: Vec<u8>,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// A symbolic link, with what it points to.
+    Link(OsString),
+    /// A folder, with its permissions.
+    Folder(u32),
+}
+
+impl Thing {
+    /// A file with the usual permissions.
+    pub fn file(bytes: impl Into<Vec<u8>>) -> Self {
+        Self::File { bytes: bytes.into(), mode: 0o644 }
+    }
+}
+
+impl fmt::Debug for Thing {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File { bytes, mode } => {
+                let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(60)]).into_owned();
+                write!(out, "file {mode:o} of {} bytes {shown:?}", bytes.len())
+            }
+            Self::Link(target) => write!(out, "link to {}", target.display()),
+            Self::Folder(mode) => write!(out, "folder {mode:o}"),
+        }
+    }
+}
+
+/// Everything below a folder, by its path from there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Folder(pub BTreeMap<PathBuf, Thing>);
+
+impl Folder {
+    /// Looks at a folder; one that is not there holds nothing.
+    pub fn read(top: &Path) -> io::Result<Self> {
+        let mut found = BTreeMap::new();
+        if top.is_dir() {
+            read_into(top, Path::new(""), &mut found)?;
+        }
+        Ok(Self(found))
+    }
+
+    /// Makes a folder hold exactly this. The folder itself stays the one that it is.
+    pub fn lay_out(&self, top: &Path) -> io::Result<()> {
+        fs::create_dir_all(top)?;
+        clear(top)?;
+        for (path, thing) in &self.0 {
+            let path = top.join(path);
+            match thing {
+                Thing::File { bytes, mode } => {
+                    fs::write(&path, bytes)?;
+                    fs::set_permissions(&path, fs::Permissions::from_mode(*mode))?;
+                }
+                Thing::Link(target) => symlink(target, &path)?,
+                Thing::Folder(_) => fs::create_dir(&path)?,
+            }
+        }
+        // Last, and the innermost first: a folder may not let anything in any more.
+        for (path, thing) in self.0.iter().rev() {
+            if let Thing::Folder(mode) = thing {
+                fs::set_permissions(top.join(path), fs::Permissions::from_mode(*mode))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The paths at which two folders differ, with what is there in each.
+    pub fn differences<'folders>(&'folders self, other: &'folders Self) -> Vec<Difference<'folders>> {
+        let mut paths: Vec<&PathBuf> = self.0.keys().chain(other.0.keys()).collect();
+        paths.sort();
+        paths.dedup();
+        paths
+            .into_iter()
+            .map(|path| Difference { path, left: self.0.get(path), right: other.0.get(path) })
+            .filter(|difference| difference.left != difference.right)
+            .collect()
+    }
+
+    /// What Retake left behind of its own, which should be nothing.
+    pub fn leftovers(&self) -> Vec<&Path> {
+        let ours = |path: &&PathBuf| {
+            path.components().any(|part| part.as_os_str().as_bytes().starts_with(b".retake-tmp"))
+        };
+        self.0.keys().filter(ours).map(PathBuf::as_path).collect()
+    }
+}
+
+/// One path at which two folders differ.
+#[derive(Debug)]
+pub struct Difference<'folders> {
+    /// Which.
+    pub path: &'folders Path,
+    /// What is there in the first.
+    pub left: Option<&'folders Thing>,
+    /// What is there in the second.
+    pub right: Option<&'folders Thing>,
+}
+
+fn read_into(top: &Path, below: &Path, found: &mut BTreeMap<PathBuf, Thing>) -> io::Result<()> {
+    for entry in fs::read_dir(top.join(below))? {
+        let entry = entry?;
+        let path = below.join(entry.file_name());
+        let kind = entry.file_type()?;
+        let mode = || Ok::<_, io::Error>(entry.metadata()?.permissions().mode() & 0o7777);
+        if kind.is_dir() {
+            found.insert(path.clone(), Thing::Folder(mode()?));
+            read_into(top, &path, found)?;
+        } else if kind.is_symlink() {
+            found.insert(path, Thing::Link(fs::read_link(entry.path())?.into()));
+        } else if kind.is_file() {
+            found.insert(path, Thing::File { bytes: fs::read(entry.path())?, mode: mode()? });
+        }
+    }
+    Ok(())
+}
+
+/// Removes everything in a folder.
+pub fn clear(top: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(top)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(entry.path())?;
+        } else {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}

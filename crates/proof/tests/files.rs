@@ -1,0 +1,31 @@
+//! A few hundred faults while the real program moves files, and the controls that must be caught. Many more by
+//! command: see the README.
+
+use retake_proof::faults::{ErrorsPlan, KillPlan};
+use retake_proof::files::{Program, errors, errors_control, kill, kill_control};
+use retake_proof::violation::caught;
+
+#[test]
+fn no_kill_leaves_conversation_and_files_apart() {
+    let kills = kill(KillPlan { seed: 1, points: Some(120) }).unwrap_or_else(|failed| panic!("{failed}"));
+    assert!(kills.kills >= 80, "{kills:?}: too few for a proof");
+}
+
+#[test]
+fn files_that_move_before_the_intent_are_caught() {
+    let mistaken = Program { path: env!("CARGO_BIN_EXE_proof").into(), first: &["mistaken"] };
+    let violation = caught("files before the intent", kill_control(mistaken));
+    let violation = violation.unwrap_or_else(|trouble| panic!("{trouble}"));
+    assert!(violation.what.contains("split"), "{violation}");
+}
+
+#[test]
+fn a_failing_call_leaves_files_and_conversation_as_they_were() {
+    let done = errors(ErrorsPlan { seed: 1, points: Some(120) }).unwrap_or_else(|failed| panic!("{failed}"));
+    assert!(done.injected >= 80 && done.failed >= 20, "{done:?}: too few for a proof");
+}
+
+#[test]
+fn a_failed_move_taken_for_a_success_is_caught() {
+    caught("failures taken for successes", errors_control()).unwrap_or_else(|trouble| panic!("{trouble}"));
+}
