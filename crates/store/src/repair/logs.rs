@@ -214,7 +214,6 @@ impl<'join, 'transaction> Joining<'join, 'transaction> {
             place: FIRST,
             surroundings: None,
             files: None,
-            filed: None,
             ..oldest.clone()
         })
     }
@@ -265,9 +264,12 @@ impl<'join, 'transaction> Joining<'join, 'transaction> {
     }
 
     fn append(&mut self, operation: Operation) -> Result<(), StoreError> {
+        let version = self.next_version();
+        let filed = self.head.as_ref().and_then(|head| head.operation.filed);
         let operation = Operation {
-            version: self.next_version(),
+            version,
             previous: self.head.as_ref().map(|head| head.id),
+            filed: operation.files.map(|_| version).or(filed),
             ..operation
         };
         let stored = self.writing.append_at(self.next_sequence, self.log.thread, operation)?;
