@@ -49,7 +49,7 @@ pub(crate) const DAMAGE: &[(&str, &[&str], &[&str], Plant)] = &[
     (
         "an operation that misleads whoever looks for files",
         &["filed_wrong", "intent_misplaced"],
-        &["intent_dropped", "log_joined", "thread_derived"],
+        &["intent_dropped", "log_joined"],
         |world| look_wrongly(&world.store, world.thread, world.snapshots[1]),
     ),
     ("a folder's record altered", &["folder_damaged"], &["folder_forgotten"], |world| {
