@@ -15,7 +15,7 @@ fn a_purge_takes_its_bytes_out_of_packs() {
     // In one frame, so that what stays must move.
     let both = snapshot(&world.store, &[secret.clone(), shared.clone()]);
     look(&world.store, other, both, both);
-    let kept = snapshot(&world.store, &[shared.clone()]);
+    let kept = snapshot(&world.store, std::slice::from_ref(&shared));
     look(&world.store, world.thread, world.snapshots[1], kept);
     assert!(is_on_disk(&world.folder.path, &secret), "the control: it is there before");
     let preview = world.store.would_purge(&[other]).expect("a preview");
@@ -36,7 +36,7 @@ fn the_last_thread_of_a_project_takes_the_folder_with_it() {
     let id = FolderId::of_project(world.project);
     let other = create(&world.store, world.project, "another");
     let only = noise(7, 4000);
-    put_folder(&world.store, world.project, snapshot(&world.store, &[only.clone()]));
+    put_folder(&world.store, world.project, snapshot(&world.store, std::slice::from_ref(&only)));
     world.store.purge_threads(&[world.thread]).expect("it purges");
     let reading = world.store.read().expect("a reading");
     assert!(reading.queries().folder(id).expect("readable").is_some(), "another thread may need it");

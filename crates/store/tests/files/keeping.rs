@@ -14,7 +14,7 @@ use crate::world::*;
 fn garbage_is_not_what_a_folder_knows() {
     let world = World::new();
     let only = noise(7, 900);
-    put_folder(&world.store, world.project, snapshot(&world.store, &[only.clone()]));
+    put_folder(&world.store, world.project, snapshot(&world.store, std::slice::from_ref(&only)));
     assert_eq!(collect(&world.store).unreachable, 0);
     assert!(has(&world.store, &only));
     let folder = FolderId::of_project(world.project);
@@ -28,7 +28,7 @@ fn garbage_is_not_what_a_folder_knows() {
 fn garbage_is_not_what_a_move_of_files_needs() {
     let world = World::new();
     let only = noise(7, 900);
-    let wanted = snapshot(&world.store, &[only.clone()]);
+    let wanted = snapshot(&world.store, std::slice::from_ref(&only));
     let intent = begin(&world.store, world.thread, world.project, world.snapshots[1], wanted);
     assert_eq!(collect(&world.store).unreachable, 0);
     assert!(has(&world.store, &only));
@@ -42,7 +42,7 @@ fn garbage_is_not_what_a_move_of_files_needs() {
 fn a_pack_that_is_mostly_garbage_is_written_anew() {
     let world = World::new();
     let files: Vec<Vec<u8>> = (10..50).map(|seed| noise(seed, 20_000)).collect();
-    drop(snapshot(&world.store, &files));
+    snapshot(&world.store, &files);
     // The same blobs, of which only some stay in use.
     let kept = snapshot(&world.store, &files[3..7]);
     look(&world.store, world.thread, world.snapshots[1], kept);
@@ -120,7 +120,7 @@ fn a_purge_leaves_what_the_move_of_another_thread_needs() {
     let world = World::new();
     let other = create(&world.store, world.project, "another");
     let shared = noise(7, 900);
-    let wanted = snapshot(&world.store, &[shared.clone()]);
+    let wanted = snapshot(&world.store, std::slice::from_ref(&shared));
     look(&world.store, world.thread, world.snapshots[1], wanted);
     begin(&world.store, other, world.project, world.snapshots[1], wanted);
     world.store.purge_threads(&[world.thread]).expect("it purges");

@@ -19,18 +19,18 @@ use retake_store::{Mode, Publication, PublishError, Queries, Store};
 use crate::support::*;
 
 /// One thread, its folder, and a move of files that has begun on it.
-pub struct World {
-    pub folder: Folder,
-    pub store: Store,
-    pub project: ProjectId,
-    pub thread: ThreadId,
+pub(crate) struct World {
+    pub(crate) folder: Folder,
+    pub(crate) store: Store,
+    pub(crate) project: ProjectId,
+    pub(crate) thread: ThreadId,
     /// What the folder was at first, and what it became.
-    pub snapshots: [ContentId; 2],
+    pub(crate) snapshots: [ContentId; 2],
 }
 
 impl World {
     /// A thread that was talked in and whose files changed once.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = Folder::new();
         let store = folder.open();
         let project = ProjectId::fresh(&mut Dice::new());
@@ -49,7 +49,7 @@ impl World {
     }
 
     /// The same with a move of files under way, back to what was at first.
-    pub fn moving() -> Self {
+    pub(crate) fn moving() -> Self {
         let world = Self::new();
         begin(&world.store, world.thread, world.project, world.snapshots[1], world.snapshots[0]);
         world
@@ -57,24 +57,24 @@ impl World {
 }
 
 /// Bytes that nothing can compress.
-pub fn noise(seed: u8, length: usize) -> Vec<u8> {
+pub(crate) fn noise(seed: u8, length: usize) -> Vec<u8> {
     let mut bytes = vec![0; length];
     blake3::Hasher::new().update(&[seed]).finalize_xof().fill(&mut bytes);
     bytes
 }
 
-pub fn blob(bytes: &[u8]) -> ContentId {
+pub(crate) fn blob(bytes: &[u8]) -> ContentId {
     ContentId::of(Kind::Blob, bytes)
 }
 
-pub fn now() -> Timestamp {
+pub(crate) fn now() -> Timestamp {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
     Timestamp::from_millis(now.as_millis() as i64)
 }
 
 /// Stores files in one pack and everything above them as objects: a folder in a folder, one file in parts, and a
 /// path that was left out.
-pub fn snapshot(store: &Store, files: &[Vec<u8>]) -> ContentId {
+pub(crate) fn snapshot(store: &Store, files: &[Vec<u8>]) -> ContentId {
     let writer = store.pack_writer().expect("a writer");
     for bytes in files {
         writer.add(blob(bytes), bytes).expect("it is added");
@@ -153,7 +153,7 @@ fn next(
 }
 
 /// Publishes that files were found changed.
-pub fn look(store: &Store, thread: ThreadId, before: ContentId, after: ContentId) {
+pub(crate) fn look(store: &Store, thread: ThreadId, before: ContentId, after: ContentId) {
     store
         .write(move |writing| {
             let operation = next(writing, thread, before, after, OperationKind::FilesSeen { paths: 1 });
@@ -164,7 +164,7 @@ pub fn look(store: &Store, thread: ThreadId, before: ContentId, after: ContentId
 }
 
 /// Publishes that files were found changed, with a wrong `filed`.
-pub fn look_wrongly(store: &Store, thread: ThreadId, snapshot: ContentId) {
+pub(crate) fn look_wrongly(store: &Store, thread: ThreadId, snapshot: ContentId) {
     store
         .write(move |writing| {
             let operation = next(writing, thread, snapshot, snapshot, OperationKind::FilesSeen { paths: 1 });
@@ -175,7 +175,7 @@ pub fn look_wrongly(store: &Store, thread: ThreadId, snapshot: ContentId) {
         .expect("it is published");
 }
 
-pub fn put_folder(store: &Store, project: ProjectId, snapshot: ContentId) {
+pub(crate) fn put_folder(store: &Store, project: ProjectId, snapshot: ContentId) {
     let record = FolderRecord {
         id: FolderId::of_project(project),
         project,
@@ -187,7 +187,7 @@ pub fn put_folder(store: &Store, project: ProjectId, snapshot: ContentId) {
 }
 
 /// Writes down that files are about to move.
-pub fn begin(
+pub(crate) fn begin(
     store: &Store,
     thread: ThreadId,
     project: ProjectId,
@@ -210,19 +210,19 @@ pub fn begin(
 }
 
 /// Whether a blob can be read, and is itself.
-pub fn has(store: &Store, bytes: &[u8]) -> bool {
+pub(crate) fn has(store: &Store, bytes: &[u8]) -> bool {
     let reading = store.read().expect("a reading");
     reading.queries().bytes(Kind::Blob, blob(bytes)).is_ok_and(|found| found[..] == *bytes)
 }
 
 /// Collects all garbage there is, however young.
-pub fn collect(store: &Store) -> retake_store::Collected {
+pub(crate) fn collect(store: &Store) -> retake_store::Collected {
     let later = Timestamp::from_millis(now().millis() + 10_000);
     store.collect(std::time::Duration::ZERO, later, Mode::Collect).expect("it runs")
 }
 
 /// Whether a stretch of these bytes is in any file below a folder.
-pub fn is_on_disk(folder: &Path, bytes: &[u8]) -> bool {
+pub(crate) fn is_on_disk(folder: &Path, bytes: &[u8]) -> bool {
     let needle = &bytes[bytes.len() / 2..][..16];
     fs::read_dir(folder).expect("a folder").any(|entry| {
         let path = entry.expect("an entry").path();
@@ -234,7 +234,7 @@ pub fn is_on_disk(folder: &Path, bytes: &[u8]) -> bool {
     })
 }
 
-pub fn pack_files(store: &Store) -> Vec<std::path::PathBuf> {
+pub(crate) fn pack_files(store: &Store) -> Vec<std::path::PathBuf> {
     let entries = fs::read_dir(store.folder().join("packs")).expect("a folder");
     let mut files: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
     files.sort();
