@@ -46,7 +46,7 @@ mod workspace;
 
 pub(crate) use kept::{Kept, Patch};
 pub use known::Known;
-pub(crate) use narrow::{Found, erasures, look_at_all, look_at_some};
+pub(crate) use narrow::{Found, Watches, erasures, look_at_all, look_at_some};
 pub use options::{DEFAULT_LARGEST_FILE, Options, SECRETS};
 pub use progress::Progress;
 pub use taken::{StoreTakenError, Taken};
@@ -111,7 +111,7 @@ pub fn snapshot_with(
 struct Left {
     cache: Option<Cache>,
     memory: Option<Cache>,
-    watches: Vec<(i32, Option<u32>)>,
+    watches: Watches,
 }
 
 /// Takes a snapshot by looking at everything.

@@ -38,7 +38,8 @@ use retake_model::content::ContentId;
 use retake_store::Store;
 
 use crate::snapshot::{
-    Found, Kept, Patch, Root, SnapshotError, Taken, Workspace, erasures, look_at_all, look_at_some, snapshot,
+    Found, Kept, Patch, Root, SnapshotError, Taken, Watches, Workspace, erasures, look_at_all, look_at_some,
+    snapshot,
 };
 use events::{Drained, Event};
 
@@ -55,7 +56,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { watches: 100_000, events: 200_000, trust: Duration::from_secs(60) }
+        Self { watches: 100_000, events: 200_000, trust: Duration::from_mins(1) }
     }
 }
 
@@ -95,7 +96,7 @@ struct Watching {
 struct Pending {
     id: ContentId,
     is_kept: Arc<AtomicBool>,
-    patches: Vec<(Patch, Vec<(i32, Option<u32>)>)>,
+    patches: Vec<(Patch, Watches)>,
 }
 
 impl Watcher {
@@ -118,7 +119,8 @@ impl Watcher {
 impl std::fmt::Debug for Watcher {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let watching = self.is_watching();
-        formatter.debug_struct("Watcher").field("roots", &self.roots).field("watching", &watching).finish()
+        let mut shown = formatter.debug_struct("Watcher");
+        shown.field("roots", &self.roots).field("watching", &watching).finish_non_exhaustive()
     }
 }
 
@@ -215,7 +217,7 @@ impl Watching {
         taken
     }
 
-    fn take_over(&mut self, id: ContentId, patches: &[(Patch, Vec<(i32, Option<u32>)>)]) -> bool {
+    fn take_over(&mut self, id: ContentId, patches: &[(Patch, Watches)]) -> bool {
         let mut is_sound = true;
         let mut gone = Vec::new();
         for (number, (patch, _)) in patches.iter().enumerate() {

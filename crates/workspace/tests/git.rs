@@ -136,7 +136,8 @@ fn other_formats() {
         git(&tables, "commit -q --allow-empty -m first");
         git(&tables, "remote add origin https://example.org/a");
         let remote = Some("https://example.org/a".to_owned());
-        assert_eq!(observe(&tables), GitFacts { remote, root: Some(tables), ..GitFacts::default() });
+        let facts = GitFacts { dirty: None, ..observe(&tables) };
+        assert_eq!(facts, GitFacts { remote, root: Some(tables), ..GitFacts::default() });
     }
 }
 

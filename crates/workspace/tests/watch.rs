@@ -14,6 +14,8 @@ use retake_workspace::snapshot::{Taken, Workspace, snapshot};
 use retake_workspace::watch::{Limits, Watcher, snapshot_watched};
 use support::{Place, commit, settle};
 
+type Edit = fn(&Path) -> std::io::Result<()>;
+
 /// A folder with a watcher, and a second store whose snapshots look at everything.
 struct Watched {
     place: Place,
@@ -25,7 +27,7 @@ struct Watched {
 impl Watched {
     fn new() -> Self {
         // A walk over everything would hide what the watcher misses.
-        Self::with(Limits { trust: Duration::from_secs(3600), ..Limits::default() })
+        Self::with(Limits { trust: Duration::from_hours(1), ..Limits::default() })
     }
 
     fn with(limits: Limits) -> Self {
@@ -65,7 +67,6 @@ fn every_kind_of_change_is_seen() {
     watched.place.write("b/c/d/e/deep", "deep");
     watched.place.write("ignored.log", "log");
     let root = watched.root().to_owned();
-    type Edit = fn(&Path) -> std::io::Result<()>;
     let edits: [(&str, Edit); 21] = [
         ("nothing", |_| Ok(())),
         ("a write", |root| fs::write(root.join("a/1/1"), "other")),

@@ -10,7 +10,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::index::{self, Entry};
+use super::index::{self, Entry, Mark};
 use super::locate::Repository;
 use super::read::{self, Links};
 use super::sha1;
@@ -48,7 +48,7 @@ pub(super) fn dirty(repository: &Repository) -> Option<bool> {
         return None;
     }
     let mut looking = Looking { root, written: index.written, left: READ, folders: HashSet::new() };
-    let mut known = index.is_tree || index.entries.is_empty();
+    let mut known = index.is_tree;
     for entry in &index.entries {
         match looking.look(entry) {
             State::Differs => return Some(true),
@@ -70,14 +70,14 @@ struct Looking<'repository> {
 impl Looking<'_> {
     fn look(&mut self, entry: &Entry) -> State {
         let is_strange = |part: &[u8]| matches!(part, b"" | b"." | b".." | b".git");
-        if entry.is_skipped || entry.path.split(|byte| *byte == b'/').any(is_strange) {
+        if entry.path.split(|byte| *byte == b'/').any(is_strange) {
             return State::Unknown;
         }
-        if entry.is_unmerged || entry.is_only_intended {
-            return State::Differs;
-        }
-        if entry.is_assumed {
-            return State::Same;
+        match entry.mark {
+            Mark::Skipped => return State::Unknown,
+            Mark::Unmerged | Mark::Intended => return State::Differs,
+            Mark::Assumed => return State::Same,
+            Mark::None => {}
         }
         if !matches!(entry.mode & KIND, FILE | LINK) {
             // Another repository inside, or a folder of which not all is checked out.

@@ -32,10 +32,21 @@ pub(super) struct Entry {
     pub(super) mode: u32,
     pub(super) size: u32,
     pub(super) name: [u8; 20],
-    pub(super) is_assumed: bool,
-    pub(super) is_unmerged: bool,
-    pub(super) is_skipped: bool,
-    pub(super) is_only_intended: bool,
+    pub(super) mark: Mark,
+}
+
+/// What git noted of an entry beside its stamps; the strongest if there are several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mark {
+    None,
+    /// It is not checked out.
+    Skipped,
+    /// It is in conflict.
+    Unmerged,
+    /// It is only meant to be added.
+    Intended,
+    /// The user says that it does not change.
+    Assumed,
 }
 
 /// Reads the index of a git folder; nothing if it cannot be understood.
@@ -137,19 +148,18 @@ impl<'index> Bytes<'index> {
             self.at = start + (self.at - start).next_multiple_of(8);
             path
         };
-        Some(Entry {
-            path,
-            changed,
-            modified,
-            inode,
-            mode,
-            size,
-            name,
-            is_assumed: flags & 0x8000 != 0,
-            is_unmerged: flags & 0x3000 != 0,
-            is_skipped: further & 0x4000 != 0,
-            is_only_intended: further & 0x2000 != 0,
-        })
+        let mark = if further & 0x4000 != 0 {
+            Mark::Skipped
+        } else if flags & 0x3000 != 0 {
+            Mark::Unmerged
+        } else if further & 0x2000 != 0 {
+            Mark::Intended
+        } else if flags & 0x8000 != 0 {
+            Mark::Assumed
+        } else {
+            Mark::None
+        };
+        Some(Entry { path, changed, modified, inode, mode, size, name, mark })
     }
 
     /// A number in as many bytes as it takes, as in packs.

@@ -10,6 +10,7 @@ use retake_model::tree::{LeftOut, LeftOutPath, Node, Reason, SnapshotRoot, Tree,
 use super::SnapshotError;
 use super::cache::{Cache, Folder, Memory, Remembered, Written};
 use super::kept::{Kept, Patch};
+use super::narrow::Watches;
 use super::walk::{Chunk, Entry, Found, Here, Walked, What};
 use super::workspace::Root;
 
@@ -21,7 +22,7 @@ pub(super) struct Built {
     /// What the next snapshot can go by, if that is not what the last one left.
     pub(super) memory: Option<Memory>,
     /// The watches that were set, each with the number that its folder has in that memory, or else in the cache.
-    pub(super) watches: Vec<(i32, Option<u32>)>,
+    pub(super) watches: Watches,
 }
 
 /// What became of a folder.

@@ -13,13 +13,16 @@ use super::walk::{Watched, walk};
 use super::{Gathering, SnapshotError, Taken, Workspace, build, whole};
 use crate::watch::Events;
 
+/// Watches, each with the number of its folder, if that is kept.
+pub(crate) type Watches = Vec<(i32, Option<u32>)>;
+
 /// A snapshot, with what a watcher can go by once it is stored.
 pub(crate) struct Found<T> {
     pub(crate) taken: Taken,
     /// Whether it was stored and remembered.
     pub(crate) is_kept: Arc<AtomicBool>,
-    /// For each root: what to keep, and each watch with the number of its folder, if that is kept.
-    pub(crate) roots: Vec<(T, Vec<(i32, Option<u32>)>)>,
+    /// For each root: what to keep, and the watches that were set.
+    pub(crate) roots: Vec<(T, Watches)>,
 }
 
 /// How often a store has destroyed content: what is kept in memory counts only as long as it did not again.
