@@ -188,6 +188,8 @@ impl Naive {
         let filed = self.threads[thread].is_filed();
         if filed {
             self.look(thread);
+        } else if self.threads[thread].head().position == to {
+            return;
         }
         let head = self.threads[thread].head().clone();
         let (from, tip) = (head.position, head.tip);

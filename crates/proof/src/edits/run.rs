@@ -106,8 +106,15 @@ impl Leg {
         self.ground.path().join("project")
     }
 
-    /// Every path must be what the model says.
+    /// Every path must be what the model says, and every log as long.
     fn compare(&self) -> Result<(), String> {
+        for (id, thread) in self.threads.iter().zip(&self.model.threads) {
+            let looking = self.desk.timeline().look().map_err(|error| error.to_string())?;
+            let version = looking.head(*id).map_err(|error| error.to_string())?.operation.version;
+            if version != thread.version() as u64 {
+                return Err(format!("the log ends with {version} and should with {}", thread.version()));
+            }
+        }
         let found = Folder::read(&self.folder()).map_err(|error| error.to_string())?;
         match found.differences(&self.model.present).first() {
             None => Ok(()),
