@@ -105,7 +105,9 @@ pub fn replay<O: Objects + ?Sized>(
     let mut touched: BTreeMap<RootPath, Touched> = BTreeMap::new();
     for (number, step) in way.first.iter().chain(&way.steps).enumerate() {
         if number == 1 && way.first.is_some() {
-            touched.values_mut().for_each(|touched| touched.settled = true);
+            for touched in touched.values_mut() {
+                touched.settled = true;
+            }
         }
         let (from, to): (Snapshot, Snapshot) = (load(additions, step.from)?, load(additions, step.to)?);
         for root in &present.roots {

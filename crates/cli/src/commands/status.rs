@@ -1,5 +1,7 @@
 //! `retake status`
 
+use std::fmt::Write as _;
+
 use clap::Args;
 use retake_model::object::load;
 use retake_model::tree::{LeftOut, Reason, Snapshot};
@@ -101,7 +103,7 @@ fn shown(path: &[u8]) -> String {
     for chunk in path.utf8_chunks() {
         text.push_str(chunk.valid());
         for byte in chunk.invalid() {
-            text.push_str(&format!("\\x{byte:02x}"));
+            write!(text, "\\x{byte:02x}").expect("writing into memory cannot fail");
         }
     }
     text

@@ -76,7 +76,7 @@ fn value(key: &Key, typed: &str) -> Result<Value, Failure> {
             let typed = typed.strip_prefix('[').and_then(|typed| typed.strip_suffix(']')).unwrap_or(typed);
             let texts =
                 typed.split(',').map(|text| text.trim().trim_matches('"')).filter(|text| !text.is_empty());
-            Ok(Value::from_iter(texts))
+            Ok(texts.collect())
         }
         Takes::Path => {
             let path = std::path::absolute(typed).map_err(|error| wrong(format!("{typed:?}: {error}")))?;

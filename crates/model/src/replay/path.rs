@@ -36,7 +36,7 @@ pub(super) fn carry<O: Objects + ?Sized>(
     } else if same(now.as_ref(), to.as_ref()) {
         (now, How::Exact)
     } else {
-        between(additions, from, now, to, on_conflict, labels)?
+        between(additions, from.as_ref(), now, to, on_conflict, labels)?
     };
     touched.wanted = wanted;
     // What was merged once stays a merge, whatever the next step finds.
@@ -49,7 +49,7 @@ pub(super) fn carry<O: Objects + ?Sized>(
 /// What becomes of a path that someone has changed since.
 fn between<O: Objects + ?Sized>(
     additions: &mut Additions<'_, O>,
-    from: Option<Node>,
+    from: Option<&Node>,
     now: Option<Node>,
     to: Option<Node>,
     on_conflict: OnConflict,
@@ -60,7 +60,7 @@ fn between<O: Objects + ?Sized>(
         Some(Node::File { content: base, size: base_size, mode: base_mode }),
         Some(Node::File { content: ours, size: our_size, mode: our_mode }),
         Some(Node::File { content: theirs, size: their_size, mode: their_mode }),
-    ) = (&from, &now, &to)
+    ) = (from, &now, &to)
     {
         let mode = if our_mode == base_mode { *their_mode } else { *our_mode };
         let merged = if ours == base {
@@ -74,7 +74,7 @@ fn between<O: Objects + ?Sized>(
                     marked = Some(Node::File { content, size, mode });
                     None
                 }
-                Text::NotText => None,
+                Text::Other => None,
             }
         } else {
             None
@@ -94,7 +94,7 @@ fn between<O: Objects + ?Sized>(
 enum Text {
     Clean(ContentId, u64),
     Marked(ContentId, u64),
-    NotText,
+    Other,
 }
 
 fn merge_texts<O: Objects + ?Sized>(
@@ -111,12 +111,10 @@ fn merge_texts<O: Objects + ?Sized>(
         (size <= PART).then(|| (additions.add_bytes(Kind::Blob, bytes), size))
     };
     Ok(match merged {
-        Merged::Clean(bytes) => {
-            add(bytes).map_or(Text::NotText, |(content, size)| Text::Clean(content, size))
-        }
+        Merged::Clean(bytes) => add(bytes).map_or(Text::Other, |(content, size)| Text::Clean(content, size)),
         Merged::Conflict { marked, .. } => {
-            add(marked).map_or(Text::NotText, |(content, size)| Text::Marked(content, size))
+            add(marked).map_or(Text::Other, |(content, size)| Text::Marked(content, size))
         }
-        Merged::Binary => Text::NotText,
+        Merged::Binary => Text::Other,
     })
 }

@@ -12,8 +12,8 @@ pub(crate) struct Cuts {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// How many cuts.
-    #[arg(long, default_value_t = 300)]
-    cuts: u64,
+    #[arg(long = "cuts", default_value_t = 300)]
+    count: u64,
     /// Keep the store on another disk, which keeps its power.
     #[arg(long)]
     store_elsewhere: bool,
@@ -26,7 +26,7 @@ impl Cuts {
     pub(super) fn run(self) -> Result<(), Trouble> {
         println!("cuts: seed {}", self.seed);
         let home = if self.store_elsewhere { Home::Elsewhere } else { Home::Beside };
-        let said = if self.control { control() } else { campaign(self.seed, self.cuts, home) };
+        let said = if self.control { control() } else { campaign(self.seed, self.count, home) };
         println!("cuts: {}", said?);
         Ok(())
     }

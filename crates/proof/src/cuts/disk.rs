@@ -76,10 +76,10 @@ impl Drop for Disk {
 }
 
 fn run(command: &mut Command) -> Result<(), Trouble> {
-    let output = command.output().map_err(|error| format!("{:?}: {error}", command.get_program()))?;
+    let output = command.output().map_err(|error| format!("{}: {error}", command.get_program().display()))?;
     if output.status.success() {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    Err(format!("{:?} failed: {}", command.get_program(), said.trim()).into())
+    Err(format!("{} failed: {}", command.get_program().display(), said.trim()).into())
 }

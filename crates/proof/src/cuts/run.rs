@@ -105,7 +105,7 @@ fn strike(
 
 /// Waits until a process has stopped, all of it, or has ended.
 fn stopped_or_ended(child: &mut Child) -> Result<Told, Trouble> {
-    const PATIENCE: Duration = Duration::from_secs(60);
+    const PATIENCE: Duration = Duration::from_mins(1);
     let started = Instant::now();
     while started.elapsed() < PATIENCE {
         if let Some(status) = child.try_wait()? {

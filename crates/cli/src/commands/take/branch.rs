@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
     /// The last entry to keep: its number, `last`, or the beginning of its id [default: the last one].
     entry: Option<String>,
     /// What to call the new take [default: the next free name].
-    #[arg(long)]
+    #[arg(short, long)]
     name: Option<String>,
     #[command(flatten)]
     files: FileFlags,

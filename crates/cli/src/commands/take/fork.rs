@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     /// The user message: its number, `last`, or the beginning of its id.
     entry: String,
     /// What to call the new take [default: the next free name].
-    #[arg(long)]
+    #[arg(short, long)]
     name: Option<String>,
     #[command(flatten)]
     files: FileFlags,

@@ -11,6 +11,9 @@ use crate::failure::{Code, Failure};
 use crate::ui::bytes::counted;
 use crate::ui::sanitize::{Lines, sanitize};
 
+/// Stands for a folder that nobody named; no file can have this name.
+const BESIDE: &str = "/";
+
 /// Give a take a folder of its own, so that several takes are alive at once.
 #[derive(Args)]
 #[command(after_help = "\
@@ -25,8 +28,8 @@ pub(crate) struct Arguments {
     /// The take: a name, or the beginning of an id.
     take: String,
     /// The folder [default: beside the project's, with the take's name added].
-    #[arg(long, value_name = "FOLDER", num_args = 0..=1, required = true)]
-    apart: Option<Option<PathBuf>>,
+    #[arg(long, value_name = "FOLDER", num_args = 0..=1, required = true, default_missing_value = BESIDE)]
+    apart: PathBuf,
     #[command(flatten)]
     target: ThreadTarget,
 }
@@ -38,9 +41,10 @@ impl Arguments {
         let thread = context.thread(&looking, self.target.thread.as_deref())?;
         let take = looking.find_take(&thread, &self.take)?.summary;
         drop(looking);
-        let folder = match self.apart.flatten() {
-            Some(folder) => context.directory().join(folder),
-            None => beside(context, &take.name)?,
+        let folder = if self.apart.as_os_str() == BESIDE {
+            beside(context, &take.name)?
+        } else {
+            context.directory().join(&self.apart)
         };
         let caller = context.caller(self.target.expect)?;
         let opened = desk.open_apart(thread.summary.id, take.id, &folder, &caller)?;
