@@ -2,6 +2,7 @@
 
 mod all;
 mod commits;
+mod crowd;
 mod cuts;
 mod edits;
 mod errors;
@@ -35,6 +36,10 @@ enum Campaign {
     Cuts(cuts::Cuts),
     /// Random edits in one folder by several hands, against a naive model.
     Edits(edits::Edits),
+    /// Two processes on one folder, some killed at random.
+    Crowd(crowd::Crowd),
+    /// A folder that never rests while it is recorded and moved.
+    Restless(crowd::Restless),
     /// Random questions to the timeline and to a naive model, which must agree.
     Model(model::Model),
     /// Eight processes on one store, some killed at random.
@@ -64,6 +69,8 @@ impl Proof {
             Campaign::Errors(errors) => errors.run(),
             Campaign::Cuts(cuts) => cuts.run(),
             Campaign::Edits(edits) => edits.run(),
+            Campaign::Crowd(crowd) => crowd.run(),
+            Campaign::Restless(restless) => restless.run(),
             Campaign::Files(files) => files.run(),
             Campaign::Mistaken(mistaken) => mistaken.run(),
             Campaign::Model(model) => model.run(),
