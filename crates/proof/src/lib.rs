@@ -8,12 +8,18 @@
 //! |---|---|---|
 //! | [`faults`] | no fault at any system call loses what was acknowledged or leaves half a change | a disk whose syncs lie |
 //! | [`files`] | the same while files move: conversation and files are before the command, or after it, together | files that move before anybody wrote it down |
+//! | [`cuts`] | the same under real power cuts, on a file system of its own | syncs that lie |
+//! | [`edits`] | after any moves, every file is what maps of path to content say | six small mistakes, one at a time |
+//! | [`crowd`] | two processes on one folder, some killed: all that was acknowledged is there | kills taken for answers |
+//! | [`restless`] | files that others rewrite and remove meanwhile are recorded whole and left alone | files replaced in place |
 //! | [`model`] | every answer is the one that plain vectors and copies give | ten small mistakes, one at a time |
 //! | [`processes`] | what any of eight processes was told is done stays done, in one serial order | a worker that says so before it is true |
 //! | [`flips`] | damaged bytes are noticed or harmless, never shown as if they were whole | a forged row that no check can notice |
 
+pub mod crowd;
 pub mod cuts;
 pub mod dice;
+pub mod edits;
 pub mod faults;
 pub mod files;
 pub mod flips;
@@ -21,5 +27,6 @@ pub mod folder;
 pub mod ground;
 pub mod model;
 pub mod processes;
+pub mod restless;
 pub mod shim;
 pub mod violation;

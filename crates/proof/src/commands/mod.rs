@@ -2,7 +2,9 @@
 
 mod all;
 mod commits;
+mod crowd;
 mod cuts;
+mod edits;
 mod errors;
 mod files;
 mod flips;
@@ -32,6 +34,12 @@ enum Campaign {
     Files(files::Files),
     /// Real power cuts on a file system of its own, while files move.
     Cuts(cuts::Cuts),
+    /// Random edits in one folder by several hands, against a naive model.
+    Edits(edits::Edits),
+    /// Two processes on one folder, some killed at random.
+    Crowd(crowd::Crowd),
+    /// A folder that never rests while it is recorded and moved.
+    Restless(crowd::Restless),
     /// Random questions to the timeline and to a naive model, which must agree.
     Model(model::Model),
     /// Eight processes on one store, some killed at random.
@@ -60,6 +68,9 @@ impl Proof {
             Campaign::Kill(kill) => kill.run(),
             Campaign::Errors(errors) => errors.run(),
             Campaign::Cuts(cuts) => cuts.run(),
+            Campaign::Edits(edits) => edits.run(),
+            Campaign::Crowd(crowd) => crowd.run(),
+            Campaign::Restless(restless) => restless.run(),
             Campaign::Files(files) => files.run(),
             Campaign::Mistaken(mistaken) => mistaken.run(),
             Campaign::Model(model) => model.run(),

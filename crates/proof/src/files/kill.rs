@@ -6,11 +6,11 @@
 use crate::dice::Dice;
 use crate::faults::{KillPlan, Kills, Run};
 use crate::shim::{Death, Faults};
-use crate::violation::{Failed, Violation};
+use crate::violation::{Failed, Trouble, Violation};
 
 use super::check::{Expectation, Sight, Told};
 use super::laboratory::{Home, Laboratory, Program};
-use super::script::{Nature, PROJECT, SCRIPT, Step};
+use super::script::{APART, Nature, PROJECT, SCRIPT, Step};
 use super::{ground, retake};
 
 const DEATHS: [Death; 4] = [Death::Kill, Death::Torn, Death::Cut, Death::TornCut];
@@ -102,20 +102,25 @@ impl Strikes {
     }
 }
 
-/// A folder that was half filled or half emptied does not stand in the way of the next attempt.
+/// A folder that was half filled is nobody's, and is named when it stands in the way; once it is gone, the next
+/// attempt works.
 fn retried(laboratory: &Laboratory, step: &Step) -> Result<(), String> {
-    if step.nature != Nature::Opens {
+    let fail = |trouble: Trouble| trouble.to_string();
+    if step.nature != Nature::Opens || Sight::of(laboratory).map_err(fail)?.said.apart {
         return Ok(());
     }
-    let fail = |trouble: crate::violation::Trouble| trouble.to_string();
-    let sight = Sight::of(laboratory).map_err(fail)?;
-    if sight.said.apart {
+    let again = laboratory.run(step.place, step.arguments, |faults| faults).map_err(fail)?;
+    if again.acknowledged() {
         return Ok(());
     }
+    if !again.complaint().contains("exists already") {
+        return Err(format!("a second attempt: {}", again.complaint()));
+    }
+    std::fs::remove_dir_all(laboratory.place(APART)).map_err(|error| error.to_string())?;
     laboratory
         .must(step.place, step.arguments)
         .map(|_| ())
-        .map_err(|trouble| format!("a second attempt: {trouble}"))
+        .map_err(|trouble| format!("a third attempt: {trouble}"))
 }
 
 /// Runs a command once without a fault, to learn what it does; everything is kept as it was before.

@@ -1,0 +1,42 @@
+//! `proof edits`.
+
+use clap::Args;
+use retake_proof::edits::{EditsPlan, controls, walk};
+use retake_proof::violation::Trouble;
+
+/// Random edits in one folder by several hands, against a naive model.
+#[derive(Args, Debug)]
+pub(crate) struct Edits {
+    /// What the dice start from.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How many steps.
+    #[arg(long, default_value_t = 100_000)]
+    steps: u64,
+    /// Let the model be wrong instead, in one way after another; each must be noticed.
+    #[arg(long)]
+    control: bool,
+}
+
+impl Edits {
+    pub(super) fn run(self) -> Result<(), Trouble> {
+        println!("edits: seed {}", self.seed);
+        println!(
+            "edits: {}",
+            if self.control { control(self.seed)? } else { campaign(self.seed, self.steps)? }
+        );
+        Ok(())
+    }
+}
+
+pub(super) fn campaign(seed: u64, steps: u64) -> Result<String, Trouble> {
+    let walked = walk(EditsPlan { seed, steps, mistake: None })?;
+    Ok(format!(
+        "{} steps, {} of them moves with {} paths merged or in conflict: every file was what the model said",
+        walked.steps, walked.moves, walked.merged
+    ))
+}
+
+pub(super) fn control(seed: u64) -> Result<String, Trouble> {
+    Ok(format!("{} mistakes, one at a time: each was noticed", controls(seed)?))
+}

@@ -1,0 +1,44 @@
+//! Texts with numbered places, and what two changes of one come to.
+
+/// How many places a text has.
+pub(super) const PLACES: usize = 5;
+
+/// A text whose places have these values.
+pub(super) fn text(values: &[u64; PLACES]) -> Vec<u8> {
+    let mut text = String::new();
+    for (place, value) in values.iter().enumerate() {
+        text.push_str(&format!("place {place} is {value}\n"));
+        // Enough between two places that changes of both never touch.
+        for line in 0..3 {
+            text.push_str(&format!("  line {line} after place {place}\n"));
+        }
+    }
+    text.into_bytes()
+}
+
+/// The values of such a text; nothing for other bytes.
+pub(super) fn values(bytes: &[u8]) -> Option<[u64; PLACES]> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let mut values = [0; PLACES];
+    let mut found = 0;
+    for line in text.lines().filter(|line| line.starts_with("place ")) {
+        *values.get_mut(found)? = line.rsplit(' ').next()?.parse().ok()?;
+        found += 1;
+    }
+    (found == PLACES).then_some(values)
+}
+
+/// Both changes of a text, place by place; nothing if they exclude each other or are not such texts.
+pub(super) fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
+    let (base, ours, theirs) = (values(base)?, values(ours)?, values(theirs)?);
+    let mut merged = [0; PLACES];
+    for place in 0..PLACES {
+        merged[place] = match (ours[place] == base[place], theirs[place] == base[place]) {
+            (true, _) => theirs[place],
+            (false, true) => ours[place],
+            (false, false) if ours[place] == theirs[place] => ours[place],
+            (false, false) => return None,
+        };
+    }
+    Some(text(&merged))
+}

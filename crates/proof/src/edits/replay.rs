@@ -1,0 +1,145 @@
+//! What becomes of the present files when changes are taken back or made again: the rules, written down naively.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use crate::folder::{Folder, Thing};
+
+use super::merge::merge;
+use super::naive::Mistake;
+
+/// A change of files that is carried over: from the first to the second.
+pub(super) type Step = (Rc<Folder>, Rc<Folder>);
+
+struct At {
+    present: Option<Thing>,
+    wanted: Option<Thing>,
+    settled: bool,
+}
+
+/// The present files after these steps. The first, if there is one, has the last word on the paths it touches.
+pub(super) fn replay(
+    present: &Folder,
+    first: Option<Step>,
+    steps: &[Step],
+    mistake: Option<Mistake>,
+) -> Folder {
+    let mut touched: BTreeMap<PathBuf, At> = BTreeMap::new();
+    let last_word = first.is_some();
+    for (number, (from, to)) in first.iter().chain(steps).enumerate() {
+        if number == 1 && last_word {
+            touched.values_mut().for_each(|at| at.settled = true);
+        }
+        for difference in from.differences(to) {
+            let at = touched.entry(difference.path.to_owned()).or_insert_with(|| {
+                let present = present.0.get(difference.path).cloned();
+                At { wanted: present.clone(), present, settled: false }
+            });
+            if !at.settled {
+                carry(at, difference.left, difference.right, mistake);
+            }
+        }
+    }
+    settle(present, &mut touched, mistake);
+    finished(present, &touched)
+}
+
+fn carry(at: &mut At, from: Option<&Thing>, to: Option<&Thing>, mistake: Option<Mistake>) {
+    let now = at.wanted.as_ref();
+    if now == from {
+        at.wanted = to.cloned();
+    } else if now != to {
+        match both(from, now, to, mistake) {
+            Some(merged) => at.wanted = Some(merged),
+            // It does not go together: it stays as it is from here on.
+            None => {
+                if mistake == Some(Mistake::ConflictsAreOverwritten) {
+                    at.wanted = to.cloned();
+                }
+                at.settled = true;
+            }
+        }
+    }
+}
+
+fn both(
+    from: Option<&Thing>,
+    now: Option<&Thing>,
+    to: Option<&Thing>,
+    mistake: Option<Mistake>,
+) -> Option<Thing> {
+    let (
+        Some(Thing::File { bytes: base, mode: base_mode }),
+        Some(Thing::File { bytes: ours, mode: our_mode }),
+        Some(Thing::File { bytes: theirs, mode: their_mode }),
+    ) = (from, now, to)
+    else {
+        return None;
+    };
+    let keeps = our_mode == base_mode || mistake == Some(Mistake::PermissionsAreNotMerged);
+    let mode = if keeps { *their_mode } else { *our_mode };
+    let bytes = if ours == base {
+        theirs.clone()
+    } else if theirs == base || theirs == ours {
+        ours.clone()
+    } else {
+        merge(base, ours, theirs)?
+    };
+    Some(Thing::File { bytes, mode })
+}
+
+/// A folder goes only when nothing is left in it.
+fn settle(present: &Folder, touched: &mut BTreeMap<PathBuf, At>, mistake: Option<Mistake>) {
+    if mistake == Some(Mistake::FoldersGoWithWhatIsInThem) {
+        return;
+    }
+    loop {
+        let stays = |path: &Path| touched.get(path).is_none_or(|at| at.wanted.is_some());
+        let held: Vec<PathBuf> = touched
+            .iter()
+            .filter(|(_, at)| matches!(at.present, Some(Thing::Folder(_))) && at.wanted.is_none())
+            .filter(|(path, _)| present.0.keys().any(|below| below.parent() == Some(path) && stays(below)))
+            .map(|(path, _)| path.clone())
+            .collect();
+        if held.is_empty() {
+            return;
+        }
+        for path in held {
+            let at = touched.get_mut(&path).expect("it was just there");
+            at.wanted = at.present.clone();
+        }
+    }
+}
+
+fn finished(present: &Folder, touched: &BTreeMap<PathBuf, At>) -> Folder {
+    let mut files = present.0.clone();
+    for (path, at) in touched {
+        match &at.wanted {
+            None => drop(files.remove(path)),
+            Some(wanted) => drop(files.insert(path.clone(), wanted.clone())),
+        }
+    }
+    // What is in a folder that went goes with it, which is a mistake unless there was nothing.
+    let gone = |path: &Path| {
+        path.ancestors()
+            .skip(1)
+            .any(|above| touched.get(above).is_some_and(|at| at.wanted.is_none() && at.present.is_some()))
+    };
+    let orphans: Vec<PathBuf> = files
+        .keys()
+        .filter(|path| gone(path) && touched.get(*path).is_none_or(|at| at.wanted == at.present))
+        .cloned()
+        .collect();
+    for path in orphans {
+        files.remove(&path);
+    }
+    // A folder on the way to something that comes is made for it.
+    let missing: Vec<PathBuf> = files
+        .keys()
+        .flat_map(|path| path.ancestors().skip(1).map(Path::to_owned))
+        .filter(|above| above.as_os_str() != "" && !files.contains_key(above))
+        .collect();
+    files.extend(missing.into_iter().map(|path| (path, Thing::Folder(0o755))));
+    Folder(files)
+}

@@ -1,0 +1,225 @@
+//! The walk: one random step after another, in the real folder and in the model.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use retake_model::id::{ProjectId, TakeId, ThreadId};
+use retake_model::operation::Actor;
+use retake_model::path::{RootPath, TreePath};
+use retake_timeline::{Caller, Command, Desk, Goal, Handling, NewThread, Rules, Seeded, Timeline, Unit};
+use retake_workspace::snapshot::Workspace;
+
+use crate::dice::Dice;
+use crate::folder::Folder;
+use crate::ground::Ground;
+use crate::violation::{Failed, Trouble, Violation, caught};
+
+use super::naive::{Mistake, Naive};
+use super::work::{beginning, edit, write};
+
+/// How far to walk.
+#[derive(Clone, Copy, Debug)]
+pub struct EditsPlan {
+    /// What the dice start from.
+    pub seed: u64,
+    /// How many steps.
+    pub steps: u64,
+    /// What the model gets wrong.
+    pub mistake: Option<Mistake>,
+}
+
+/// What a walk came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Walked {
+    /// How many steps were made.
+    pub steps: u64,
+    /// How many of them moved along the log, restored or switched.
+    pub moves: u64,
+    /// How many paths were left because two changes exclude each other, or were merged.
+    pub merged: u64,
+}
+
+/// A walk ends after so many steps and starts anew elsewhere: logs would grow without end.
+const LEG: u64 = 150;
+
+/// Walks.
+pub fn walk(plan: EditsPlan) -> Result<Walked, Failed> {
+    let mut dice = Dice::new(plan.seed);
+    let mut walked = Walked::default();
+    while walked.steps < plan.steps {
+        let leg = dice.split();
+        let mut leg = Leg::begin(leg, plan.mistake)?;
+        for _ in 0..LEG.min(plan.steps - walked.steps) {
+            walked.steps += 1;
+            let what = leg.step(&mut walked)?;
+            leg.compare().map_err(|broken| {
+                let what = format!("{what}: {broken}");
+                Failed::Violation(Violation { campaign: "edits", seed: plan.seed, step: walked.steps, what })
+            })?;
+        }
+    }
+    Ok(walked)
+}
+
+/// The controls: each mistake of the model must be noticed. Gives how many were.
+pub fn controls(seed: u64) -> Result<usize, Trouble> {
+    for mistake in Mistake::ALL {
+        let plan = EditsPlan { seed, steps: 20_000, mistake: Some(mistake) };
+        caught(&format!("{mistake:?}"), walk(plan))?;
+    }
+    Ok(Mistake::ALL.len())
+}
+
+struct Leg {
+    ground: Ground,
+    desk: Desk,
+    threads: Vec<ThreadId>,
+    takes: Vec<Vec<TakeId>>,
+    model: Naive,
+    dice: Dice,
+}
+
+impl Leg {
+    fn begin(mut dice: Dice, mistake: Option<Mistake>) -> Result<Self, Trouble> {
+        let ground = Ground::for_files()?;
+        let (store, folder) = (ground.path().join("home"), ground.path().join("project"));
+        std::fs::create_dir_all(&folder)?;
+        let files = beginning();
+        write(&folder, &Folder::default(), &files)?;
+        let project = ProjectId::from_bytes([7; 16]);
+        let timeline = Timeline::open_with(&store, Rules::default(), Arc::new(Seeded::new(dice.roll())))?;
+        let mut threads = Vec::new();
+        for _ in 0..2 {
+            threads.push(timeline.create_thread(NewThread::in_project(project), Caller::human())?.thread);
+        }
+        let takes = {
+            let looking = timeline.look()?;
+            threads.iter().map(|id| Ok(vec![looking.state(*id)?.active])).collect::<Result<_, Trouble>>()?
+        };
+        let desk = Desk::at(timeline, project, Workspace::of(&folder)?);
+        desk.look(threads[0], Caller::human())?;
+        let model = Naive::new(threads.len(), files, mistake);
+        Ok(Self { ground, desk, threads, takes, model, dice })
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.ground.path().join("project")
+    }
+
+    /// Every path must be what the model says, and every log as long.
+    fn compare(&self) -> Result<(), String> {
+        for (id, thread) in self.threads.iter().zip(&self.model.threads) {
+            let looking = self.desk.timeline().look().map_err(|error| error.to_string())?;
+            let version = looking.head(*id).map_err(|error| error.to_string())?.operation.version;
+            if version != thread.version() as u64 {
+                return Err(format!("the log ends with {version} and should with {}", thread.version()));
+            }
+        }
+        let found = Folder::read(&self.folder()).map_err(|error| error.to_string())?;
+        match found.differences(&self.model.present).first() {
+            None => Ok(()),
+            Some(difference) => Err(format!("found (left) and expected (right): {difference:?}")),
+        }
+    }
+
+    /// A few edits by somebody.
+    fn work(&mut self) -> Result<(), Trouble> {
+        let before = self.model.present.clone();
+        for _ in 0..1 + self.dice.below(4) {
+            edit(&mut self.model.present, &mut self.dice);
+        }
+        write(&self.folder(), &before, &self.model.present)
+    }
+
+    /// One step; says what it was.
+    fn step(&mut self, walked: &mut Walked) -> Result<String, Trouble> {
+        let at = self.dice.index(self.threads.len());
+        let id = self.threads[at];
+        let roll = self.dice.below(20);
+        if roll < 6 {
+            self.desk.look(id, Caller::human())?;
+            self.model.look(at);
+            self.work()?;
+            self.desk.record(id, Caller { actor: Actor::Agent, ..Caller::human() })?;
+            self.model.record(at);
+            return Ok(format!("the agent of thread {at} works"));
+        }
+        if roll < 9 {
+            self.work()?;
+            return Ok("a human works".to_owned());
+        }
+        walked.moves += 1;
+        let thread = &self.model.threads[at];
+        let goal = match roll {
+            9..=12 => thread.undo().map(|to| (Goal::Undo(Unit::Turn, 1), to)),
+            13..=15 => thread.redo().map(|to| (Goal::Redo(Unit::Turn, 1), to)),
+            16 => {
+                let version = 1 + self.dice.index(thread.version());
+                Some((Goal::Jump(version as u64), thread.jump(version)))
+            }
+            17 => return self.restore(at),
+            18 if thread.takes < 4 => return self.branch(at),
+            _ => return self.switch(at),
+        };
+        let Some((goal, to)) = goal else { return Ok("nothing to do".to_owned()) };
+        let moment = self.desk.go(id, goal, Caller::human(), Handling::default())?;
+        let report = moment.files.as_ref();
+        let count = report.map_or(0, |files| {
+            files.count(|outcome| {
+                matches!(
+                    outcome,
+                    retake_timeline::Outcome::Merged | retake_timeline::Outcome::Conflicted { .. }
+                )
+            })
+        });
+        walked.merged += count as u64;
+        self.model.go(at, to);
+        Ok(format!("{goal:?} in thread {at}"))
+    }
+
+    fn restore(&mut self, at: usize) -> Result<String, Trouble> {
+        let version = 1 + self.dice.index(self.model.threads[at].version());
+        let Some(wanted) = self.model.threads[at].files_at(version) else {
+            return Ok("no files yet".to_owned());
+        };
+        let found = self.desk.timeline().look()?.files_at(self.threads[at], version as u64)?;
+        let snapshot = found.ok_or("the desk knows no files there")?.files.after;
+        let paths: Vec<&PathBuf> = wanted.0.keys().collect();
+        let only =
+            if self.dice.once_in(2) { self.dice.pick(&paths).map(|path| (*path).clone()) } else { None };
+        let names = only.iter().map(|path| root_path(path)).collect::<Result<Vec<_>, _>>()?;
+        self.desk.restore(self.threads[at], snapshot, &names, Caller::human(), Handling::default())?;
+        self.model.restore(at, &wanted, only.as_deref());
+        Ok(format!("restore of version {version} in thread {at}, {only:?}"))
+    }
+
+    fn branch(&mut self, at: usize) -> Result<String, Trouble> {
+        let id = self.threads[at];
+        let from = self.takes[at][self.model.threads[at].active()];
+        let branch = Command::Branch { from, at: None, name: None };
+        self.desk.change(id, branch, Caller::human(), Handling::default())?;
+        self.takes[at].push(self.desk.timeline().look()?.state(id)?.active);
+        self.model.branch(at);
+        Ok(format!("branch in thread {at}"))
+    }
+
+    fn switch(&mut self, at: usize) -> Result<String, Trouble> {
+        let id = self.threads[at];
+        let state = self.desk.timeline().look()?.state(id)?;
+        let present: Vec<TakeId> = {
+            let looking = self.desk.timeline().look()?;
+            state.all_takes(&looking.queries())?.into_iter().map(|take| take.id).collect()
+        };
+        let others: Vec<TakeId> = present.into_iter().filter(|take| *take != state.active).collect();
+        let Some(take) = self.dice.pick(&others).copied() else { return Ok("no other take".to_owned()) };
+        self.desk.change(id, Command::Switch { take }, Caller::human(), Handling::default())?;
+        let number = self.takes[at].iter().position(|known| *known == take).ok_or("an unknown take")?;
+        self.model.switch(at, number);
+        Ok(format!("switch to take {number} in thread {at}"))
+    }
+}
+
+fn root_path(path: &Path) -> Result<RootPath, Trouble> {
+    let text = path.to_str().ok_or("not a text")?;
+    Ok(RootPath { root: String::new(), path: TreePath::new(text.as_bytes())? })
+}

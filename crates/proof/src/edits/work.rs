@@ -1,0 +1,109 @@
+//! What somebody may do to a folder: one random edit, on the disk and in the model alike.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use crate::dice::Dice;
+use crate::folder::{Folder, Thing};
+use crate::violation::Trouble;
+
+use super::merge::{PLACES, text, values};
+
+const TEXTS: [&str; 6] = ["a.txt", "b.txt", "docs/c.txt", "docs/d.txt", "docs/deep/e.txt", "other/f.txt"];
+const BINARIES: [&str; 2] = ["picture.bin", "docs/sound.bin"];
+const LINKS: [&str; 2] = ["link", "docs/link"];
+const FOLDERS: [&str; 2] = ["empty", "docs/empty"];
+
+/// What every thread begins with.
+pub(super) fn beginning() -> Folder {
+    let mut files = Folder::default();
+    for path in TEXTS.iter().take(4) {
+        put(&mut files, Path::new(path), Thing::file(text(&[0; PLACES])));
+    }
+    files
+}
+
+/// One random edit of the model's folder. Permissions, content, names and links all change in time.
+pub(super) fn edit(files: &mut Folder, dice: &mut Dice) {
+    let pick = |dice: &mut Dice, names: &[&str]| PathBuf::from(names[dice.index(names.len())]);
+    match dice.below(12) {
+        0..=5 => {
+            let path = pick(dice, &TEXTS);
+            let (old, mode) = match files.0.get(&path) {
+                Some(Thing::File { bytes, mode }) => (values(bytes).unwrap_or_default(), *mode),
+                _ => ([0; PLACES], 0o644),
+            };
+            let mut new = old;
+            new[dice.index(PLACES)] = dice.below(4);
+            put(files, &path, Thing::File { bytes: text(&new), mode });
+        }
+        6 => {
+            let path = pick(dice, &BINARIES);
+            put(files, &path, Thing::file([0, dice.below(5) as u8, 255]));
+        }
+        7 => {
+            let path = pick(dice, &LINKS);
+            put(files, &path, Thing::Link(["a.txt", "b.txt", "nowhere"][dice.index(3)].into()));
+        }
+        8 => {
+            let path = pick(dice, &FOLDERS);
+            if dice.once_in(2) { remove(files, &path) } else { put(files, &path, Thing::Folder(0o755)) }
+        }
+        9 => {
+            let path = pick(dice, &TEXTS);
+            if let Some(Thing::File { mode, .. }) = files.0.get_mut(&path) {
+                *mode = [0o644, 0o755, 0o600][dice.index(3)];
+            }
+        }
+        10 => {
+            let all: Vec<PathBuf> = files.0.keys().cloned().collect();
+            if let Some(path) = dice.pick(&all) {
+                remove(files, path);
+            }
+        }
+        _ => {
+            let (from, to) = (pick(dice, &TEXTS), pick(dice, &TEXTS));
+            if let Some(thing) = files.0.remove(&from) {
+                put(files, &to, thing);
+            }
+        }
+    }
+}
+
+fn put(files: &mut Folder, path: &Path, thing: Thing) {
+    for above in path.ancestors().skip(1).filter(|above| above.as_os_str() != "") {
+        files.0.entry(above.to_owned()).or_insert(Thing::Folder(0o755));
+    }
+    files.0.insert(path.to_owned(), thing);
+}
+
+fn remove(files: &mut Folder, path: &Path) {
+    files.0.retain(|found, _| !found.starts_with(path));
+}
+
+/// Makes the disk what the model says, touching only what differs, as a program would.
+pub(super) fn write(top: &Path, before: &Folder, after: &Folder) -> Result<(), Trouble> {
+    let differences = before.differences(after);
+    for difference in differences.iter().rev() {
+        let path = top.join(difference.path);
+        match (difference.left, difference.right) {
+            (Some(Thing::Folder(_)), None) => fs::remove_dir(path)?,
+            (Some(Thing::File { .. }), Some(Thing::File { .. })) | (None, _) => {}
+            (Some(_), _) => fs::remove_file(path)?,
+        }
+    }
+    for difference in &differences {
+        let path = top.join(difference.path);
+        match difference.right {
+            None => {}
+            Some(Thing::Folder(_)) => fs::create_dir(path)?,
+            Some(Thing::Link(target)) => symlink(target, path)?,
+            Some(Thing::File { bytes, mode }) => {
+                fs::write(&path, bytes)?;
+                fs::set_permissions(&path, fs::Permissions::from_mode(*mode))?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,197 @@
+//! A folder that never rests: files rewritten, replaced, made and removed while they are recorded and moved.
+//!
+//! ```text
+//!   three hands, without pause     replaced/  whole files, each of one letter, put in place by a rename
+//!                                  rewritten  one file, overwritten in place again and again
+//!                                  fleeting/  files and folders that come and go
+//!   the desk, meanwhile            record · undo · redo · restore · …        on files of the agent's own
+//! ```
+//!
+//! Nothing may fail but with a sentence, no replaced file is ever seen half old and half new, nobody's file is put
+//! back to something older, and when all is quiet the store holds just what is there.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use retake_model::id::ProjectId;
+use retake_model::operation::Actor;
+use retake_timeline::{Caller, Desk, Goal, Handling, NewThread, Rules, Timeline, Unit};
+use retake_workspace::snapshot::Workspace;
+
+use crate::folder::{Folder, Thing};
+use crate::ground::Ground;
+use crate::violation::{Failed, Trouble, Violation};
+
+/// How long the replaced files are: more than one read of any program.
+const LONG: usize = 300_000;
+
+/// What a restless folder came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rested {
+    /// How many rounds of record, undo and redo there were.
+    pub rounds: u64,
+    /// How many times the other hands changed something meanwhile, about.
+    pub changes: u64,
+}
+
+/// How the replaced files come to their place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replacing {
+    /// By a rename: whoever looks sees the old one or the new one.
+    ByRename,
+    /// In place, where half of each can be seen: the control.
+    InPlace,
+}
+
+/// Records and moves files in a restless folder.
+pub fn restless(rounds: u64, replacing: Replacing) -> Result<Rested, Failed> {
+    let ground = Ground::for_files().map_err(Failed::trouble)?;
+    let folder = ground.path().join("project");
+    for name in ["replaced", "fleeting", "agent"] {
+        fs::create_dir_all(folder.join(name)).map_err(Failed::trouble)?;
+    }
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (folder, stop) = (folder.as_path(), &stop);
+        let hands = [
+            scope.spawn(move || replace(folder, stop, replacing)),
+            scope.spawn(move || rewrite(folder, stop)),
+            scope.spawn(move || come_and_go(folder, stop)),
+        ];
+        let judged = work(&ground.path().join("home"), folder, rounds, stop);
+        stop.store(true, Ordering::Relaxed);
+        let mut changes = 0;
+        for hand in hands {
+            changes += hand.join().map_err(|_| Failed::trouble("a hand panicked"))??;
+        }
+        let desk = judged?;
+        quiet(&desk, folder).map_err(broken)?;
+        Ok(Rested { rounds, changes })
+    })
+}
+
+fn broken(what: String) -> Failed {
+    Failed::Violation(Violation { campaign: "restless", seed: 0, step: 0, what })
+}
+
+struct AtWork {
+    desk: Desk,
+    thread: retake_model::id::ThreadId,
+}
+
+fn work(store: &Path, folder: &Path, rounds: u64, stop: &AtomicBool) -> Result<AtWork, Failed> {
+    let fail = |error: &dyn std::fmt::Display| broken(format!("it failed: {error}"));
+    let project = ProjectId::from_bytes([7; 16]);
+    let timeline = Timeline::open(store, Rules::default()).map_err(Failed::trouble)?;
+    let thread = timeline
+        .create_thread(NewThread::in_project(project), Caller::human())
+        .map_err(Failed::trouble)?
+        .thread;
+    let desk = Desk::at(timeline, project, Workspace::of(folder).map_err(Failed::trouble)?);
+    let own = folder.join("agent/own");
+    let says = |text: &str| fs::read_to_string(&own).unwrap_or_default() == text;
+    let go = |goal| desk.go(thread, goal, Caller::human(), Handling::default());
+    for round in 0..rounds {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        desk.look(thread, Caller::human()).map_err(|error| fail(&error))?;
+        let (before, after) = (fs::read_to_string(&own).unwrap_or_default(), format!("round {round}\n"));
+        fs::write(&own, &after).map_err(Failed::trouble)?;
+        desk.record(thread, Caller { actor: Actor::Agent, ..Caller::human() })
+            .map_err(|error| fail(&error))?;
+        go(Goal::Undo(Unit::Turn, 1)).map_err(|error| fail(&error))?;
+        if !says(&before) {
+            return Err(broken(format!("round {round}: the undo did not bring the agent's file back")));
+        }
+        go(Goal::Redo(Unit::Turn, 1)).map_err(|error| fail(&error))?;
+        if !says(&after) {
+            return Err(broken(format!("round {round}: the redo did not bring the agent's file back")));
+        }
+        whole(folder).map_err(broken)?;
+    }
+    Ok(AtWork { desk, thread })
+}
+
+/// Every replaced file is of one letter, from its first byte to its last.
+fn whole(folder: &Path) -> Result<(), String> {
+    for name in ["a", "b"] {
+        let Ok(bytes) = fs::read(folder.join("replaced").join(name)) else { continue };
+        if bytes.len() != LONG || bytes.iter().any(|byte| *byte != bytes[0]) {
+            return Err(format!("replaced/{name} is half one thing and half another"));
+        }
+    }
+    Ok(())
+}
+
+/// When all is quiet, nothing of ours is left, and a second look finds nothing new.
+fn quiet(at: &AtWork, folder: &Path) -> Result<(), String> {
+    let look = || at.desk.look(at.thread, Caller::human()).map_err(|error| error.to_string());
+    look()?;
+    let again = look()?;
+    if !again.files.paths.is_empty() {
+        return Err(format!("looking twice finds {} changes", again.files.paths.len()));
+    }
+    let found = Folder::read(folder).map_err(|error| error.to_string())?;
+    if let Some(left) = found.leftovers().first() {
+        return Err(format!("{} was left behind", left.display()));
+    }
+    let files = found.0.values().filter(|thing| !matches!(thing, Thing::Folder(_))).count() as u64;
+    let looking = at.desk.timeline().look().map_err(|error| error.to_string())?;
+    let held: retake_model::tree::Snapshot =
+        retake_model::object::load(&looking.queries(), again.snapshot).map_err(|error| error.to_string())?;
+    if held.files() != files {
+        return Err(format!("{} files are held, and there are {files}", held.files()));
+    }
+    let verified = at.desk.timeline().store().verify(&mut |_| {}).map_err(|error| error.to_string())?;
+    verified.problems.first().map_or(Ok(()), |problem| Err(format!("verify: {problem}")))
+}
+
+fn replace(folder: &Path, stop: &AtomicBool, replacing: Replacing) -> Result<u64, Trouble> {
+    let mut changes = 0;
+    while !stop.load(Ordering::Relaxed) {
+        let letter = b'a' + (changes % 26) as u8;
+        let place = folder.join("replaced").join(if changes % 2 == 0 { "a" } else { "b" });
+        let aside = folder.with_file_name("aside");
+        match replacing {
+            Replacing::ByRename => {
+                fs::write(&aside, vec![letter; LONG])?;
+                fs::rename(&aside, place)?;
+            }
+            Replacing::InPlace => fs::write(place, vec![letter; LONG])?,
+        }
+        changes += 1;
+    }
+    Ok(changes)
+}
+
+fn rewrite(folder: &Path, stop: &AtomicBool) -> Result<u64, Trouble> {
+    let mut changes = 0;
+    while !stop.load(Ordering::Relaxed) {
+        let mut file = fs::File::create(folder.join("rewritten"))?;
+        for line in 0..200 {
+            writeln!(file, "line {line} of version {changes}")?;
+        }
+        changes += 1;
+    }
+    Ok(changes)
+}
+
+fn come_and_go(folder: &Path, stop: &AtomicBool) -> Result<u64, Trouble> {
+    let mut changes = 0_u64;
+    while !stop.load(Ordering::Relaxed) {
+        let place = folder.join("fleeting").join((changes % 7).to_string());
+        if place.is_dir() {
+            fs::remove_dir_all(&place)?;
+        } else {
+            fs::create_dir(&place)?;
+            for name in 0..5 {
+                fs::write(place.join(name.to_string()), changes.to_string())?;
+            }
+        }
+        changes += 1;
+    }
+    Ok(changes)
+}

@@ -1,0 +1,30 @@
+//! Two processes on one folder, and a folder that never rests; with their controls.
+
+use retake_proof::crowd::{CrowdPlan, Killed, crowd};
+use retake_proof::restless::{Replacing, restless};
+use retake_proof::violation::caught;
+
+#[test]
+fn what_two_processes_on_one_folder_were_told_is_there() {
+    let plan = CrowdPlan { seed: 1, commands: 40, killed: Killed::Unknown };
+    let told = crowd(plan).unwrap_or_else(|failed| panic!("{failed}"));
+    assert!(told.iter().all(|told| told.changes > 5 && told.moves > 2), "{told:?}: too little for a proof");
+}
+
+#[test]
+fn a_killed_command_taken_for_done_is_caught() {
+    let plan = CrowdPlan { seed: 2, commands: 60, killed: Killed::Done };
+    caught("kills taken for answers", crowd(plan)).unwrap_or_else(|trouble| panic!("{trouble}"));
+}
+
+#[test]
+fn a_folder_that_never_rests_is_recorded_and_moved_all_the_same() {
+    let rested = restless(25, Replacing::ByRename).unwrap_or_else(|failed| panic!("{failed}"));
+    assert!(rested.changes > 100, "{rested:?}: too little for a proof");
+}
+
+#[test]
+fn files_that_are_replaced_in_place_are_seen_by_half() {
+    caught("replaced in place", restless(400, Replacing::InPlace))
+        .unwrap_or_else(|trouble| panic!("{trouble}"));
+}

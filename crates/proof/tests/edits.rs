@@ -1,0 +1,15 @@
+//! A few thousand random edits against a model of plain maps, and the model's mistakes that must be noticed.
+
+use retake_proof::edits::{EditsPlan, controls, walk};
+
+#[test]
+fn every_file_is_what_the_model_says() {
+    let walked =
+        walk(EditsPlan { seed: 1, steps: 1_500, mistake: None }).unwrap_or_else(|failed| panic!("{failed}"));
+    assert!(walked.moves > 300 && walked.merged > 50, "{walked:?}: too few for a proof");
+}
+
+#[test]
+fn each_mistake_of_the_model_is_noticed() {
+    controls(1).unwrap_or_else(|trouble| panic!("{trouble}"));
+}
