@@ -98,6 +98,9 @@ pub struct FileChange {
     /// Whether they are in a folder that the take has for itself, and not in the project's.
     #[n(3)]
     pub apart: bool,
+    /// The take whose files they were before, if another one is the active one since.
+    #[n(4)]
+    pub left: Option<TakeId>,
 }
 
 /// Who made a change.

@@ -39,7 +39,8 @@ pub struct Step {
 /// All that is to be carried over.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Way {
-    /// A step that says the last word on every path it touches.
+    /// A step back over a move that went just the other way: it says the last word on every path that it touches,
+    /// and on those that are still as that move left them.
     pub first: Option<Step>,
     /// The steps for all other paths, in order.
     pub steps: Vec<Step>,
@@ -114,6 +115,12 @@ pub fn replay<O: Objects + ?Sized>(
             // A root that one side does not know was not changed by the step.
             let (Some(before), Some(after)) = (from.root(&root.name), to.root(&root.name)) else { continue };
             for difference in changes(additions, Some(before), Some(after))? {
+                if number > 0
+                    && let Some(first) = way.first
+                    && path::is_as_left(additions, root, first.from, &difference.path)?
+                {
+                    continue;
+                }
                 path::carry(additions, root, &mut touched, difference, on_conflict, labels)?;
             }
         }

@@ -105,7 +105,7 @@ impl Desk {
     /// Keeps everybody else out of the folder, and finishes what a crash left.
     fn begin(&self) -> Result<Session<'_>, FileError> {
         let lock = self.timeline.store.lock_folder(self.folder)?;
-        let recovered = recover::recover_locked(&self.timeline, self.folder)?;
+        let recovered = recover::recover_locked(&self.timeline, self.folder, Some(self.roots()))?;
         Ok(Session { desk: self, recovered, _lock: lock })
     }
 }

@@ -28,6 +28,7 @@
 
 mod build;
 mod cache;
+mod found;
 mod include;
 mod kept;
 mod known;

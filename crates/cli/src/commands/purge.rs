@@ -62,6 +62,8 @@ struct Gone {
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let timeline = context.timeline()?;
+        // Files that a crash caught on their way come to rest first: later nobody would know where to.
+        timeline.recover()?;
         let rows = self.meant(context, &timeline.look()?)?;
         let ids: Vec<ThreadId> = rows.iter().map(|row| row.summary.id).collect();
         let mut purged = timeline.store().would_purge(&ids)?;

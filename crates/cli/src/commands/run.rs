@@ -1,10 +1,12 @@
 //! `retake run`
 
 use std::process::{Command, ExitCode};
+use std::sync::Arc;
 
 use clap::Args;
 use retake_timeline::{Caller, Seen};
 use serde::Serialize;
+use signal_hook::consts::{SIGINT, SIGQUIT};
 
 use super::snapshot::actor;
 use crate::arguments::ThreadTarget;
@@ -47,6 +49,10 @@ impl Arguments {
         let thread = context.thread(&context.timeline()?.look()?, self.target.thread.as_deref())?.summary.id;
         desk.look(thread, context.caller(self.target.expect)?)?;
         let (program, arguments) = self.command.split_first().expect("clap asks for at least one");
+        // Ctrl-C reaches the command too, and means it: we stay to record what it did.
+        for signal in [SIGINT, SIGQUIT] {
+            signal_hook::flag::register(signal, Arc::default())?;
+        }
         let ended = Command::new(program).args(arguments).current_dir(context.directory()).status();
         // What it did is recorded even if it could not be waited for.
         let caller = Caller { actor: actor(self.by), ..context.caller(None)? };

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::arguments::ThreadTarget;
 use crate::context::Context;
-use crate::describe::files::write_report;
+use crate::describe::files::{write_recovered, write_report};
 use crate::failure::Failure;
 use crate::ui::bytes::{counted, size};
 use crate::ui::sanitize::{Lines, sanitize};
@@ -69,6 +69,11 @@ impl Arguments {
             changed: seen.files,
         };
         context.answer(&answer, |out, styles| {
+            if let Some(recovered) =
+                answer.changed.recovered.as_ref().filter(|_| answer.changed.paths.is_empty())
+            {
+                write_recovered(out, context, recovered)?;
+            }
             if answer.changed.paths.is_empty() {
                 writeln!(out, "Nothing was changed by hand since the last look.")?;
             } else {

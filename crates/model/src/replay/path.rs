@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use super::{How, OnConflict, Touched, same};
 use crate::content::{ContentId, Kind};
 use crate::merge::{Labels, Merged, merge};
-use crate::object::{Additions, Objects, Unavailable};
-use crate::path::RootPath;
-use crate::tree::{Difference, Node, PART, SnapshotRoot, resolve};
+use crate::object::{Additions, Objects, Unavailable, load};
+use crate::path::{RootPath, TreePath};
+use crate::tree::{Difference, Node, PART, Snapshot, SnapshotRoot, resolve};
 
 /// Carries one difference over.
 pub(super) fn carry<O: Objects + ?Sized>(
@@ -44,6 +44,18 @@ pub(super) fn carry<O: Objects + ?Sized>(
         touched.how = how;
     }
     Ok(())
+}
+
+/// Whether a path is still what it was in a snapshot.
+pub(super) fn is_as_left(
+    objects: &(impl Objects + ?Sized),
+    root: &SnapshotRoot,
+    snapshot: ContentId,
+    path: &TreePath,
+) -> Result<bool, Unavailable> {
+    let snapshot: Snapshot = load(objects, snapshot)?;
+    let Some(left) = snapshot.root(&root.name) else { return Ok(false) };
+    Ok(resolve(objects, left.tree, path)? == resolve(objects, root.tree, path)?)
 }
 
 /// What becomes of a path that someone has changed since.

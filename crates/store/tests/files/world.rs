@@ -147,7 +147,7 @@ fn next(
         time: dice.now(),
         place,
         surroundings: None,
-        files: Some(FileChange { before, after, take: row.summary.active.id, apart: false }),
+        files: Some(FileChange { before, after, take: row.summary.active.id, apart: false, left: None }),
         filed: Some(version),
     }
 }

@@ -92,9 +92,10 @@ impl Desk {
             return Err(FileError::TakeElsewhere(open.path));
         }
         let row = looking.thread(thread)?;
-        let known = files_of_take(&queries, row.number, row.summary.version, take)?;
+        let head = looking.head(thread)?.operation;
+        let known = files_of_take(&queries, row.number, &head, take)?;
         // A take that never had files of its own goes on from those that are there.
-        let id = known.map_or(present.id, |files| files.after);
+        let id = known.unwrap_or(present.id);
         let snapshot: Snapshot = load(&queries, id)?;
         let Some(root) = snapshot.root("") else { return Err(FileError::NoSuchSnapshot) };
         let made = self.fill(&queries, root.tree, path)?;
@@ -116,6 +117,9 @@ impl Desk {
     /// Fills a new folder, from the project's own files where those are known to be the same. The folder is made
     /// under another name, so that a crash does not leave half of one.
     fn fill(&self, queries: &Queries<'_>, tree: ContentId, path: &Path) -> Result<Materialised, FileError> {
+        if std::path::absolute(path).is_ok_and(|path| path.starts_with(&self.workspace.main().path)) {
+            return Err(FileError::InsideProject(path.to_owned()));
+        }
         if std::fs::symlink_metadata(path).is_ok() {
             return Err(FileError::InTheWay(path.to_owned()));
         }
@@ -152,12 +156,23 @@ impl Desk {
         let seen = self.look(apart.thread, caller)?;
         let session = self.begin()?;
         let path = self.workspace.roots()[0].path.clone();
+        let folder = self.folder;
+        // First forgotten, then cleared: a crash between leaves files that are recorded, and no take without them.
+        self.timeline.store.write(move |writing| writing.forget_folder(folder).map_err(FileError::from))?;
         if remove {
             session.clear(seen.snapshot)?;
         }
-        let folder = self.folder;
-        self.timeline.store.write(move |writing| writing.forget_folder(folder).map_err(FileError::from))?;
         Ok(ClosedApart { seen, path, removed: remove })
+    }
+}
+
+impl Timeline {
+    /// Forgets a folder that a take had for itself and that is gone. What was recorded of its files stays.
+    pub fn forget_apart(&self, folder: &ApartFolder) -> Result<(), FileError> {
+        let id = folder.id;
+        let _lock = self.store.lock_folder(id)?;
+        self.store.write(move |writing| writing.forget_folder(id).map_err(FileError::from))?;
+        Ok(())
     }
 }
 

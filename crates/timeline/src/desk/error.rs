@@ -53,6 +53,15 @@ pub enum FileError {
     /// The folder that a take was to have is not empty.
     #[error("{} exists already; name another folder, or remove that one", .0.display())]
     InTheWay(PathBuf),
+    /// A take's own folder cannot be in the project's, whose files it would become.
+    #[error("{} is inside the project's folder; name a folder outside of it", .0.display())]
+    InsideProject(PathBuf),
+    /// What would be moved was done in another folder.
+    #[error(
+        "some of these changes were made to files in another folder, where a take is or was open apart; go there \
+         to move them, or move the conversation alone with --conversation"
+    )]
+    Elsewhere,
     /// No take lives apart in this folder.
     #[error("no take is open apart in this folder; `retake take list` shows where takes are")]
     NotApart,

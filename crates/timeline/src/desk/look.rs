@@ -142,7 +142,10 @@ impl Session<'_> {
             let (done, _) = finish(
                 writing,
                 &at,
-                with_files(composed, FileChange { before, after: id, take, apart: apart.is_some() }),
+                with_files(
+                    composed,
+                    FileChange { before, after: id, take, apart: apart.is_some(), left: None },
+                ),
             )?;
             Ok((done.version, Some(done), Some(before)))
         })?;

@@ -136,6 +136,9 @@ impl Session<'_> {
         let here = self.desk.here();
         let from = head.place.position;
         let back = plan::steps_between(&queries, row.number, head.version, from, to.position, here)?;
+        if plan::is_elsewhere(&queries, row.number, from, to.position, here)? {
+            return Err(FileError::Elsewhere);
+        }
         let plan = make_plan(&queries, present, &back, handling.on_conflict)?;
         Ok(Planned { from, to, steps, plan })
     }

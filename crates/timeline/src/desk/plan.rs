@@ -159,26 +159,35 @@ fn way_back(
 /// What brings the files of a take back into the project's folder that it left some time ago: everything that this
 /// thread did there since is taken back, and what the take did in a folder of its own is made. `None` if nothing
 /// is known of the take's files.
+///
+/// Where the take was left is looked for on the way that led to the present position: a move along the log may have
+/// shown older files of the same take since, and those are not its last ones.
 pub(super) fn steps_to_take(
     queries: &Queries<'_>,
     thread: i64,
-    head: Version,
+    head: &Operation,
     take: TakeId,
     present: ContentId,
 ) -> Result<Option<Vec<Step>>, StoreError> {
     let (mut steps, mut last) = (Vec::new(), None);
-    for filed in Filed::up_to(queries, thread, head)? {
-        let (_, files) = filed?;
-        match (files.take == take, files.apart) {
-            (true, true) => last = last.or(Some(files.after)),
-            (true, false) => {
-                steps.extend(last.map(|last| Step { from: files.after, to: last }));
-                return Ok(Some(steps));
+    for filed in Filed::up_to(queries, thread, head.version)? {
+        let (operation, files) = filed?;
+        if files.apart {
+            if files.take == take {
+                last = last.or(Some(files.after));
             }
-            (false, false) if files.before != files.after => {
-                steps.push(Step { from: files.after, to: files.before });
+            continue;
+        }
+        let back = Step { from: files.after, to: files.before };
+        if let Some(known) = last_files(queries, thread, head, &operation, files, take)? {
+            if known == files.before && known != files.after {
+                steps.push(back);
             }
-            (false, _) => {}
+            steps.extend(last.map(|last| Step { from: known, to: last }));
+            return Ok(Some(steps));
+        }
+        if files.before != files.after {
+            steps.push(back);
         }
     }
     // It never was in the project's folder: there is nothing to go by but its own last files.
@@ -189,14 +198,66 @@ pub(super) fn steps_to_take(
 pub(crate) fn files_of_take(
     queries: &Queries<'_>,
     thread: i64,
-    head: Version,
+    head: &Operation,
     take: TakeId,
-) -> Result<Option<FileChange>, StoreError> {
-    for filed in Filed::up_to(queries, thread, head)? {
-        let (_, files) = filed?;
-        if files.take == take {
-            return Ok(Some(files));
+) -> Result<Option<ContentId>, StoreError> {
+    for filed in Filed::up_to(queries, thread, head.version)? {
+        let (operation, files) = filed?;
+        if files.apart && files.take == take {
+            return Ok(Some(files.after));
+        }
+        if let Some(known) = last_files(queries, thread, head, &operation, files, take)? {
+            return Ok(Some(known));
         }
     }
     Ok(None)
+}
+
+/// The files of a take as an operation left them, if it lies on the way to the present position.
+fn last_files(
+    queries: &Queries<'_>,
+    thread: i64,
+    head: &Operation,
+    operation: &Operation,
+    files: FileChange,
+    take: TakeId,
+) -> Result<Option<ContentId>, StoreError> {
+    let known = if files.left == Some(take) {
+        files.before
+    } else if files.take == take && !files.apart {
+        files.after
+    } else {
+        return Ok(None);
+    };
+    let on_the_way = !operation.kind.moves_only()
+        && history::contains(&queries.log(thread), head.place.position, operation.version)?;
+    Ok(on_the_way.then_some(known))
+}
+
+/// Whether changes between two positions were made to files in another folder than this one.
+pub(super) fn is_elsewhere(
+    queries: &Queries<'_>,
+    thread: i64,
+    from: Version,
+    to: Version,
+    here: Here,
+) -> Result<bool, StoreError> {
+    let log = queries.log(thread);
+    let common = history::common(&log, from, to)?;
+    for position in [from, to] {
+        for filed in Filed::up_to(queries, thread, position)? {
+            let (operation, files) = filed?;
+            if operation.version <= common {
+                break;
+            }
+            let changed = files.before != files.after && !here.holds(&files);
+            if changed
+                && !operation.kind.moves_only()
+                && history::contains(&log, position, operation.version)?
+            {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }

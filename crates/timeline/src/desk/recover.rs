@@ -50,7 +50,7 @@ impl Timeline {
         let mut recovered = Vec::new();
         for folder in folders {
             if let Some(_lock) = self.store.try_lock_folder(folder)? {
-                recovered.extend(recover_locked(self, folder)?);
+                recovered.extend(recover_locked(self, folder, None)?);
             }
         }
         Ok(recovered)
@@ -60,14 +60,22 @@ impl Timeline {
 /// Waits until nobody moves files in a folder, and finishes what a crash left there.
 fn recover_folder(timeline: &Timeline, folder: FolderId) -> Result<(), ChangeError> {
     let _lock = timeline.store.lock_folder(folder)?;
-    recover_locked(timeline, folder)?;
+    recover_locked(timeline, folder, None)?;
     Ok(())
 }
 
 /// Finishes what a crash left in a folder that is locked.
-pub(super) fn recover_locked(timeline: &Timeline, folder: FolderId) -> Result<Option<Recovered>, FileError> {
+pub(super) fn recover_locked(
+    timeline: &Timeline,
+    folder: FolderId,
+    roots: Option<Vec<(String, String)>>,
+) -> Result<Option<Recovered>, FileError> {
     let found = timeline.look()?.queries().intent_on(folder)?;
-    let Some(intent) = found else { return Ok(None) };
+    let Some(mut intent) = found else { return Ok(None) };
+    // The folder may have been moved since.
+    if let Some(roots) = roots {
+        intent.intent.roots = roots;
+    }
     let (kind, time) = (intent.intent.operation.kind.clone(), intent.intent.operation.time);
     let gone = |(_, path): &(String, String)| !path_from_text(path).is_dir();
     if intent.intent.roots.iter().any(gone) {

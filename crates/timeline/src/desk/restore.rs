@@ -129,8 +129,8 @@ impl Looking<'_> {
     /// The last files of a take that are known.
     pub fn files_of_take(&self, thread: ThreadId, take: TakeId) -> Result<Option<ContentId>, LookError> {
         let row = self.thread(thread)?;
-        let found = files_of_take(&self.queries(), row.number, row.summary.version, take)?;
-        Ok(found.map(|files| files.after))
+        let head = self.head(thread)?.operation;
+        Ok(files_of_take(&self.queries(), row.number, &head, take)?)
     }
 
     /// The snapshots of a thread whose id begins with that text.

@@ -125,6 +125,12 @@ impl Session<'_> {
             Ok(changes.into_iter().map(|(_, files)| Step { from: files.after, to: files.before }).collect())
         };
         match command {
+            // At the last entry, a branch goes on from now: with all that is there.
+            Command::Branch { from, at: Some(entry), .. }
+                if *from == state.active && last_entry(&queries, &state)? == Some(*entry) =>
+            {
+                Ok(Vec::new())
+            }
             Command::Branch { from, at: Some(entry), .. } if *from == state.active => since(moment(*entry)?),
             Command::Fork { from, at, .. } if *from == state.active => since(moment(*at)?),
             Command::Switch { take }
@@ -133,12 +139,12 @@ impl Session<'_> {
                 if *take != state.active =>
             {
                 self.desk.check_here(&looking, thread, *take)?;
-                let steps = plan::steps_to_take(&queries, row.number, head.version, *take, present)?;
+                let steps = plan::steps_to_take(&queries, row.number, &head, *take, present)?;
                 Ok(steps.unwrap_or_default())
             }
             Command::DeleteTake { take } if *take == state.active => {
                 let heir = self.active_after(&queries, &state, command)?;
-                let steps = plan::steps_to_take(&queries, row.number, head.version, heir, present)?;
+                let steps = plan::steps_to_take(&queries, row.number, &head, heir, present)?;
                 Ok(steps.unwrap_or_default())
             }
             _ => Ok(Vec::new()),
@@ -176,6 +182,13 @@ impl Desk {
             .find(|open| open.thread == thread && open.take == take && open.id != self.folder);
         found.map_or(Ok(()), |open| Err(FileError::TakeElsewhere(open.path)))
     }
+}
+
+/// The last entry of the active take.
+fn last_entry(queries: &Queries<'_>, state: &ThreadState) -> Result<Option<EntryId>, FileError> {
+    let entries = state.active_take(queries)?.entries;
+    let Some(last) = entries.len().checked_sub(1) else { return Ok(None) };
+    Ok(entries.get(queries, last)?.map(|cell| cell.entry))
 }
 
 /// The change that brought an entry into the thread; `None` if it came along with others, or from elsewhere.

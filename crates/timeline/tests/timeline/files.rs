@@ -174,6 +174,7 @@ fn switching_takes_brings_their_files_and_forking_keeps_what_is_there() {
     let world = FileWorld::new();
     world.world.say("User", "first");
     world.agent(|world| world.write("shared", "1"));
+    world.world.say("AI", "done");
     let main = world.world.state().active;
     let branch =
         Command::Branch { from: main, at: Some(world.world.entry(1)), name: Some("other".to_owned()) };
@@ -190,6 +191,75 @@ fn switching_takes_brings_their_files_and_forking_keeps_what_is_there() {
     // One undo goes back to the take before, with its files.
     world.undo();
     assert_eq!(world.files(), files(&[("mine", "on main"), ("shared", "1"), ("uncommitted", "by hand")]));
+}
+
+#[test]
+fn a_take_that_never_changed_files_gets_them_back() {
+    let world = FileWorld::new();
+    world.write("f", "0");
+    world.world.say("User", "first");
+    let main = world.world.state().active;
+    world.change(Command::Branch {
+        from: main,
+        at: Some(world.world.entry(1)),
+        name: Some("alt".to_owned()),
+    });
+    world.agent(|world| {
+        world.write("f", "alt");
+        world.write("new", "n");
+    });
+    world.change(Command::Switch { take: main });
+    assert_eq!(world.files(), files(&[("f", "0")]));
+    world.change(Command::Switch { take: world.world.named("alt") });
+    assert_eq!(world.files(), files(&[("f", "alt"), ("new", "n")]));
+}
+
+#[test]
+fn going_through_history_does_not_change_what_a_take_was_left_with() {
+    let world = FileWorld::new();
+    world.write("f", "0");
+    world.look();
+    let early = world.world.say("User", "first").version;
+    world.agent(|world| world.write("f", "main"));
+    world.world.say("AI", "done");
+    let main = world.world.state().active;
+    world.change(Command::Fork { from: main, at: world.world.entry(1), name: Some("alt".to_owned()) });
+    let late = world.world.look().head(world.world.thread).expect("a head").operation.version;
+    assert_eq!(world.files(), files(&[("f", "0")]));
+    world.go(Goal::Jump(early));
+    world.go(Goal::Jump(late));
+    world.change(Command::Switch { take: main });
+    assert_eq!(world.files(), files(&[("f", "main")]));
+}
+
+#[test]
+fn a_branch_at_the_last_entry_goes_on_with_all_that_is_there() {
+    let world = FileWorld::new();
+    world.world.say("User", "first");
+    world.agent(|world| world.write("f", "agent"));
+    let main = world.world.state().active;
+    world.change(Command::Branch { from: main, at: Some(world.world.entry(1)), name: None });
+    assert_eq!(world.files(), files(&[("f", "agent")]));
+}
+
+#[test]
+fn undo_then_redo_is_the_identity_where_a_hand_had_put_something_back() {
+    let world = FileWorld::new();
+    world.write("a", "1");
+    world.write("b", "1");
+    world.look();
+    world.agent(|world| {
+        world.write("a", "2");
+        world.write("b", "2");
+        world.write("junk", "x");
+    });
+    world.write("a", "1");
+    world.remove("junk");
+    let before = world.files();
+    world.undo();
+    assert_eq!(world.files(), files(&[("a", "1"), ("b", "1")]));
+    world.redo();
+    assert_eq!(world.files(), before);
 }
 
 #[test]
@@ -330,6 +400,8 @@ fn a_take_can_live_in_a_folder_of_its_own() {
     let caller = Caller { actor: Actor::Agent, ..Caller::human() };
     desk.record(world.world.thread, caller).expect("a record");
     assert_eq!(world.files(), files(&[("a", "shared\n")]));
+    let refused = world.try_go(UNDO, Handling::default());
+    assert!(matches!(refused, Err(FileError::Elsewhere)), "{refused:?}");
     desk.go(world.world.thread, UNDO, Caller::human(), Handling::default()).expect("an undo there");
     assert_eq!(std::fs::read_to_string(folder.join("b")).expect("its file"), "of the take\n");
     assert_eq!(world.files(), files(&[("a", "shared\n")]));

@@ -17,13 +17,13 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use retake_model::content::ContentId;
 use retake_model::tree::Reason;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::SnapshotError;
 use super::cache::{Cache, Folder, Remembered};
+pub(super) use super::found::{Chunk, Entry, Found, Here, Walked, What};
 use super::kept::Marks;
 use super::listing::list;
 use super::progress::Counter;
@@ -38,42 +38,6 @@ use crate::watch::Events;
 /// Names that are looked at in one go: large folders are shared among the workers.
 const CHUNK: usize = 256;
 
-/// What a walk found, by the number of the folder.
-pub(super) struct Walked {
-    pub(super) folders: Vec<Option<Found>>,
-    pub(super) chunks: Vec<Vec<Chunk>>,
-    /// When the walk began.
-    pub(super) moment: i64,
-}
-
-/// What became of a folder.
-pub(super) enum Found {
-    Here(Box<Here>),
-    /// It was passed over: nothing happened in it or below, so it is as the cache says.
-    Passed {
-        index: u32,
-        path: Vec<u8>,
-    },
-    Left(Reason),
-    Gone,
-}
-
-/// A folder that was walked.
-pub(super) struct Here {
-    /// From the root: nothing, or names that each begin with a slash.
-    pub(super) path: Vec<u8>,
-    pub(super) stat: Stat,
-    pub(super) outer: Fingerprint,
-    pub(super) rules: Fingerprint,
-    pub(super) stamp: Fingerprint,
-    /// Why it would be left out if nothing in it were included.
-    pub(super) otherwise: Option<Reason>,
-    /// Its number in the cache.
-    pub(super) remembered: Option<u32>,
-    /// The watch that was set on it before anything in it was looked at.
-    pub(super) watch: Option<i32>,
-}
-
 /// What a watcher adds to a walk; by default nothing.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Watched<'walk> {
@@ -81,34 +45,6 @@ pub(super) struct Watched<'walk> {
     pub(super) events: Option<&'walk Events>,
     /// The folders that have to be looked at; without it, all.
     pub(super) marks: Option<&'walk Marks>,
-}
-
-/// Some names of a folder.
-pub(super) struct Chunk {
-    /// The place of the first.
-    pub(super) start: usize,
-    pub(super) length: usize,
-    /// What stands under them; nothing if all is as the cache says.
-    pub(super) entries: Option<Vec<Entry>>,
-    /// The numbers of the folders among them, in their order.
-    pub(super) folders: Vec<u32>,
-    pub(super) files: u64,
-    pub(super) bytes: u64,
-    /// Whether something among them is left out.
-    pub(super) has_left: bool,
-}
-
-/// What stands under a name.
-pub(super) struct Entry {
-    pub(super) name: CString,
-    pub(super) what: What,
-}
-
-pub(super) enum What {
-    File { stat: Stat, content: ContentId },
-    Link { stat: Stat, target: Vec<u8> },
-    Folder { number: u32 },
-    Left { reason: Reason, by_name: bool },
 }
 
 /// What all workers share.

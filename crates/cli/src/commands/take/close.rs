@@ -48,6 +48,17 @@ impl Arguments {
             )
         })?;
         drop(looking);
+        if !folder.path.is_dir() {
+            context.timeline()?.forget_apart(&folder)?;
+            let path = folder.path.display().to_string();
+            return context.report(&folder, |out, _| {
+                let path = sanitize(&path, Lines::Fold);
+                writeln!(
+                    out,
+                    "{path} is gone, and no take's folder any more. What was recorded of its files is kept."
+                )
+            });
+        }
         let workspace = Workspace::open(&folder.path, &[], context.file_options())?;
         let desk = Desk::at_apart(context.timeline()?.clone(), &folder, workspace);
         let closed = desk.close_apart(context.caller(self.target.expect)?, self.remove)?;
