@@ -190,7 +190,7 @@ impl Context {
             git_branch: facts.branch,
             git_commit: facts.commit,
             git_remote: facts.remote,
-            git_dirty: None,
+            git_dirty: facts.dirty,
         };
         Ok(Caller { actor: Actor::Human, surroundings: Some(surroundings), turn: None, expected: expect })
     }

@@ -144,6 +144,14 @@ impl Marked {
                 staying.mark(queries, operation, OnDamage::Refuse)
             }
         })?;
+        for stored in queries.intents()? {
+            let operation = &stored.intent.operation;
+            if victims.values().any(|thread| *thread == operation.thread) {
+                going.mark(queries, operation, OnDamage::PassOver)?;
+            } else {
+                staying.mark(queries, operation, OnDamage::Refuse)?;
+            }
+        }
         let going_folders = folders_of(queries, victims)?;
         for folder in queries.folders()? {
             if going_folders.contains(&folder.id) {

@@ -4,6 +4,7 @@
 //!   objects      damaged ones are put aside; the index is made anew
 //!   logs         rows go back to where their bytes say they belong; a log with a hole is joined
 //!   heads        a thread whose present state has holes goes on from one that has none
+//!   folders      rows that cannot be relied on go; the next look at the folder makes up for them
 //!   derived      thread, take and facet rows as the logs say
 //! ```
 //!
@@ -19,11 +20,11 @@
 
 mod cells;
 mod derived;
+mod folders;
 mod heads;
 mod logs;
 mod objects;
 
-use std::collections::HashSet;
 use std::fmt;
 
 use retake_model::content::{ContentId, Kind, encode};
@@ -161,6 +162,17 @@ pub enum Change {
         /// Its key, as far as it can be read.
         project: String,
     },
+    /// A folder's row could not be relied on and was dropped; the next look at the folder records it anew.
+    FolderForgotten {
+        /// Its key, as far as it can be read.
+        folder: String,
+    },
+    /// A move of files that had begun could not be relied on and was dropped. Its files stay as they are; the
+    /// next look at the folder finds them and records them as changed by hand.
+    IntentDropped {
+        /// The number that it had.
+        intent: i64,
+    },
 }
 
 impl Repaired {
@@ -246,12 +258,11 @@ fn mend(
     logs::return_rows(writing, &gather(writing, progress)?, &mut changes)?;
     let gathered = gather(writing, progress)?;
     bring_back_defaults(writing, &gathered, now)?;
-    let lost = objects::mend(writing, &gathered, now, progress, &mut changes)?;
+    let inventory = objects::mend(writing, &gathered, now, progress, &mut changes)?;
     logs::join(writing, &gathered, now, &mut changes)?;
-    let blobs: HashSet<ContentId> =
-        lost.iter().filter(|(kind, _)| *kind == Kind::Blob).map(|&(_, id)| id).collect();
-    heads::mend(writing, &gather(writing, progress)?, &blobs, now, &mut changes)?;
+    heads::mend(writing, &gather(writing, progress)?, &inventory, now, &mut changes)?;
     let gathered = gather(writing, progress)?;
+    folders::mend(writing, &gathered, &inventory, &mut changes)?;
     derived::mend(writing, &gathered, progress, &mut changes)?;
     derived::remove_strays(writing, &gathered, &mut changes)?;
     derived::mend_projects(writing, now, &mut changes)?;
@@ -304,6 +315,8 @@ impl Change {
             Self::TalliesMended { .. } => "tallies_mended",
             Self::ProjectTrusted { .. } => "project_trusted",
             Self::ProjectSetAside { .. } => "project_set_aside",
+            Self::FolderForgotten { .. } => "folder_forgotten",
+            Self::IntentDropped { .. } => "intent_dropped",
         }
     }
 }
@@ -360,6 +373,15 @@ impl fmt::Display for Change {
             Self::ProjectSetAside { project } => {
                 write!(formatter, "a project's row ({project}) is damaged and was put aside")
             }
+            Self::FolderForgotten { folder } => write!(
+                formatter,
+                "the row of a folder ({folder}) was dropped; the next look at the folder records it anew"
+            ),
+            Self::IntentDropped { intent } => write!(
+                formatter,
+                "move of files {intent}, which had begun, was dropped; the files stay as they are, and the next \
+                 look at their folder records them as changed by hand"
+            ),
         }
     }
 }

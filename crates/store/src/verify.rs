@@ -5,6 +5,7 @@
 //!   every object     unpacked, hashed, found in the index under its name, well-formed
 //!   every reference  leads to an object, or to one that was redacted or is a known loss
 //!   every log        versions in a row, each operation naming the one before, each in its place
+//!   every folder     and every move of files that has begun: guarded, in step with its log, all content there
 //!   every index      equal to what it is derived from
 //! ```
 //!
@@ -12,6 +13,7 @@
 //! other. It all happens on one [`Reading`](crate::Reading), so writers may go on beside it.
 
 mod derived;
+mod folders;
 mod log;
 mod objects;
 mod problem;
@@ -20,6 +22,8 @@ use std::collections::HashSet;
 use std::fmt;
 
 use retake_model::content::{ContentId, Kind};
+use retake_model::operation::Version;
+use retake_model::reference::Reference;
 use rusqlite::Connection;
 use serde::Serialize;
 
@@ -33,6 +37,7 @@ pub(crate) use problem::kind_name;
 pub use problem::{Holder, Problem, WhichThread};
 
 pub(crate) use derived::differences;
+pub(crate) use folders::{FolderRows, is_next};
 pub(crate) use log::{Log, Logs, gather};
 pub(crate) use objects::read_index;
 
@@ -126,8 +131,13 @@ fn verify(
     for log in logs.threads.values() {
         objects.need_operations(log);
     }
+    let folders = FolderRows::read(queries, &mut verified.problems)?;
+    verified.problems.extend(folders.check(&logs));
+    for (reference, by) in folders.needs() {
+        objects.need(reference, by);
+    }
     let missing = objects.missing(queries, &lost)?;
-    let mut wholeness = Wholeness::new(queries, &lost);
+    let mut wholeness = Wholeness::new(queries, &lost, &objects.present);
     let mut seen_nodes = HashSet::new();
     let total = logs.threads.len() as u64;
     for (done, log) in logs.threads.values().enumerate() {
@@ -139,6 +149,7 @@ fn verify(
         let sound = log.check(&mut verified.problems);
         if !missing.is_empty() {
             verified.problems.extend(incomplete(log, &mut wholeness)?);
+            verified.problems.extend(files_incomplete(log, &mut wholeness)?);
         }
         if sound {
             derived::check(queries, log, &mut seen_nodes, &mut verified)?;
@@ -193,16 +204,35 @@ fn losses(queries: &Queries<'_>, problems: &mut Vec<Problem>) -> Result<HashSet<
 
 /// Says of a thread that not all of its states can be read, and which is the newest that can.
 fn incomplete(log: &Log, wholeness: &mut Wholeness<'_, '_>) -> Result<Option<Problem>, StoreError> {
+    let states = log.sound().map(|(version, operation)| (version, (Kind::State, operation.after)));
+    let (versions, newest_whole) = count_broken(states, wholeness)?;
+    Ok((versions > 0).then(|| Problem::ThreadIncomplete { thread: log.which(), versions, newest_whole }))
+}
+
+/// Says of a thread that not all of its files can be had back, and which are the newest that can.
+fn files_incomplete(log: &Log, wholeness: &mut Wholeness<'_, '_>) -> Result<Option<Problem>, StoreError> {
+    let files = log
+        .sound()
+        .filter_map(|(version, operation)| Some((version, (Kind::Snapshot, operation.files?.after))));
+    let (versions, newest_whole) = count_broken(files, wholeness)?;
+    Ok((versions > 0).then(|| Problem::FilesIncomplete { thread: log.which(), versions, newest_whole }))
+}
+
+/// How many versions need content that cannot be read in full, and the newest that does not.
+fn count_broken(
+    needs: impl Iterator<Item = (Version, Reference)>,
+    wholeness: &mut Wholeness<'_, '_>,
+) -> Result<(u64, Option<Version>), StoreError> {
     let mut versions = 0;
     let mut newest_whole = None;
-    for (version, operation) in log.sound() {
-        if wholeness.is_whole(Kind::State, operation.after)? {
+    for (version, (kind, id)) in needs {
+        if wholeness.is_whole(kind, id)? {
             newest_whole = Some(version);
         } else {
             versions += 1;
         }
     }
-    Ok((versions > 0).then(|| Problem::ThreadIncomplete { thread: log.which(), versions, newest_whole }))
+    Ok((versions, newest_whole))
 }
 
 /// What a query gives, or nothing and a problem where the table cannot be read.

@@ -334,7 +334,8 @@ impl<R: BufRead> Import<'_, '_, R> {
             }
             return Ok(());
         }
-        self.check_place(row.map(|row| row.number), &operation)?;
+        self.check_place(row.as_ref().map(|row| row.number), &operation)?;
+        self.check_filed(row.map(|row| row.number), &operation)?;
         // Before it is published, which reads the state: one that was made to be expensive is not read at all.
         let arriving = Arriving { waiting: &self.waiting.named, stored: self.writing };
         self.accepted.state(&arriving, operation.after).map_err(|error| self.bad(&error))?;
@@ -376,6 +377,17 @@ impl<R: BufRead> Import<'_, '_, R> {
             Ok(())
         } else {
             Err(self.damaged("an operation in the wrong place"))
+        }
+    }
+
+    /// Whoever looks for files follows `filed` from operation to operation, so it must not lead astray.
+    fn check_filed(&self, row: Option<i64>, operation: &Operation) -> Result<(), ImportError> {
+        let head = row.map(|number| self.writing.head(number)).transpose()?.flatten();
+        let before = head.and_then(|head| head.operation.filed);
+        if operation.filed == operation.files.map(|_| operation.version).or(before) {
+            Ok(())
+        } else {
+            Err(self.damaged("an operation that names the wrong one as the last with files"))
         }
     }
 

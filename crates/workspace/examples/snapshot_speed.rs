@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use retake_model::time::Timestamp;
 use retake_store::Store;
 use retake_workspace::snapshot::{Taken, Workspace, snapshot};
+use retake_workspace::watch::{Watcher, snapshot_watched};
 
 fn main() {
     let mut arguments = std::env::args_os().skip(1);
@@ -60,23 +61,54 @@ fn main() {
     for count in [1, 100] {
         let (mut own, mut gits, mut floor) = (Vec::new(), Vec::new(), Vec::new());
         for round in 0..rounds {
-            let step = files.len() / count;
-            for index in 0..count.min(files.len()) {
-                let mut bytes = fs::read(&files[index * step]).expect("a file");
-                bytes.extend(format!("\nchanged {round}\n").bytes());
-                fs::write(&files[index * step], bytes).expect("a change");
-            }
-            std::thread::sleep(Duration::from_millis(50));
+            change(&files, count, &format!("{round}"));
             floor.push(time(|| lstat_walk(&root)));
             own.push(time(|| keep(&store, &workspace)));
             gits.push(time(|| git.snapshot()));
         }
         line(&format!("{count} changed"), median(&mut own), median(&mut gits), Some(median(&mut floor)));
     }
+
+    let mut watcher = Watcher::new(&workspace);
+    let first = time(|| keep_watched(&store, &workspace, &mut watcher));
+    println!("watches set  retake {first:>10.1?}");
+    for count in [0, 1, 100] {
+        let (mut own, mut gits, mut floor) = (Vec::new(), Vec::new(), Vec::new());
+        for round in 0..rounds {
+            change(&files, count, &format!("watched {round}"));
+            floor.push(time(|| lstat_walk(&root)));
+            own.push(time(|| keep_watched(&store, &workspace, &mut watcher)));
+            gits.push(time(|| git.snapshot()));
+        }
+        line(&format!("watched, {count}"), median(&mut own), median(&mut gits), Some(median(&mut floor)));
+        let whole = snapshot(&store, &workspace).expect("a snapshot");
+        let narrowed = snapshot_watched(&store, &workspace, &mut watcher).expect("a snapshot");
+        assert_eq!(whole.id, narrowed.id, "a watcher finds what a walk over everything finds");
+    }
+    println!("  peak memory {} MB", peak_memory() / 1000);
+}
+
+/// Changes some files, spread over the tree, and waits until their stamps are in the past.
+fn change(files: &[PathBuf], count: usize, what: &str) {
+    for index in 0..count.min(files.len()) {
+        let file = &files[index * (files.len() / count)];
+        let mut bytes = fs::read(file).expect("a file");
+        bytes.extend(format!("\nchanged {what}\n").bytes());
+        fs::write(file, bytes).expect("a change");
+    }
+    std::thread::sleep(Duration::from_millis(50));
+}
+
+fn keep_watched(store: &Store, workspace: &Workspace, watcher: &mut Watcher) {
+    finish(store, snapshot_watched(store, workspace, watcher).expect("a snapshot"));
 }
 
 fn keep(store: &Store, workspace: &Workspace) {
-    let taken: Arc<Taken> = Arc::new(snapshot(store, workspace).expect("a snapshot"));
+    finish(store, snapshot(store, workspace).expect("a snapshot"));
+}
+
+fn finish(store: &Store, taken: Taken) {
+    let taken = Arc::new(taken);
     if !taken.is_stored() {
         let job = Arc::clone(&taken);
         store.write(move |writing| job.store(writing, Timestamp::from_millis(1))).expect("it is stored");

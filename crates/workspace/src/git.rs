@@ -16,9 +16,12 @@
 
 mod around;
 mod config;
+mod dirty;
+mod index;
 mod locate;
 mod read;
 mod refs;
+mod sha1;
 mod url;
 
 use std::path::{Path, PathBuf};
@@ -36,6 +39,14 @@ pub struct GitFacts {
     pub remote: Option<String>,
     /// The top folder of the work tree.
     pub root: Option<PathBuf>,
+    /// Whether tracked files differ from the index: one is changed, gone, in conflict, or only meant to be added.
+    ///
+    /// `false` means that each is as the index has it, and that the index says it is a tree which was written or
+    /// checked out, with nothing added to it since. It does not mean that this tree is the commit's: a branch that
+    /// was moved alone (`git reset --soft`) leaves them apart. Files that are not tracked never count. Unknown
+    /// where it cannot be told from few files: more than 20,000 of them, a split or sparse index, attributes,
+    /// filters or line ends that change content, repositories inside, names by another hash than SHA-1.
+    pub dirty: Option<bool>,
 }
 
 /// Reads where a folder stands in git.
@@ -48,6 +59,7 @@ pub fn observe(folder: &Path) -> GitFacts {
         branch: head.branch,
         commit: head.commit,
         remote: config::remote(&repository.common),
+        dirty: dirty::dirty(&repository),
         root: repository.root,
     }
 }

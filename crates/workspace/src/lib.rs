@@ -16,3 +16,4 @@ pub mod folder;
 pub mod git;
 pub mod root;
 pub mod snapshot;
+pub mod watch;

@@ -29,8 +29,10 @@
 mod build;
 mod cache;
 mod include;
+mod kept;
 mod known;
 mod listing;
+mod narrow;
 mod options;
 mod progress;
 mod queue;
@@ -42,7 +44,9 @@ mod taken;
 mod walk;
 mod workspace;
 
+pub(crate) use kept::{Kept, Patch};
 pub use known::Known;
+pub(crate) use narrow::{Found, Watches, erasures, look_at_all, look_at_some};
 pub use options::{DEFAULT_LARGEST_FILE, Options, SECRETS};
 pub use progress::Progress;
 pub use taken::{StoreTakenError, Taken};
@@ -97,50 +101,109 @@ pub fn snapshot_with(
     workspace: &Workspace,
     progress: &(dyn Fn(Progress) -> ControlFlow<()> + Sync),
 ) -> Result<Taken, SnapshotError> {
-    let (epoch, redacted) = {
-        let reading = store.read()?;
-        let queries = reading.queries();
-        let redacted: HashSet<ContentId> = queries.redacted()?.into_iter().collect();
-        (queries.erasures(), redacted)
-    };
-    let sink = Sink::new(store, redacted);
+    let gathering = Gathering::begin(store)?;
     let counter = Counter::new(progress);
-    let mut snapshot = Snapshot { roots: Vec::new() };
-    let mut objects = Vec::new();
-    let mut memories = Vec::new();
-    let mut main = None;
+    let (taken, _) = whole(gathering, workspace, &counter, walk::Watched::default())?;
+    Ok(taken)
+}
+
+/// What a walk over one root left: the cache that it went by, and the watches that it set.
+struct Left {
+    cache: Option<Cache>,
+    memory: Option<Cache>,
+    watches: Watches,
+}
+
+/// Takes a snapshot by looking at everything.
+fn whole(
+    mut gathering: Gathering<'_>,
+    workspace: &Workspace,
+    counter: &Counter<'_>,
+    watched: walk::Watched<'_>,
+) -> Result<(Taken, Vec<Left>), SnapshotError> {
+    let store = gathering.store;
+    let mut all = Vec::new();
     for root in workspace.roots() {
-        if root.path.starts_with(store.folder()) {
-            return Err(SnapshotError::Own { path: root.path.clone() });
-        }
+        gathering.check(root)?;
         let place = cache::Place::of(store, root);
-        let cache = Cache::load(&place, epoch, store)?;
-        let walked = walk::walk(root, workspace.options(), cache.as_ref(), &sink, &counter)?;
+        let cache = Cache::load(&place, gathering.epoch, store)?;
+        let sink = &gathering.sink;
+        let walked = walk::walk(root, workspace.options(), cache.as_ref(), sink, counter, watched)?;
         let built = build::build(root, walked, cache.as_ref())?;
-        objects.extend(built.objects);
-        snapshot.roots.push(built.root);
-        memories.push((place, built.memory));
-        if main.is_none() {
-            main = cache;
-        }
+        let memory = match (&built.memory, watched.events) {
+            // The snapshot gets its name further on.
+            (Some(memory), Some(_)) => Cache::of(memory, root.device, ContentId::from_bytes([0; 32])),
+            _ => None,
+        };
+        all.push(Left { cache, memory, watches: built.watches });
+        gathering.objects.extend(built.objects);
+        gathering.snapshot.roots.push(built.root);
+        gathering.memories.push((place, built.memory));
     }
-    let bytes = encode(&snapshot);
-    let id = ContentId::of(Kind::Snapshot, &bytes);
-    // The snapshot is new, or the cache of the main root says that it was stored.
-    let known = main.as_ref().map(|cache: &Cache| cache.snapshot);
+    let main = all.first().and_then(|left| left.cache.as_ref());
+    let known = main.map(|cache| cache.snapshot);
+    let (id, bytes) = gathering.named();
     if known != Some(id)
-        && let (Some(main), Some((_, memory @ None))) = (&main, memories.first_mut())
+        && let (Some(main), Some((_, memory @ None))) = (main, gathering.memories.first_mut())
     {
         *memory = Some(main.memory());
     }
-    let (blobs, packed) = sink.finish()?;
-    // Each piece after those that it refers to.
-    let mut all = blobs;
-    all.extend(objects);
-    if known != Some(id) {
-        all.push(NewObject { id, kind: Kind::Snapshot, bytes: bytes.into() });
+    Ok((gathering.finish(id, bytes, known)?, all))
+}
+
+/// A snapshot that is being put together, root by root.
+struct Gathering<'store> {
+    store: &'store Store,
+    /// How often the store had destroyed content.
+    epoch: i64,
+    sink: Sink<'store>,
+    snapshot: Snapshot,
+    objects: Vec<NewObject>,
+    memories: Vec<(cache::Place, Option<cache::Memory>)>,
+}
+
+impl<'store> Gathering<'store> {
+    fn begin(store: &'store Store) -> Result<Self, SnapshotError> {
+        let (epoch, redacted) = {
+            let reading = store.read()?;
+            let queries = reading.queries();
+            let redacted: HashSet<ContentId> = queries.redacted()?.into_iter().collect();
+            (queries.erasures(), redacted)
+        };
+        Ok(Self {
+            store,
+            epoch,
+            sink: Sink::new(store, redacted),
+            snapshot: Snapshot { roots: Vec::new() },
+            objects: Vec::new(),
+            memories: Vec::new(),
+        })
     }
-    let mut seen = HashSet::new();
-    all.retain(|object| seen.insert(object.id));
-    Ok(Taken::new(id, snapshot, all, packed, epoch, memories))
+
+    fn check(&self, root: &Root) -> Result<(), SnapshotError> {
+        if root.path.starts_with(self.store.folder()) {
+            return Err(SnapshotError::Own { path: root.path.clone() });
+        }
+        Ok(())
+    }
+
+    /// The name of the snapshot, and its bytes.
+    fn named(&self) -> (ContentId, Vec<u8>) {
+        let bytes = encode(&self.snapshot);
+        (ContentId::of(Kind::Snapshot, &bytes), bytes)
+    }
+
+    /// Everything that the store may not have yet; it has the snapshot that is `known`.
+    fn finish(self, id: ContentId, bytes: Vec<u8>, known: Option<ContentId>) -> Result<Taken, SnapshotError> {
+        let (blobs, packed) = self.sink.finish()?;
+        // Each piece after those that it refers to.
+        let mut all = blobs;
+        all.extend(self.objects);
+        if known != Some(id) {
+            all.push(NewObject { id, kind: Kind::Snapshot, bytes: bytes.into() });
+        }
+        let mut seen = HashSet::new();
+        all.retain(|object| seen.insert(object.id));
+        Ok(Taken::new(id, self.snapshot, all, packed, self.epoch, self.memories))
+    }
 }

@@ -136,7 +136,8 @@ fn other_formats() {
         git(&tables, "commit -q --allow-empty -m first");
         git(&tables, "remote add origin https://example.org/a");
         let remote = Some("https://example.org/a".to_owned());
-        assert_eq!(observe(&tables), GitFacts { remote, root: Some(tables), ..GitFacts::default() });
+        let facts = GitFacts { dirty: None, ..observe(&tables) };
+        assert_eq!(facts, GitFacts { remote, root: Some(tables), ..GitFacts::default() });
     }
 }
 
@@ -281,5 +282,100 @@ fn a_hostile_configuration() {
         ("an include", head().write("config", "[include]\npath = ../secret\n")),
     ] {
         assert_eq!(observe(&hostile.top).remote, None, "{what}");
+    }
+}
+
+/// Compares with what git says of tracked files; what is not known is wrong only where it is expected to be known.
+#[track_caller]
+fn check_dirty(what: &str, folder: &Path, known: bool) {
+    let found = observe(folder).dirty;
+    let status = git(folder, "--no-optional-locks status --porcelain -uno");
+    if known || found.is_some() {
+        assert_eq!(found, Some(!status.is_empty()), "{what}: {status}");
+    }
+}
+
+#[test]
+fn changed_files_are_told_as_git_tells_them() {
+    for version in [2, 3, 4] {
+        let (_place, top) = place();
+        repository(&top);
+        git(&top, &format!("config index.version {version}"));
+        for name in ["a", "deep/er/b", "deep/c", "with a rather long name that is filled up"] {
+            let path = top.join(name);
+            fs::create_dir_all(path.parent().expect("it has one")).expect("folders");
+            fs::write(path, format!("content of {name}")).expect("a file");
+        }
+        symlink("a", top.join("link")).expect("a link");
+        git(&top, "add -A");
+        check_dirty("added", &top, false);
+        git(&top, "commit -q -m files");
+        git(&top, &format!("update-index --index-version {version}"));
+        check_dirty("as young as the index", &top, true);
+        std::thread::sleep(Duration::from_millis(1100));
+        fs::write(top.join("untracked"), "").expect("a file");
+        check_dirty("a file that is not tracked", &top, true);
+        fs::write(top.join("a"), "content of a").expect("the same");
+        check_dirty("written again", &top, true);
+        fs::write(top.join("a"), "content of b").expect("a change");
+        check_dirty("other content of the same length", &top, true);
+        git(&top, "checkout -q a");
+        check_dirty("back", &top, true);
+        fs::write(top.join("deep/c"), "longer than it was before").expect("a change");
+        check_dirty("another length", &top, true);
+        git(&top, "add deep/c");
+        check_dirty("staged", &top, false);
+        git(&top, "commit -q -m more");
+        check_dirty("committed", &top, true);
+        fs::rename(top.join("deep"), top.join("aside")).expect("a move");
+        check_dirty("a folder is gone", &top, true);
+        symlink("aside", top.join("deep")).expect("a link");
+        check_dirty("a link in its place", &top, true);
+        fs::remove_file(top.join("deep")).expect("it was a link");
+        fs::rename(top.join("aside"), top.join("deep")).expect("back");
+        check_dirty("the folder is back", &top, true);
+        fs::remove_file(top.join("link")).expect("a removal");
+        symlink("b", top.join("link")).expect("another link");
+        check_dirty("a link to elsewhere", &top, true);
+        git(&top, "checkout -q link");
+        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(top.join("a"), executable).expect("a mode");
+        check_dirty("a mode", &top, true);
+        git(&top, "checkout -q a");
+        fs::write(top.join("intended"), "x").expect("a file");
+        git(&top, "add -N intended");
+        check_dirty("only meant to be added", &top, true);
+    }
+}
+
+#[test]
+fn what_cannot_be_told_is_not_known() {
+    let (_place, top) = place();
+    repository(&top);
+    fs::write(top.join("a"), "one").expect("a file");
+    git(&top, "add a");
+    git(&top, "commit -q -m a");
+    assert_eq!(observe(&top).dirty, Some(false));
+    git(&top, "update-index --split-index");
+    assert_eq!(observe(&top).dirty, None, "a split index");
+    git(&top, "update-index --no-split-index");
+    assert_eq!(observe(&top).dirty, Some(false));
+    let whole = fs::read(top.join(".git/index")).expect("an index");
+    for length in 0..whole.len() {
+        fs::write(top.join(".git/index"), &whole[..length]).expect("a torn index");
+        assert_ne!(observe(&top).dirty, Some(true), "torn at {length}");
+    }
+    for at in 0..whole.len() {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0xFF;
+        fs::write(top.join(".git/index"), bytes).expect("a damaged index");
+        let _ = observe(&top);
+    }
+    let other = top.join("other");
+    fs::create_dir(&other).expect("a folder");
+    if try_git(&other, "init -q --object-format=sha256").is_some() {
+        fs::write(other.join("a"), "one").expect("a file");
+        git(&other, "add a");
+        assert_eq!(observe(&other).dirty, None, "another hash");
     }
 }

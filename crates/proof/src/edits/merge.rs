@@ -1,5 +1,7 @@
 //! Texts with numbered places, and what two changes of one come to.
 
+use std::fmt::Write as _;
+
 /// How many places a text has.
 pub(super) const PLACES: usize = 5;
 
@@ -7,10 +9,10 @@ pub(super) const PLACES: usize = 5;
 pub(super) fn text(values: &[u64; PLACES]) -> Vec<u8> {
     let mut text = String::new();
     for (place, value) in values.iter().enumerate() {
-        text.push_str(&format!("place {place} is {value}\n"));
+        writeln!(text, "place {place} is {value}").expect("writing into memory cannot fail");
         // Enough between two places that changes of both never touch.
         for line in 0..3 {
-            text.push_str(&format!("  line {line} after place {place}\n"));
+            writeln!(text, "  line {line} after place {place}").expect("writing into memory cannot fail");
         }
     }
     text.into_bytes()

@@ -138,7 +138,7 @@ impl Thread {
         let files = |version: &usize| self.operation(*version).files.clone().expect("it has files");
         let back = here.iter().filter(|version| !there.contains(version)).filter(changes);
         let forth = there.iter().rev().filter(|version| !here.contains(version)).filter(changes);
-        let steps = back.map(|version| files(version)).map(|(before, after)| (after, before));
+        let steps = back.map(&files).map(|(before, after)| (after, before));
         let steps = steps.chain(forth.map(files)).collect();
         let first = self.log[from.max(to)..].iter().rev().find(|old| old.moved == Some((to, from)));
         let first = first.and_then(|old| old.files.clone()).map(|(before, after)| (after, before));

@@ -29,7 +29,9 @@ pub(super) fn replay(
     let last_word = first.is_some();
     for (number, (from, to)) in first.iter().chain(steps).enumerate() {
         if number == 1 && last_word {
-            touched.values_mut().for_each(|at| at.settled = true);
+            for at in touched.values_mut() {
+                at.settled = true;
+            }
         }
         for difference in from.differences(to) {
             let at = touched.entry(difference.path.to_owned()).or_insert_with(|| {
@@ -50,6 +52,7 @@ fn carry(at: &mut At, from: Option<&Thing>, to: Option<&Thing>, mistake: Option<
     if now == from {
         at.wanted = to.cloned();
     } else if now != to {
+        #[expect(clippy::single_match_else, reason = "the comment belongs to the other side")]
         match both(from, now, to, mistake) {
             Some(merged) => at.wanted = Some(merged),
             // It does not go together: it stays as it is from here on.

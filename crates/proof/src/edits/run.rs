@@ -125,7 +125,7 @@ impl Leg {
     /// A few edits by somebody.
     fn work(&mut self) -> Result<(), Trouble> {
         let before = self.model.present.clone();
-        for _ in 0..1 + self.dice.below(4) {
+        for _ in 0..=self.dice.below(4) {
             edit(&mut self.model.present, &mut self.dice);
         }
         write(&self.folder(), &before, &self.model.present)

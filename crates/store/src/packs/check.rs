@@ -30,15 +30,18 @@ pub(crate) struct Checked {
 }
 
 impl Queries<'_> {
-    /// Reads every frame that a row names.
-    pub(crate) fn check_packs(&self, rows: Vec<Row>) -> Checked {
+    /// Reads every frame that a row names, each once, and says after each how many rows are done.
+    pub(crate) fn check_packs(&self, rows: Vec<Row>, progress: &mut dyn FnMut(u64)) -> Checked {
         let mut frames: BTreeMap<(i64, i64), Vec<Row>> = BTreeMap::new();
         for row in rows {
             frames.entry((row.pack, row.frame)).or_default().push(row);
         }
         let mut checked = Checked::default();
         let mut files: HashMap<i64, Option<File>> = HashMap::new();
+        let mut done = 0;
         for ((pack, frame), rows) in frames {
+            progress(done);
+            done += rows.len() as u64;
             let known = files.contains_key(&pack);
             let file =
                 files.entry(pack).or_insert_with(|| File::open(path(self.cache.packs.folder(), pack)).ok());

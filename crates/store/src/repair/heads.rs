@@ -5,8 +5,6 @@
 //! ordinary operation by [`Actor::Recovery`]: it is in the history, and the versions that cannot be read stay
 //! there too.
 
-use std::collections::HashSet;
-
 use retake_model::content::{ContentId, Kind, encode};
 use retake_model::entry::EntryVersion;
 use retake_model::history::{jump, place_of_change, place_of_move};
@@ -20,6 +18,7 @@ use retake_model::time::Timestamp;
 
 use super::Change;
 use super::cells::readable_cells;
+use super::objects::Inventory;
 use crate::queries::Queries;
 use crate::verify::{Log, Logs, WhichThread};
 use crate::whole::Wholeness;
@@ -32,12 +31,13 @@ const NOTE: &str = "[this entry was lost: its bytes in the store were damaged]";
 pub(super) fn mend(
     writing: &Writing<'_>,
     logs: &Logs,
-    lost_blobs: &HashSet<ContentId>,
+    inventory: &Inventory,
     now: Timestamp,
     changes: &mut Vec<Change>,
 ) -> Result<(), StoreError> {
-    // A picture or a sent request that is lost does not keep a thread from being opened.
-    let mut wholeness = Wholeness::new(writing, lost_blobs);
+    // A picture, a sent request or a file that is lost does not keep a thread from being opened.
+    let forgiven = inventory.lost.iter().filter(|(kind, _)| is_attached(*kind)).map(|&(_, id)| id).collect();
+    let mut wholeness = Wholeness::new(writing, &forgiven, &inventory.present);
     for log in logs.threads.values() {
         let Some(head) = writing.head(log.thread)? else {
             continue;
@@ -62,6 +62,11 @@ pub(super) fn mend(
         }
     }
     Ok(())
+}
+
+/// Whether content of that kind only hangs on a conversation, which can be read without it.
+fn is_attached(kind: Kind) -> bool {
+    matches!(kind, Kind::Blob | Kind::Snapshot | Kind::Tree | Kind::Parts | Kind::LeftOut)
 }
 
 /// The newest version whose state can be read in full.
@@ -206,7 +211,7 @@ impl Recovery<'_, '_> {
             place,
             surroundings: None,
             files: None,
-            filed: None,
+            filed: self.head.filed,
         };
         self.writing.put_operation(self.number, &operation)?;
         self.head = operation;

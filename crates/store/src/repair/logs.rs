@@ -214,29 +214,34 @@ impl<'join, 'transaction> Joining<'join, 'transaction> {
             place: FIRST,
             surroundings: None,
             files: None,
-            filed: None,
             ..oldest.clone()
         })
     }
 
-    /// Adds an operation again. One that only went to a moment that is lost is left out: it changed nothing.
+    /// Adds an operation again. One that only went to a moment that is lost is left out, for it changed nothing;
+    /// unless it has files. Those it did change, so it is kept, and the conversation stays where it is.
     fn add_again(&mut self, operation: Operation) -> Result<(), StoreError> {
         let old = operation.version;
         let version = self.next_version();
         let head = self.head_place();
+        let mut after = operation.after;
         let (place, kind) = if operation.kind.moves_only() {
             let Place { position, tip, .. } = operation.place;
-            let Some(position) = self.now_at(position) else {
-                return Ok(());
+            let to = match self.now_at(position) {
+                Some(position) => Move { position, tip: self.now_at(tip).unwrap_or(position) },
+                None if operation.files.is_none() => return Ok(()),
+                None => {
+                    after = self.head.as_ref().map_or(after, |head| head.operation.after);
+                    Move { position: head.position, tip: head.tip }
+                }
             };
-            let tip = self.now_at(tip).unwrap_or(position);
             let kind = self.renumbered(operation.kind, &head);
-            (place_of_move(&head, Move { position, tip }), kind)
+            (place_of_move(&head, to), kind)
         } else {
             let log = self.writing.log(self.log.thread);
             (place_of_change(&log, &head, version)?, operation.kind)
         };
-        self.append(Operation { place, kind, ..operation })?;
+        self.append(Operation { place, kind, after, ..operation })?;
         self.moved.insert(old, version);
         Ok(())
     }
@@ -260,14 +265,19 @@ impl<'join, 'transaction> Joining<'join, 'transaction> {
             actor: Actor::Recovery,
             time: self.now,
             place,
+            // Whatever became of the last operation, its files were kept.
+            files: None,
             ..last.clone()
         })
     }
 
     fn append(&mut self, operation: Operation) -> Result<(), StoreError> {
+        let version = self.next_version();
+        let filed = self.head.as_ref().and_then(|head| head.operation.filed);
         let operation = Operation {
-            version: self.next_version(),
+            version,
             previous: self.head.as_ref().map(|head| head.id),
+            filed: operation.files.map(|_| version).or(filed),
             ..operation
         };
         let stored = self.writing.append_at(self.next_sequence, self.log.thread, operation)?;

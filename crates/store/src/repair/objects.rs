@@ -10,7 +10,7 @@ use rusqlite::params;
 use super::Change;
 use crate::objects::unpack;
 use crate::scan::{OBJECTS, scan};
-use crate::verify::{Log, Logs, MaintenanceProgress, Stage, read_index};
+use crate::verify::{FolderRows, Log, Logs, MaintenanceProgress, Stage, read_index};
 use crate::{StoreError, Writing};
 
 const REPORT_EVERY: usize = 1024;
@@ -24,19 +24,29 @@ struct Row {
     found: Option<(Kind, ContentId)>,
 }
 
-/// Puts damaged objects aside and makes the index anew. Returns the content that is needed and gone.
+/// What there is after all.
+pub(super) struct Inventory {
+    /// Content that was read and is what its name says.
+    pub(super) present: HashSet<Reference>,
+    /// Content that is needed and gone.
+    pub(super) lost: Vec<Reference>,
+}
+
+/// Puts damaged objects aside and makes the index anew.
 pub(super) fn mend(
     writing: &Writing<'_>,
     logs: &Logs,
     now: Timestamp,
     progress: &mut dyn FnMut(MaintenanceProgress),
     changes: &mut Vec<Change>,
-) -> Result<Vec<Reference>, StoreError> {
+) -> Result<Inventory, StoreError> {
     let mut needed: HashSet<Reference> = HashSet::new();
     for (_, operation) in logs.threads.values().flat_map(Log::sound) {
-        needed.insert((Kind::State, operation.after));
-        needed.extend(operation.surroundings.map(|id| (Kind::Surroundings, id)));
+        needed.extend(operation.needs());
     }
+    // Rows that are damaged say nothing that could be believed; they are dealt with later.
+    let folders = FolderRows::read(writing, &mut Vec::new())?;
+    needed.extend(folders.needs().map(|(reference, _)| reference));
     let rows = read(writing, &mut needed, progress)?;
     let mut index = BTreeSet::new();
     let mut present = HashSet::new();
@@ -58,7 +68,7 @@ pub(super) fn mend(
     let mut lost: Vec<Reference> = needed.difference(&present).copied().collect();
     lost.sort_unstable();
     write_off(writing, &lost, &present, now, changes)?;
-    Ok(lost)
+    Ok(Inventory { present, lost })
 }
 
 fn read(

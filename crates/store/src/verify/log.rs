@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use retake_model::content::ContentId;
+use retake_model::content::{ContentId, Kind};
 use retake_model::history::{self, FIRST, Move, Step, place_of_change, place_of_move};
 use retake_model::id::{ThreadId, TurnId};
-use retake_model::operation::{Place, Version};
+use retake_model::operation::{FileChange, Place, Version};
+use retake_model::reference::Reference;
 
 use super::{MaintenanceProgress, Problem, Stage, WhichThread};
 use crate::StoreError;
@@ -52,6 +53,8 @@ pub(crate) struct Sound {
     moves_only: bool,
     pub(crate) after: ContentId,
     pub(crate) surroundings: Option<ContentId>,
+    pub(crate) files: Option<FileChange>,
+    filed: Option<Version>,
 }
 
 /// Reads all operations.
@@ -91,6 +94,8 @@ pub(crate) fn gather(
             moves_only: stored.operation.kind.moves_only(),
             after: stored.operation.after,
             surroundings: stored.operation.surroundings,
+            files: stored.operation.files,
+            filed: stored.operation.filed,
         });
         log.operations.push(Row { sequence, version, sound });
         Ok(())
@@ -110,6 +115,15 @@ impl Logs {
             first: gap.first,
             last: gap.last,
         })
+    }
+}
+
+impl Sound {
+    /// The content that it refers to.
+    pub(crate) fn needs(&self) -> impl Iterator<Item = Reference> {
+        let around = self.surroundings.map(|id| (Kind::Surroundings, id));
+        let files = self.files.map(|files| [files.before, files.after].map(|id| (Kind::Snapshot, id)));
+        [(Kind::State, self.after)].into_iter().chain(around).chain(files.into_iter().flatten())
     }
 }
 
@@ -191,6 +205,8 @@ struct Walked {
     after: Vec<ContentId>,
     last: Option<ContentId>,
     thread: Option<ThreadId>,
+    /// The last operation that has files.
+    filed: Option<Version>,
 }
 
 /// No operation has that version.
@@ -218,6 +234,7 @@ impl Walked {
                 .after
                 .get((place.position as usize).wrapping_sub(1))
                 .is_some_and(|after| *after == operation.after);
+        self.filed = operation.files.map(|_| version).or(self.filed);
         self.last = Some(operation.id);
         self.after.push(operation.after);
         self.steps.push(Step { place, turn: TurnId::from_bytes([0; 16]) });
@@ -229,6 +246,8 @@ impl Walked {
             Some(Problem::OperationMisplaced { thread, version })
         } else if !leads {
             Some(Problem::StateMismatch { thread, version })
+        } else if operation.filed != self.filed {
+            Some(Problem::FiledWrong { thread, version })
         } else {
             None
         }

@@ -17,7 +17,8 @@ const REPORT_EVERY: u64 = 1024;
 
 /// What is stored, and what is needed and has not been seen.
 pub(super) struct Found {
-    present: HashSet<Reference>,
+    /// Everything that was read and is what its name says.
+    pub(super) present: HashSet<Reference>,
     needed: HashMap<Reference, Holder>,
 }
 
@@ -75,7 +76,10 @@ pub(super) fn check(
         });
     }
     let packed = tolerate(&mut verified.problems, "packed", || queries.packed_rows(None))?;
-    let packs = queries.check_packs(packed);
+    let (before, total) = (verified.objects, (verified.objects + packed.len() as u64).max(total));
+    let packs = queries.check_packs(packed, &mut |done| {
+        progress(MaintenanceProgress { done: before + done, total, what: Stage::Objects });
+    });
     verified.objects += packs.present.len() as u64;
     verified.object_bytes += packs.bytes;
     verified.problems.extend(packs.problems);
@@ -111,10 +115,9 @@ pub(crate) fn read_index(
 impl Found {
     fn add(&mut self, kind: Kind, id: ContentId, below: Vec<Reference>) {
         for reference in below {
-            // Content is stored after what it refers to, so this keeps next to nothing.
-            if !self.present.contains(&reference) {
-                self.needed.entry(reference).or_insert(Holder::Object { kind, id });
-            }
+            // Content is stored after what it refers to, so this keeps next to nothing; only what is in packs,
+            // which are read last, waits here.
+            self.need(reference, Holder::Object { kind, id });
         }
         self.needed.remove(&(kind, id));
         self.present.insert((kind, id));
@@ -124,24 +127,27 @@ impl Found {
     pub(super) fn need_operations(&mut self, log: &Log) {
         let thread: WhichThread = log.which();
         for (version, operation) in log.sound() {
-            let state = (Kind::State, operation.after);
-            let around = operation.surroundings.map(|id| (Kind::Surroundings, id));
-            for reference in std::iter::once(state).chain(around) {
-                if !self.present.contains(&reference) {
-                    self.needed.entry(reference).or_insert(Holder::Operation { thread, version });
-                }
+            for reference in operation.needs() {
+                self.need(reference, Holder::Operation { thread, version });
             }
+        }
+    }
+
+    /// Notes that something needs content.
+    pub(super) fn need(&mut self, reference: Reference, by: Holder) {
+        if !self.present.contains(&reference) {
+            self.needed.entry(reference).or_insert(by);
         }
     }
 
     /// What is needed, and is neither there nor known to be gone.
     pub(super) fn missing(
-        self,
+        &self,
         queries: &Queries<'_>,
         lost: &HashSet<ContentId>,
     ) -> Result<Vec<Problem>, StoreError> {
         let mut missing = Vec::new();
-        for ((kind, id), by) in self.needed {
+        for (&(kind, id), &by) in &self.needed {
             let redacted = match queries.is_redacted(id) {
                 Err(error) if error.is_damage() => false,
                 other => other?,

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use retake_model::content::{ContentId, Kind};
-use retake_model::id::ThreadId;
+use retake_model::id::{FolderId, ThreadId};
 use retake_model::operation::Version;
 use serde::{Serialize, Serializer};
 
@@ -155,6 +155,14 @@ pub enum Problem {
         /// The operation.
         version: Version,
     },
+    /// An operation does not name the last one before it that has files; whoever looks for files would miss some.
+    #[error("operation {version} of {thread} names the wrong operation as the last one with files")]
+    FiledWrong {
+        /// Whose log.
+        thread: WhichThread,
+        /// The operation.
+        version: Version,
+    },
     /// A log stands beside the mark that its thread was purged.
     #[error("{thread} was purged, and has a log")]
     PurgedThreadHasLog {
@@ -169,6 +177,16 @@ pub enum Problem {
         /// How many of its versions.
         versions: u64,
         /// The newest version that can be read in full.
+        newest_whole: Option<Version>,
+    },
+    /// Some files of a thread cannot be had back in full.
+    #[error("the files of {versions} versions of {thread} cannot be restored in full{}", newest(*.newest_whole))]
+    FilesIncomplete {
+        /// Which thread.
+        thread: WhichThread,
+        /// How many of its versions that have files.
+        versions: u64,
+        /// The newest version whose files can be restored in full.
         newest_whole: Option<Version>,
     },
     /// The present state of a thread cannot be reached through the database.
@@ -237,6 +255,26 @@ pub enum Problem {
         /// Its key, as far as it can be read.
         project: String,
     },
+    /// A folder's row is not what was written.
+    #[error("the row of a folder that files are kept of is damaged ({folder})")]
+    FolderDamaged {
+        /// Its key, as far as it can be read.
+        folder: String,
+    },
+    /// What was written down of a move of files is not what was written.
+    #[error("the row of move of files {intent}, which has begun and not ended, is damaged")]
+    IntentDamaged {
+        /// Its number.
+        intent: i64,
+    },
+    /// A move of files has begun whose operation cannot be published any more.
+    #[error("move of files {intent} has begun and does not go on from the end of the log of {thread}")]
+    IntentMisplaced {
+        /// Its number.
+        intent: i64,
+        /// Whose operation it leads to.
+        thread: WhichThread,
+    },
 }
 
 /// What needs some content.
@@ -257,6 +295,16 @@ pub enum Holder {
         thread: WhichThread,
         /// Its version.
         version: Version,
+    },
+    /// A folder that files are kept of.
+    Folder {
+        /// Which.
+        folder: FolderId,
+    },
+    /// A move of files that has begun.
+    Intent {
+        /// Its number.
+        intent: i64,
     },
 }
 
@@ -291,8 +339,10 @@ impl Problem {
             Self::OperationForeign { .. } => "operation_foreign",
             Self::OperationMisplaced { .. } => "operation_misplaced",
             Self::StateMismatch { .. } => "state_mismatch",
+            Self::FiledWrong { .. } => "filed_wrong",
             Self::PurgedThreadHasLog { .. } => "purged_thread_has_log",
             Self::ThreadIncomplete { .. } => "thread_incomplete",
+            Self::FilesIncomplete { .. } => "files_incomplete",
             Self::ThreadUnreadable { .. } => "thread_unreadable",
             Self::ListContradicts { .. } => "list_contradicts",
             Self::StateBreaksRule { .. } => "state_breaks_rule",
@@ -303,6 +353,9 @@ impl Problem {
             Self::StrayRows { .. } => "stray_rows",
             Self::TalliesDiffer { .. } => "tallies_differ",
             Self::ProjectDamaged { .. } => "project_damaged",
+            Self::FolderDamaged { .. } => "folder_damaged",
+            Self::IntentDamaged { .. } => "intent_damaged",
+            Self::IntentMisplaced { .. } => "intent_misplaced",
         }
     }
 }
@@ -321,6 +374,8 @@ impl fmt::Display for Holder {
         match self {
             Self::Object { kind, id } => write!(formatter, "{kind:?} {}", id.short()),
             Self::Operation { thread, version } => write!(formatter, "operation {version} of {thread}"),
+            Self::Folder { folder } => write!(formatter, "folder {}", folder.short()),
+            Self::Intent { intent } => write!(formatter, "move of files {intent}"),
         }
     }
 }

@@ -218,7 +218,7 @@ pub fn publish_inside(
         place,
         surroundings,
         files: None,
-        filed: None,
+        filed: head.operation.filed,
     };
     let objects = additions.into_new();
     writing.publish(Publication { operation, objects })

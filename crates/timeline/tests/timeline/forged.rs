@@ -180,6 +180,15 @@ fn a_forgery_with_nothing_wrong_is_taken() {
 }
 
 #[test]
+fn nobody_who_looks_for_files_is_led_astray() {
+    for filed in [0, 1, 7] {
+        refused("an operation with files that are not", "last with files", |forgery| {
+            forgery.operation.filed = Some(filed);
+        });
+    }
+}
+
+#[test]
 fn takes_must_be_told_apart_and_one_of_them_be_active() {
     refused("one name twice", "one name", |forgery| {
         forgery.with_takes(&[take_of(1, "main"), take_of(2, "main")]);

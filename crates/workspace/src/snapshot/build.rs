@@ -9,6 +9,8 @@ use retake_model::tree::{LeftOut, LeftOutPath, Node, Reason, SnapshotRoot, Tree,
 
 use super::SnapshotError;
 use super::cache::{Cache, Folder, Memory, Remembered, Written};
+use super::kept::{Kept, Patch};
+use super::narrow::Watches;
 use super::walk::{Chunk, Entry, Found, Here, Walked, What};
 use super::workspace::Root;
 
@@ -19,6 +21,8 @@ pub(super) struct Built {
     pub(super) objects: Vec<NewObject>,
     /// What the next snapshot can go by, if that is not what the last one left.
     pub(super) memory: Option<Memory>,
+    /// The watches that were set, each with the number that its folder has in that memory, or else in the cache.
+    pub(super) watches: Watches,
 }
 
 /// What became of a folder.
@@ -31,7 +35,11 @@ enum Made {
 
 struct Builder<'walk> {
     cache: Option<&'walk Cache>,
+    /// What is known of folders that were passed over.
+    kept: Option<&'walk Kept>,
     moment: i64,
+    files: u64,
+    bytes: u64,
     made: Vec<Made>,
     /// The entries of folders that are not as the cache says.
     entries: Vec<Option<Vec<Entry>>>,
@@ -43,47 +51,90 @@ struct Builder<'walk> {
 
 /// Puts a root together.
 pub(super) fn build(root: &Root, walked: Walked, cache: Option<&Cache>) -> Result<Built, SnapshotError> {
-    let Walked { folders, chunks, moment } = walked;
-    let count = folders.len();
-    let mut builder = Builder {
-        cache,
-        moment,
-        made: vec![Made::Gone; count],
-        entries: std::iter::repeat_with(|| None).take(count).collect(),
-        below: vec![Vec::new(); count],
-        left: Vec::new(),
-        objects: Vec::new(),
-    };
-    let (mut files, mut bytes) = (0, 0);
-    for chunk in chunks.iter().flatten() {
-        files += chunk.files;
-        bytes += chunk.bytes;
-    }
-    let mut folders: Vec<Found> = folders.into_iter().map(|found| found.unwrap_or(Found::Gone)).collect();
-    // A folder has a higher number than the one around it.
-    for (number, chunks) in chunks.into_iter().enumerate().rev() {
-        builder.made[number] = match &folders[number] {
-            Found::Gone => Made::Gone,
-            Found::Left(reason) => Made::Left(*reason),
-            Found::Here(here) => builder.folder(number, here, chunks),
-        };
-        if let Made::Left(_) = builder.made[number] {
-            folders[number] = Found::Gone;
-        }
-    }
-    let Made::Folder { tree, .. } = builder.made[0] else {
-        return Err(SnapshotError::Root {
-            path: root.path.clone(),
-            error: std::io::ErrorKind::PermissionDenied.into(),
-        });
-    };
-    let left_out = builder.left_out();
-    let memory = builder.memory(&folders, left_out);
-    let root = SnapshotRoot { name: root.name.clone(), tree, left_out, files, bytes };
-    Ok(Built { root, objects: builder.objects, memory })
+    let (mut builder, folders) = Builder::trees(walked, cache, None);
+    let (tree, left_out) = builder.top(root)?;
+    let (memory, numbers) = builder.memory(&folders, left_out);
+    let watches = watches(&folders, &numbers).collect();
+    Ok(Built { root: builder.root(root, tree, left_out), objects: builder.objects, memory, watches })
 }
 
-impl Builder<'_> {
+/// Puts a root together of which only a part was walked, and says what that changes in what is kept.
+pub(super) fn patch(root: &Root, walked: Walked, kept: &Kept) -> Result<(Built, Patch), SnapshotError> {
+    let (mut builder, folders) = Builder::trees(walked, Some(kept.cache()), Some(kept));
+    let (tree, left_out) = builder.top(root)?;
+    let (patch, numbers) = builder.patch(&folders, left_out);
+    let watches = watches(&folders, &numbers).collect();
+    let root = builder.root(root, tree, left_out);
+    Ok((Built { root, objects: builder.objects, memory: None, watches }, patch))
+}
+
+/// The watches that were set, with the number under which their folders are remembered, if they are.
+fn watches(folders: &[Found], numbers: &[Option<u32>]) -> impl Iterator<Item = (i32, Option<u32>)> {
+    folders.iter().zip(numbers).filter_map(|(found, number)| match found {
+        Found::Here(here) => Some((here.watch?, *number)),
+        _ => None,
+    })
+}
+
+impl<'walk> Builder<'walk> {
+    fn trees(walked: Walked, cache: Option<&'walk Cache>, kept: Option<&'walk Kept>) -> (Self, Vec<Found>) {
+        let Walked { folders, chunks, moment } = walked;
+        let count = folders.len();
+        let mut builder = Builder {
+            cache,
+            kept,
+            moment,
+            files: 0,
+            bytes: 0,
+            made: vec![Made::Gone; count],
+            entries: std::iter::repeat_with(|| None).take(count).collect(),
+            below: vec![Vec::new(); count],
+            left: Vec::new(),
+            objects: Vec::new(),
+        };
+        for chunk in chunks.iter().flatten() {
+            builder.files += chunk.files;
+            builder.bytes += chunk.bytes;
+        }
+        let folders: Vec<Found> = folders.into_iter().map(|found| found.unwrap_or(Found::Gone)).collect();
+        // A folder has a higher number than the one around it.
+        for (number, chunks) in chunks.into_iter().enumerate().rev() {
+            builder.made[number] = match &folders[number] {
+                Found::Gone => Made::Gone,
+                Found::Left(reason) => Made::Left(*reason),
+                Found::Passed { index, path } => builder.passed(*index, path),
+                Found::Here(here) => builder.folder(number, here, chunks),
+            };
+        }
+        (builder, folders)
+    }
+
+    /// The tree of the root itself, and what is left out below it.
+    fn top(&mut self, root: &Root) -> Result<(ContentId, Option<ContentId>), SnapshotError> {
+        match self.made.first() {
+            Some(Made::Folder { tree, .. }) => Ok((*tree, self.left_out())),
+            _ => Err(SnapshotError::Root {
+                path: root.path.clone(),
+                error: std::io::ErrorKind::PermissionDenied.into(),
+            }),
+        }
+    }
+
+    fn root(&self, root: &Root, tree: ContentId, left_out: Option<ContentId>) -> SnapshotRoot {
+        SnapshotRoot { name: root.name.clone(), tree, left_out, files: self.files, bytes: self.bytes }
+    }
+
+    /// A folder that was not walked, with all below it.
+    fn passed(&mut self, index: u32, path: &[u8]) -> Made {
+        let known = self.kept.and_then(|kept| Some((kept, kept.cache().folder(index)?)));
+        let Some((kept, known)) = known else { return Made::Gone };
+        let (files, bytes) = kept.count_below(index);
+        self.files += files;
+        self.bytes += bytes;
+        kept.left_below(index, path, &mut |path, name, reason| self.leave(path, name, reason));
+        Made::Folder { tree: known.tree, mode: known.stat.permissions() }
+    }
+
     fn folder(&mut self, number: usize, here: &Here, chunks: Vec<Chunk>) -> Made {
         let mode = here.stat.permissions();
         let known = self.cache.zip(here.remembered).and_then(|(cache, index)| cache.folder(index));
@@ -218,14 +269,17 @@ impl Builder<'_> {
     }
 
     /// The cache for the next time; nothing if it would be the one that is there.
-    fn memory(&self, folders: &[Found], left_out: Option<ContentId>) -> Option<Memory> {
+    fn memory(&self, folders: &[Found], left_out: Option<ContentId>) -> (Option<Memory>, Vec<Option<u32>>) {
+        let is_remembered = |number: usize, found: &Found| {
+            matches!(self.made[number], Made::Folder { .. }) && remembered(found).is_some()
+        };
         let unchanged = self.cache.is_some_and(|cache| {
             self.entries.iter().all(Option::is_none)
                 && cache.left_out == left_out
-                && folders.iter().all(|found| matches!(found, Found::Here(here) if here.remembered.is_some()))
+                && folders.iter().enumerate().all(|(number, found)| is_remembered(number, found))
         });
         if unchanged {
-            return None;
+            return (None, folders.iter().map(remembered).collect());
         }
         // Folders that are not held have no place in it.
         let mut numbers = vec![None; folders.len()];
@@ -238,17 +292,50 @@ impl Builder<'_> {
         }
         let mut written = Written::default();
         for (number, found) in folders.iter().enumerate() {
-            let (Found::Here(here), Made::Folder { tree, .. }) = (found, self.made[number]) else { continue };
-            self.write_entries(number, here, &numbers, &mut written);
-            written.folder(&Folder::new(
-                here.stat,
-                here.stat.is_settled(self.moment),
-                tree,
-                [here.outer, here.rules, here.stamp],
-            ));
+            let (Found::Here(here), Some(_)) = (found, numbers[number]) else { continue };
+            self.write(number, here, &numbers, &mut written);
         }
-        let (body, folders) = written.finish()?;
-        Some(Memory { body, folders, left_out })
+        let memory = written.finish().map(|(body, folders)| Memory { body, folders, left_out });
+        (memory, numbers)
+    }
+
+    /// What is to be put in the place of what is kept.
+    fn patch(&self, folders: &[Found], left_out: Option<ContentId>) -> (Patch, Vec<Option<u32>>) {
+        let mut next = self.cache.map_or(0, Cache::len) as u32;
+        let mut numbers = vec![None; folders.len()];
+        for (number, found) in folders.iter().enumerate() {
+            if let (Found::Here(_) | Found::Passed { .. }, Made::Folder { .. }) = (found, self.made[number]) {
+                numbers[number] = remembered(found).or_else(|| {
+                    next += 1;
+                    Some(next - 1)
+                });
+            }
+        }
+        let mut written = Written::default();
+        let (mut changed, mut walked) = (Vec::new(), Vec::new());
+        for (number, found) in folders.iter().enumerate() {
+            let (Found::Here(here), Some(index)) = (found, numbers[number]) else { continue };
+            walked.push(index);
+            if self.entries[number].is_some() {
+                changed.push(index);
+                self.write(number, here, &numbers, &mut written);
+            }
+        }
+        // Each before the one around it, which sums up what is below.
+        walked.reverse();
+        let body = written.finish().map(|(body, _)| body);
+        (Patch { body, changed, walked, left_out }, numbers)
+    }
+
+    fn write(&self, number: usize, here: &Here, numbers: &[Option<u32>], written: &mut Written) {
+        let Made::Folder { tree, .. } = self.made[number] else { return };
+        self.write_entries(number, here, numbers, written);
+        written.folder(&Folder::new(
+            here.stat,
+            here.stat.is_settled(self.moment),
+            tree,
+            [here.outer, here.rules, here.stamp],
+        ));
     }
 
     fn write_entries(&self, number: usize, here: &Here, numbers: &[Option<u32>], written: &mut Written) {
@@ -293,5 +380,14 @@ impl Builder<'_> {
             },
             What::Left { reason, by_name } => Remembered::Left { reason: *reason, by_name: *by_name },
         })
+    }
+}
+
+/// The number of a folder in the cache.
+fn remembered(found: &Found) -> Option<u32> {
+    match found {
+        Found::Here(here) => here.remembered,
+        Found::Passed { index, .. } => Some(*index),
+        Found::Left(_) | Found::Gone => None,
     }
 }

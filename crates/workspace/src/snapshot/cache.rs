@@ -56,6 +56,39 @@ impl Cache {
         form::entries(&self.body, folder, self.device).unwrap_or_default()
     }
 
+    /// The cache that was written just now, for the snapshot of that name.
+    pub(super) fn of(memory: &Memory, device: u64, snapshot: ContentId) -> Option<Self> {
+        let body = memory.body.clone();
+        let folders = form::folders(&body, memory.folders, device)?;
+        Some(Self { body, folders, device, snapshot, left_out: memory.left_out })
+    }
+
+    /// How many folders it has.
+    pub(super) fn len(&self) -> usize {
+        self.folders.len()
+    }
+
+    /// How many bytes it takes.
+    pub(super) fn size(&self) -> usize {
+        self.body.len()
+    }
+
+    /// Puts folders in the place of others, or after them. What was written of those stays behind as waste.
+    pub(super) fn replace(&mut self, body: &[u8], indexes: &[u32]) -> Option<()> {
+        let base = self.body.len();
+        let mut folders = form::folders(body, indexes.len() as u32, self.device)?;
+        self.body.extend(body);
+        for (folder, index) in folders.drain(..).zip(indexes) {
+            let (folder, index) = (folder.moved(base), *index as usize);
+            if index == self.folders.len() {
+                self.folders.push(folder);
+            } else {
+                *self.folders.get_mut(index)? = folder;
+            }
+        }
+        Some(())
+    }
+
     /// The same bytes once more.
     pub(super) fn memory(&self) -> Memory {
         Memory { body: self.body.clone(), folders: self.folders.len() as u32, left_out: self.left_out }

@@ -1,6 +1,8 @@
 //! A snapshot that was taken and is not stored yet.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use retake_model::content::ContentId;
 use retake_model::object::NewObject;
@@ -28,6 +30,8 @@ pub struct Taken {
     /// How often the store had destroyed content when it was taken.
     pub epoch: i64,
     memories: Vec<(Place, Option<Memory>)>,
+    /// Whether it is said to be stored: only then may a watcher go by what it found.
+    kept: Arc<AtomicBool>,
 }
 
 /// Why a snapshot was not stored.
@@ -50,7 +54,12 @@ impl Taken {
         epoch: i64,
         memories: Vec<(Place, Option<Memory>)>,
     ) -> Self {
-        Self { id, snapshot, objects, packed, epoch, memories }
+        Self { id, snapshot, objects, packed, epoch, memories, kept: Arc::default() }
+    }
+
+    /// Says later on whether it was remembered.
+    pub(super) fn kept(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.kept)
     }
 
     /// Whether the store has all of it already.
@@ -73,6 +82,7 @@ impl Taken {
     /// Lets the next snapshot of the same folders pass over what did not change since. Only for what was
     /// stored and committed; that it fails costs time and nothing else.
     pub fn remember(&self) -> io::Result<()> {
+        self.kept.store(true, Ordering::Release);
         for (place, memory) in &self.memories {
             if let Some(memory) = memory {
                 memory.save(place, self.epoch, self.id)?;

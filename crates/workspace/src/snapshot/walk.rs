@@ -24,6 +24,7 @@ use rustix::io::Errno;
 
 use super::SnapshotError;
 use super::cache::{Cache, Folder, Remembered};
+use super::kept::Marks;
 use super::listing::list;
 use super::progress::Counter;
 use super::queue;
@@ -32,6 +33,7 @@ use super::rules::{Asked, Decision, FILES, Fingerprint, Rules, Texts, read_texts
 use super::sink::{Feed, Sink};
 use super::stat::{Stat, now};
 use super::workspace::{Compiled, Root};
+use crate::watch::Events;
 
 /// Names that are looked at in one go: large folders are shared among the workers.
 const CHUNK: usize = 256;
@@ -47,6 +49,11 @@ pub(super) struct Walked {
 /// What became of a folder.
 pub(super) enum Found {
     Here(Box<Here>),
+    /// It was passed over: nothing happened in it or below, so it is as the cache says.
+    Passed {
+        index: u32,
+        path: Vec<u8>,
+    },
     Left(Reason),
     Gone,
 }
@@ -63,6 +70,17 @@ pub(super) struct Here {
     pub(super) otherwise: Option<Reason>,
     /// Its number in the cache.
     pub(super) remembered: Option<u32>,
+    /// The watch that was set on it before anything in it was looked at.
+    pub(super) watch: Option<i32>,
+}
+
+/// What a watcher adds to a walk; by default nothing.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Watched<'walk> {
+    /// Sets a watch on each folder that is walked.
+    pub(super) events: Option<&'walk Events>,
+    /// The folders that have to be looked at; without it, all.
+    pub(super) marks: Option<&'walk Marks>,
 }
 
 /// Some names of a folder.
@@ -104,6 +122,7 @@ struct Walk<'walk> {
     numbers: AtomicU32,
     counter: &'walk Counter<'walk>,
     moment: i64,
+    watched: Watched<'walk>,
 }
 
 /// What one worker has.
@@ -137,6 +156,8 @@ struct Open<'walk> {
     rules: Arc<Rules>,
     names: Vec<Candidate<'walk>>,
     from_cache: bool,
+    /// Whether it is walked only for a folder below it: then what else is in it is as the cache says.
+    on_the_way: bool,
 }
 
 /// A name, and what is to be done with it.
@@ -153,6 +174,7 @@ pub(super) fn walk(
     cache: Option<&Cache>,
     sink: &Sink<'_>,
     counter: &Counter<'_>,
+    watched: Watched<'_>,
 ) -> Result<Walked, SnapshotError> {
     let fail = |error: Errno| SnapshotError::Root { path: root.path.clone(), error: error.into() };
     let moment = now();
@@ -178,6 +200,7 @@ pub(super) fn walk(
         numbers: AtomicU32::new(1),
         counter,
         moment,
+        watched,
     };
     let first = Below {
         number: 0,
@@ -258,6 +281,12 @@ impl<'walk> Walk<'walk> {
         if self.own == Some((stat.device, stat.inode)) {
             return Ok(Err(Found::Left(Reason::Repository)));
         }
+        let watch = self.watched.events.and_then(|events| events.watch(folder.as_fd()));
+        // What happened before the watch was set makes no event, so it has to show in the stamps.
+        let stat = match watch.map(|_| rustix::fs::fstat(&folder)) {
+            Some(Ok(stat)) => Stat { size: 0, ..Stat::from(&stat) },
+            _ => stat,
+        };
         let known = self.cache.zip(remembered).and_then(|(cache, index)| {
             let known = cache.folder(index)?;
             Some((cache, index, known))
@@ -278,6 +307,7 @@ impl<'walk> Walk<'walk> {
             stamp,
             otherwise: rules.otherwise(),
             remembered,
+            watch,
         };
         if let Some((cache, index, known)) = same {
             let rules = if known.rules == outer.fingerprint {
@@ -288,7 +318,8 @@ impl<'walk> Walk<'walk> {
             let names = names_from_cache(cache, known);
             let here = here(&rules, Some(index));
             let folder = Arc::new(folder);
-            return Ok(Ok((here, Open { number, folder, path, rules, names, from_cache: true })));
+            let on_the_way = self.watched.marks.is_some_and(|marks| marks.is_on_the_way(index));
+            return Ok(Ok((here, Open { number, folder, path, rules, names, from_cache: true, on_the_way })));
         }
         let texts = if stamp == [0; 16] { Texts::default() } else { read_texts(folder.as_fd(), number == 0) };
         let rules = Rules::with_texts(&outer, base(), texts);
@@ -300,7 +331,7 @@ impl<'walk> Walk<'walk> {
             };
         let here = here(&rules, known.map(|(_, index, _)| index));
         let folder = Arc::new(folder);
-        Ok(Ok((here, Open { number, folder, path, rules, names, from_cache: false })))
+        Ok(Ok((here, Open { number, folder, path, rules, names, from_cache: false, on_the_way: false })))
     }
 
     /// The stamps of a folder's ignore files; all zero if there are none. While one is so young that its stamps
@@ -412,7 +443,18 @@ impl<'walk> Walk<'walk> {
             Decision::Hold
                 if open.from_cache && matches!(name.remembered, Some(Remembered::Folder { .. })) =>
             {
-                self.go_below(open, name, chunk, more);
+                self.go_below(worker, open, name, None, chunk, more);
+                Looked::Same
+            }
+            Decision::Hold if open.on_the_way => {
+                match name.remembered {
+                    Some(Remembered::File { stat, .. }) => {
+                        chunk.files += 1;
+                        chunk.bytes += stat.size;
+                    }
+                    Some(Remembered::Link { .. }) => chunk.files += 1,
+                    _ => {}
+                }
                 Looked::Same
             }
             Decision::Hold | Decision::HoldAll | Decision::Open(_) => {
@@ -446,7 +488,7 @@ impl<'walk> Walk<'walk> {
         }
         match stat.file_type() {
             FileType::Directory => {
-                let number = self.go_below(open, name, chunk, more);
+                let number = self.go_below(worker, open, name, Some(stat), chunk, more);
                 Ok(match name.remembered {
                     Some(Remembered::Folder { .. }) => Looked::Same,
                     _ => Looked::Other(What::Folder { number }),
@@ -507,8 +549,10 @@ impl<'walk> Walk<'walk> {
 
     fn go_below(
         &self,
+        worker: &mut Worker<'_>,
         open: &Arc<Open<'walk>>,
         name: &Candidate<'walk>,
+        stat: Option<Stat>,
         chunk: &mut Chunk,
         more: &mut Vec<Task<'walk>>,
     ) -> u32 {
@@ -522,18 +566,36 @@ impl<'walk> Walk<'walk> {
             }
             decision => decision,
         };
+        let rules = Rules::inside(&open.rules, decision);
+        let remembered = match name.remembered {
+            Some(Remembered::Folder { index }) => Some(index),
+            _ => None,
+        };
+        if let Some(index) = remembered.filter(|index| self.passes(*index, stat, &rules)) {
+            worker.folders.push((number, Found::Passed { index, path }));
+            return number;
+        }
         more.push(Task::Folder(Below {
             number,
             parent: Arc::clone(&open.folder),
             name: name.name.clone().into_owned(),
-            rules: Rules::inside(&open.rules, decision),
+            rules,
             path,
-            remembered: match name.remembered {
-                Some(Remembered::Folder { index }) => Some(index),
-                _ => None,
-            },
+            remembered,
         }));
         number
+    }
+
+    /// Whether nothing can have changed in a folder or below it: no event, the same rules around it, and, where
+    /// the folder above it did change, still the same folder under the name.
+    fn passes(&self, index: u32, stat: Option<Stat>, rules: &Rules) -> bool {
+        let known = self.cache.and_then(|cache| cache.folder(index));
+        let unmarked = self.watched.marks.is_some_and(|marks| !marks.is_marked(index));
+        unmarked
+            && known.is_some_and(|known| {
+                known.outer == rules.fingerprint
+                    && stat.is_none_or(|stat| known.stat == Stat { size: 0, ..stat })
+            })
     }
 }
 

@@ -131,6 +131,11 @@ impl Folder {
     ) -> Self {
         Self { stat, settled, tree, outer, rules, stamp, at: 0, count: 0 }
     }
+
+    /// The same folder, its bytes being that much further on.
+    pub(super) fn moved(self, by: usize) -> Self {
+        Self { at: self.at + by, ..self }
+    }
 }
 
 /// The table of folders.

@@ -1,0 +1,149 @@
+//! Rows of folders, and of moves of files that have begun: no log says what they should be, so each is held
+//! against its own guard, against the log that it belongs to, and against the content that it needs.
+//!
+//! ```text
+//!   folder   guard ── key ── snapshot ──► stored
+//!   intent   guard ── folder, thread ── operation ──► the next of its thread's log; state, snapshots ──► stored
+//! ```
+
+use retake_model::content::{ContentId, Kind};
+use retake_model::id::FolderId;
+use retake_model::intent::{FolderRecord, Intent};
+use retake_model::operation::{Operation, Version};
+use retake_model::reference::Reference;
+use rusqlite::types::ValueRef;
+
+use super::log::{Log, Logs};
+use super::{Holder, Problem, WhichThread, tolerate};
+use crate::StoreError;
+use crate::folders::StoredIntent;
+use crate::queries::{Queries, checked, hexadecimal};
+
+/// The rows of both tables, as they stand.
+pub(crate) struct FolderRows {
+    pub(crate) folders: Vec<FolderRecord>,
+    /// Keys of rows that are not what was written.
+    pub(crate) damaged_folders: Vec<Vec<u8>>,
+    pub(crate) intents: Vec<StoredIntent>,
+    /// Numbers of rows that are not what was written.
+    pub(crate) damaged_intents: Vec<i64>,
+}
+
+impl FolderRows {
+    /// Reads all rows. A table that cannot be read is a problem, and has none.
+    pub(crate) fn read(queries: &Queries<'_>, problems: &mut Vec<Problem>) -> Result<Self, StoreError> {
+        let (folders, damaged_folders) = tolerate(problems, "folder", || read_folders(queries))?;
+        let (intents, damaged_intents) = tolerate(problems, "intent", || read_intents(queries))?;
+        Ok(Self { folders, damaged_folders, intents, damaged_intents })
+    }
+
+    /// What is wrong with the rows themselves.
+    pub(super) fn check(&self, logs: &Logs) -> Vec<Problem> {
+        let folders =
+            self.damaged_folders.iter().map(|key| Problem::FolderDamaged { folder: hexadecimal(key) });
+        let intents = self.damaged_intents.iter().map(|&intent| Problem::IntentDamaged { intent });
+        let misplaced = self.intents.iter().filter(|stored| !is_next(&stored.intent.operation, logs));
+        let misplaced = misplaced.map(|stored| Problem::IntentMisplaced {
+            intent: stored.number,
+            thread: which(&stored.intent.operation, logs),
+        });
+        folders.chain(intents).chain(misplaced).collect()
+    }
+
+    /// What the rows need, and which of them needs it.
+    pub(crate) fn needs(&self) -> impl Iterator<Item = (Reference, Holder)> {
+        let folders = self.folders.iter().filter_map(|folder| {
+            let snapshot = folder.snapshot?;
+            Some(((Kind::Snapshot, snapshot), Holder::Folder { folder: folder.id }))
+        });
+        let intents = self.intents.iter().flat_map(|stored| {
+            let by = Holder::Intent { intent: stored.number };
+            intent_needs(&stored.intent).map(move |reference| (reference, by))
+        });
+        folders.chain(intents)
+    }
+}
+
+/// Whether an operation that is about to be published still goes on from the end of its thread's log.
+pub(crate) fn is_next(operation: &Operation, logs: &Logs) -> bool {
+    let (version, previous) =
+        log_of(operation, logs).and_then(end).map_or((0, None), |(v, id)| (v, Some(id)));
+    operation.version == version + 1 && operation.previous == previous
+}
+
+/// The thread that an operation is of.
+fn which(operation: &Operation, logs: &Logs) -> WhichThread {
+    let number = log_of(operation, logs).map_or(0, |log| log.thread);
+    WhichThread { number, id: Some(operation.thread) }
+}
+
+fn log_of<'logs>(operation: &Operation, logs: &'logs Logs) -> Option<&'logs Log> {
+    logs.threads.values().find(|log| log.id == Some(operation.thread))
+}
+
+fn end(log: &Log) -> Option<(Version, ContentId)> {
+    log.sound().last().map(|(version, sound)| (version, sound.id))
+}
+
+fn intent_needs(intent: &Intent) -> impl Iterator<Item = Reference> {
+    let operation = &intent.operation;
+    let state = [(Kind::State, operation.after)];
+    let around = operation.surroundings.map(|id| (Kind::Surroundings, id));
+    let files = [intent.files.before, intent.files.after].map(|id| (Kind::Snapshot, id));
+    state.into_iter().chain(around).chain(files)
+}
+
+type Sorted<Sound, Key> = (Vec<Sound>, Vec<Key>);
+
+fn read_folders(queries: &Queries<'_>) -> rusqlite::Result<Sorted<FolderRecord, Vec<u8>>> {
+    let (mut sound, mut damaged) = (Vec::new(), Vec::new());
+    let mut statement = queries.connection.prepare("SELECT key, record, digest FROM folder ORDER BY key")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let key = blob(row.get_ref(0)?);
+        let record = checked::<FolderRecord>(blob(row.get_ref(1)?), number(row.get_ref(2)?), "folder");
+        match record {
+            Ok(record) if record.id.key() == key => sound.push(record),
+            _ => damaged.push(key.to_vec()),
+        }
+    }
+    Ok((sound, damaged))
+}
+
+fn read_intents(queries: &Queries<'_>) -> rusqlite::Result<Sorted<StoredIntent, i64>> {
+    let (mut sound, mut damaged) = (Vec::new(), Vec::new());
+    let mut statement = queries
+        .connection
+        .prepare("SELECT number, folder, thread, body, digest FROM intent ORDER BY number")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let place = row.get(0)?;
+        let intent = checked::<Intent>(blob(row.get_ref(3)?), number(row.get_ref(4)?), "intent");
+        let (folder, thread) = (blob(row.get_ref(1)?), blob(row.get_ref(2)?));
+        match intent {
+            Ok(intent) if is_itself(&intent, folder, thread) => {
+                sound.push(StoredIntent { number: place, intent });
+            }
+            _ => damaged.push(place),
+        }
+    }
+    Ok((sound, damaged))
+}
+
+/// Whether the columns beside an intent say the same as the intent, and the intent the same as its operation.
+fn is_itself(intent: &Intent, folder: &[u8], thread: &[u8]) -> bool {
+    let Intent { operation, files, .. } = intent;
+    FolderId::key(&intent.folder) == folder
+        && operation.thread.key() == thread
+        && operation.files == Some(*files)
+        && operation.filed == Some(operation.version)
+}
+
+// A column that holds something else than its type was damaged, and so is what it guards.
+fn blob(value: ValueRef<'_>) -> &[u8] {
+    value.as_blob().unwrap_or_default()
+}
+
+fn number(value: ValueRef<'_>) -> i64 {
+    value.as_i64().unwrap_or_default()
+}

@@ -1,0 +1,242 @@
+//! A thread with files, made through the public interface.
+
+use std::fs;
+use std::path::Path;
+
+use retake_model::content::{Content, ContentId, Kind, encode};
+use retake_model::history::{Move, place_of_change, place_of_move};
+use retake_model::id::{FolderId, Fresh, ProjectId, ThreadId, TurnId};
+use retake_model::intent::{FolderRecord, Intent};
+use retake_model::object::{NewObject, Objects};
+use retake_model::operation::{Actor, FileChange, Operation, OperationKind};
+use retake_model::path::FileName;
+use retake_model::time::Timestamp;
+use retake_model::tree::{
+    LeftOut, LeftOutPath, Node, PART, Parts, Reason, Snapshot, SnapshotRoot, Tree, TreeEntry,
+};
+use retake_store::{Mode, Publication, PublishError, Queries, Store};
+
+use crate::support::*;
+
+/// One thread, its folder, and a move of files that has begun on it.
+pub(crate) struct World {
+    pub(crate) folder: Folder,
+    pub(crate) store: Store,
+    pub(crate) project: ProjectId,
+    pub(crate) thread: ThreadId,
+    /// What the folder was at first, and what it became.
+    pub(crate) snapshots: [ContentId; 2],
+}
+
+impl World {
+    /// A thread that was talked in and whose files changed once.
+    pub(crate) fn new() -> Self {
+        let folder = Folder::new();
+        let store = folder.open();
+        let project = ProjectId::fresh(&mut Dice::new());
+        put_project(&store, project, None);
+        let thread = create(&store, project, "With files");
+        let take = active(&store, thread);
+        publish(&store, thread, say(take, "User", "what is in this folder"));
+        let snapshots =
+            [snapshot(&store, &[noise(1, 900)]), snapshot(&store, &[noise(1, 900), noise(2, 900)])];
+        look(&store, thread, snapshots[0], snapshots[0]);
+        publish(&store, thread, say(take, "AI", "one file"));
+        look(&store, thread, snapshots[0], snapshots[1]);
+        publish(&store, thread, say(take, "User", "and now"));
+        put_folder(&store, project, snapshots[1]);
+        Self { folder, store, project, thread, snapshots }
+    }
+
+    /// The same with a move of files under way, back to what was at first.
+    pub(crate) fn moving() -> Self {
+        let world = Self::new();
+        begin(&world.store, world.thread, world.project, world.snapshots[1], world.snapshots[0]);
+        world
+    }
+}
+
+/// Bytes that nothing can compress.
+pub(crate) fn noise(seed: u8, length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    blake3::Hasher::new().update(&[seed]).finalize_xof().fill(&mut bytes);
+    bytes
+}
+
+pub(crate) fn blob(bytes: &[u8]) -> ContentId {
+    ContentId::of(Kind::Blob, bytes)
+}
+
+pub(crate) fn now() -> Timestamp {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
+    Timestamp::from_millis(now.as_millis() as i64)
+}
+
+/// Stores files in one pack and everything above them as objects: a folder in a folder, one file in parts, and a
+/// path that was left out.
+pub(crate) fn snapshot(store: &Store, files: &[Vec<u8>]) -> ContentId {
+    let writer = store.pack_writer().expect("a writer");
+    for bytes in files {
+        writer.add(blob(bytes), bytes).expect("it is added");
+    }
+    let batch = writer.finish().expect("it is durable");
+    let mut objects = Vec::new();
+    let parts = add(&mut objects, &Parts(vec![blob(&files[0]); 2]));
+    let file = |content, size| Node::File { content, size, mode: 0o644 };
+    let named = |name: &str, node| TreeEntry { name: FileName::new(name.as_bytes()).expect("a name"), node };
+    let mut inner: Vec<TreeEntry> = (0..)
+        .zip(files)
+        .map(|(number, bytes)| named(&format!("file {number}"), file(blob(bytes), bytes.len() as u64)))
+        .collect();
+    inner.push(named("long", file(parts, PART + 1)));
+    let inner = add(&mut objects, &Tree::new(inner));
+    let tree = add(&mut objects, &Tree::new(vec![named("src", Node::Folder { tree: inner, mode: 0o755 })]));
+    let left_out =
+        LeftOut(vec![LeftOutPath { path: format!("{}.env", files.len()).into(), reason: Reason::Secret }]);
+    let left_out = add(&mut objects, &left_out);
+    let root = SnapshotRoot {
+        name: String::new(),
+        tree,
+        left_out: Some(left_out),
+        files: files.len() as u64 + 1,
+        bytes: PART,
+    };
+    let snapshot = add(&mut objects, &Snapshot { roots: vec![root] });
+    store
+        .write(move |writing| {
+            writing.put_packed(&batch, now())?;
+            writing.put_contents(&objects, now())
+        })
+        .expect("it is stored");
+    snapshot
+}
+
+fn add<C: Content>(objects: &mut Vec<NewObject>, content: &C) -> ContentId {
+    let bytes = encode(content);
+    let id = ContentId::of(C::KIND, &bytes);
+    objects.push(NewObject { id, kind: C::KIND, bytes: bytes.into() });
+    id
+}
+
+/// The operation that follows, with files.
+fn next(
+    queries: &Queries<'_>,
+    thread: ThreadId,
+    before: ContentId,
+    after: ContentId,
+    kind: OperationKind,
+) -> Operation {
+    let mut dice = Dice::new();
+    let row = queries.thread(thread).expect("readable").expect("the thread exists");
+    let head = queries.head(row.number).expect("readable").expect("a head");
+    let version = head.operation.version + 1;
+    let at = head.operation.place;
+    let place = if kind.moves_only() {
+        place_of_move(&at, Move { position: at.position, tip: at.tip })
+    } else {
+        place_of_change(&queries.log(row.number), &at, version).expect("a place")
+    };
+    Operation {
+        thread,
+        version,
+        previous: Some(head.id),
+        after: head.operation.after,
+        kind,
+        turn: TurnId::fresh(&mut dice),
+        actor: Actor::Human,
+        time: dice.now(),
+        place,
+        surroundings: None,
+        files: Some(FileChange { before, after, take: row.summary.active.id, apart: false }),
+        filed: Some(version),
+    }
+}
+
+/// Publishes that files were found changed.
+pub(crate) fn look(store: &Store, thread: ThreadId, before: ContentId, after: ContentId) {
+    store
+        .write(move |writing| {
+            let operation = next(writing, thread, before, after, OperationKind::FilesSeen { paths: 1 });
+            writing.publish(Publication { operation, objects: Vec::new() })
+        })
+        .map(drop)
+        .expect("it is published");
+}
+
+/// Publishes that files were found changed, with a wrong `filed`.
+pub(crate) fn look_wrongly(store: &Store, thread: ThreadId, snapshot: ContentId) {
+    store
+        .write(move |writing| {
+            let operation = next(writing, thread, snapshot, snapshot, OperationKind::FilesSeen { paths: 1 });
+            let operation = Operation { filed: Some(1), ..operation };
+            writing.publish(Publication { operation, objects: Vec::new() })?;
+            Ok::<_, PublishError>(())
+        })
+        .expect("it is published");
+}
+
+pub(crate) fn put_folder(store: &Store, project: ProjectId, snapshot: ContentId) {
+    let record = FolderRecord {
+        id: FolderId::of_project(project),
+        project,
+        roots: vec![(String::new(), "/home/user/project".to_owned())],
+        snapshot: Some(snapshot),
+        apart: None,
+    };
+    store.write(move |writing| writing.put_folder(&record)).expect("it is recorded");
+}
+
+/// Writes down that files are about to move.
+pub(crate) fn begin(
+    store: &Store,
+    thread: ThreadId,
+    project: ProjectId,
+    before: ContentId,
+    after: ContentId,
+) -> i64 {
+    store
+        .write(move |writing| {
+            let operation = next(writing, thread, before, after, OperationKind::FilesChanged { paths: 1 });
+            let files = operation.files.expect("it has files");
+            writing.put_intent(&Intent {
+                folder: FolderId::of_project(project),
+                roots: vec![(String::new(), "/home/user/project".to_owned())],
+                files,
+                operation,
+                token: "token".to_owned(),
+            })
+        })
+        .expect("it is written down")
+}
+
+/// Whether a blob can be read, and is itself.
+pub(crate) fn has(store: &Store, bytes: &[u8]) -> bool {
+    let reading = store.read().expect("a reading");
+    reading.queries().bytes(Kind::Blob, blob(bytes)).is_ok_and(|found| found[..] == *bytes)
+}
+
+/// Collects all garbage there is, however young.
+pub(crate) fn collect(store: &Store) -> retake_store::Collected {
+    let later = Timestamp::from_millis(now().millis() + 10_000);
+    store.collect(std::time::Duration::ZERO, later, Mode::Collect).expect("it runs")
+}
+
+/// Whether a stretch of these bytes is in any file below a folder.
+pub(crate) fn is_on_disk(folder: &Path, bytes: &[u8]) -> bool {
+    let needle = &bytes[bytes.len() / 2..][..16];
+    fs::read_dir(folder).expect("a folder").any(|entry| {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            is_on_disk(&path, bytes)
+        } else {
+            contains(&fs::read(&path).expect("a file"), needle)
+        }
+    })
+}
+
+pub(crate) fn pack_files(store: &Store) -> Vec<std::path::PathBuf> {
+    let entries = fs::read_dir(store.folder().join("packs")).expect("a folder");
+    let mut files: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    files.sort();
+    files
+}
