@@ -5,16 +5,20 @@
 //!   worker 2   undo · run · ✗ · redo · run · …       in the folder two/  ┘ the real program each time
 //! ```
 //!
-//! In the end every command that was acknowledged is in its thread's log, a command that was killed at most once,
-//! no move is unfinished, and a look finds nothing that somebody would have changed by hand since. The control
+//! In the end the file that each acknowledged command wrote is in the log, every acknowledged move is there, no move
+//! is unfinished, and a look finds nothing that somebody would have changed by hand since. Whose file it is depends
+//! on who looked first: two programs that change one folder at the same time cannot be told apart. The control
 //! takes a killed command for an acknowledged one.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use retake_model::operation::OperationKind;
-use retake_store::ThreadFilter;
+use retake_model::object::load;
+use retake_model::operation::{FileChange, OperationKind};
+use retake_model::tree::{Snapshot, differences};
+use retake_store::{Queries, ThreadFilter};
 use retake_timeline::{Rules, Timeline};
 
 use crate::dice::Dice;
@@ -46,14 +50,14 @@ pub enum Killed {
 }
 
 /// What a worker was told.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Told {
-    /// Changes of files that were acknowledged.
-    pub changes: u64,
+    /// The files of changes that were acknowledged.
+    pub changes: Vec<String>,
     /// Moves that were acknowledged.
     pub moves: u64,
-    /// Commands that were killed.
-    pub kills: u64,
+    /// The files of changes that were killed.
+    pub killed: Vec<String>,
 }
 
 /// Lets workers loose on one folder.
@@ -88,7 +92,8 @@ pub fn crowd(plan: CrowdPlan) -> Result<Vec<Told>, Failed> {
 fn work(laboratory: &Laboratory, name: &str, mut dice: Dice, commands: u64) -> Result<Told, Trouble> {
     let mut told = Told::default();
     for number in 0..commands {
-        let line = format!("echo {number} > {name}/count; echo {number} > {name}/$(({number} % 5))");
+        let path = format!("{name}/{number}");
+        let line = format!("echo {number} > {name}/count; echo {number} > {path}");
         let run = ["run", "--thread", name, "--", "sh", "-c", &line];
         let (undo, redo) = (["undo", "--thread", name], ["redo", "--thread", name]);
         let (arguments, changes): (&[&str], bool) = match dice.below(4) {
@@ -105,9 +110,10 @@ fn work(laboratory: &Laboratory, name: &str, mut dice: Dice, commands: u64) -> R
         }
         let status = child.wait()?;
         match (status.success(), status.code()) {
-            (true, _) if changes => told.changes += 1,
+            (true, _) if changes => told.changes.push(path),
             (true, _) => told.moves += 1,
-            (false, None) => told.kills += u64::from(changes),
+            (false, None) if changes => told.killed.push(path),
+            (false, None) => {}
             // There was nothing to undo or to redo.
             (false, Some(_)) if !changes => {}
             (false, Some(code)) => return Err(format!("{arguments:?} ended with {code}").into()),
@@ -136,25 +142,44 @@ fn check(laboratory: &Laboratory, told: &[Told], killed: Killed) -> Result<(), S
     if !looking.queries().intents().map_err(|error| fail(&error))?.is_empty() {
         return Err("a move is still unfinished".to_owned());
     }
+    let mut written = BTreeSet::new();
     for row in looking.threads(&ThreadFilter::default()).map_err(|error| fail(&error))? {
-        let Some(worker) = WORKERS.iter().position(|name| *name == row.summary.title) else { continue };
         let log = looking.queries().operations_back(row.number, u64::MAX, usize::MAX);
         let log = log.map_err(|error| fail(&error))?;
-        let kind = |test: &dyn Fn(&OperationKind) -> bool| {
-            log.iter().filter(|stored| test(&stored.operation.kind)).count() as u64
+        for files in log.iter().filter_map(|stored| stored.operation.files.as_ref()) {
+            paths_written(&looking.queries(), files, &mut written).map_err(|error| fail(&error))?;
+        }
+        let Some(worker) = WORKERS.iter().position(|name| *name == row.summary.title) else { continue };
+        let moved = |kind: &OperationKind| {
+            matches!(kind, OperationKind::Undone { .. } | OperationKind::Redone { .. })
         };
-        let changes = kind(&|kind| matches!(kind, OperationKind::FilesChanged { .. }));
-        let moves = kind(&|kind| matches!(kind, OperationKind::Undone { .. } | OperationKind::Redone { .. }));
-        let Told { changes: least, moves: least_moves, kills } = told[worker];
-        let least = if killed == Killed::Done { least + kills } else { least };
-        // What was run may have changed nothing: the same number in the same file. It was a change by name only.
-        if changes < least || moves < least_moves {
+        let moves = log.iter().filter(|stored| moved(&stored.operation.kind)).count() as u64;
+        if moves < told[worker].moves {
             return Err(format!(
-                "{changes} changes and {moves} moves of {} are there, and {least} and {least_moves} were acknowledged",
-                row.summary.title
+                "{moves} moves of {worker} are there, and {} were acknowledged",
+                told[worker].moves
             ));
         }
     }
+    let also = |told: &Told| if killed == Killed::Done { told.killed.clone() } else { Vec::new() };
+    let missing = told.iter().flat_map(|told| told.changes.iter().cloned().chain(also(told)));
+    if let Some(missing) = missing.into_iter().find(|path| !written.contains(path)) {
+        return Err(format!("{missing} was acknowledged, and no operation wrote it"));
+    }
     let verified = timeline.store().verify(&mut |_| {}).map_err(|error| fail(&error))?;
     verified.problems.first().map_or(Ok(()), |problem| Err(format!("verify: {problem}")))
+}
+
+/// Adds the paths that an operation wrote.
+fn paths_written(
+    queries: &Queries<'_>,
+    files: &FileChange,
+    written: &mut BTreeSet<String>,
+) -> Result<(), Trouble> {
+    let (before, after): (Snapshot, Snapshot) = (load(queries, files.before)?, load(queries, files.after)?);
+    let tree = |snapshot: &Snapshot| snapshot.root("").map(|root| root.tree);
+    let found = differences(queries, tree(&before), tree(&after))?;
+    written
+        .extend(found.into_iter().filter(|found| found.after.is_some()).map(|found| found.path.to_string()));
+    Ok(())
 }

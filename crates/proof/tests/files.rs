@@ -7,7 +7,7 @@ use retake_proof::violation::caught;
 
 #[test]
 fn no_kill_leaves_conversation_and_files_apart() {
-    let kills = kill(KillPlan { seed: 1, points: Some(120) }).unwrap_or_else(|failed| panic!("{failed}"));
+    let kills = kill(KillPlan { seed: 1, points: Some(60) }).unwrap_or_else(|failed| panic!("{failed}"));
     assert!(kills.kills >= 80, "{kills:?}: too few for a proof");
 }
 
@@ -21,7 +21,7 @@ fn files_that_move_before_the_intent_are_caught() {
 
 #[test]
 fn a_failing_call_leaves_files_and_conversation_as_they_were() {
-    let done = errors(ErrorsPlan { seed: 1, points: Some(120) }).unwrap_or_else(|failed| panic!("{failed}"));
+    let done = errors(ErrorsPlan { seed: 1, points: Some(60) }).unwrap_or_else(|failed| panic!("{failed}"));
     assert!(done.injected >= 80 && done.failed >= 20, "{done:?}: too few for a proof");
 }
 

@@ -3,17 +3,20 @@
 use std::time::Instant;
 
 use clap::Args;
+use retake_proof::files::Home;
 use retake_proof::flips::Options as FlipOptions;
 use retake_proof::processes::Options;
 use retake_proof::violation::Trouble;
 
-use super::{errors, flips, kill, model, processes};
+use super::{cuts, edits, errors, files, flips, kill, model, processes};
 
 const STEPS: u64 = 1_000_000;
 const PROCESSES: usize = 8;
 const OPERATIONS: u64 = 2_000;
 const KILLS: u64 = 200;
 const POINTS: u64 = 5_000;
+const CUTS: u64 = 300;
+const EDITS: u64 = 100_000;
 
 /// What a row of the table does; it says what it did.
 type Row<'run> = &'run dyn Fn() -> Result<String, Trouble>;
@@ -38,11 +41,19 @@ impl All {
             kills: KILLS,
             early: false,
         };
-        let rows: [(&str, Row<'_>); 10] = [
+        let rows: [(&str, Row<'_>); 18] = [
             ("kill, control", &kill::controlled),
             ("kill", &|| kill::campaign(seed, None)),
             ("errors, control", &errors::controlled),
             ("errors", &|| errors::campaign(seed, None)),
+            ("files kill, control", &files::killed_control),
+            ("files kill", &|| files::killed(seed, None)),
+            ("files errors, control", &files::failed_control),
+            ("files errors", &|| files::failed(seed, None)),
+            ("cuts, control", &cuts::control),
+            ("cuts", &|| cuts::campaign(seed, CUTS, Home::Beside)),
+            ("edits, control", &|| edits::control(seed)),
+            ("edits", &|| edits::campaign(seed, EDITS)),
             ("model, control", &|| model::controls(seed)),
             ("model", &|| model::campaign(seed, STEPS)),
             ("processes, control", &|| processes::control(&party)),

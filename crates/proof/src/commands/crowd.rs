@@ -29,9 +29,13 @@ impl Crowd {
             println!("crowd: the control was caught: {}", violation.what);
             return Ok(());
         }
+        let told = crowd(plan)?;
+        let changes: usize = told.iter().map(|told| told.changes.len()).sum();
+        let killed: usize = told.iter().map(|told| told.killed.len()).sum();
+        let moves: u64 = told.iter().map(|told| told.moves).sum();
         println!(
-            "crowd: nothing acknowledged was lost, and the files are as the store says: {:?}",
-            crowd(plan)?
+            "crowd: {changes} changes and {moves} moves were acknowledged, {killed} changes were killed: nothing \
+             acknowledged was lost, and the files are as the store says"
         );
         Ok(())
     }
