@@ -55,7 +55,8 @@ pub(super) fn is_as_left(
 ) -> Result<bool, Unavailable> {
     let snapshot: Snapshot = load(objects, snapshot)?;
     let Some(left) = snapshot.root(&root.name) else { return Ok(false) };
-    Ok(resolve(objects, left.tree, path)? == resolve(objects, root.tree, path)?)
+    let (left, now) = (resolve(objects, left.tree, path)?, resolve(objects, root.tree, path)?);
+    Ok(same(left.as_ref(), now.as_ref()))
 }
 
 /// What becomes of a path that someone has changed since.

@@ -253,13 +253,23 @@ impl Naive {
         self.look(thread);
         let mut steps = Vec::new();
         let mut known = false;
-        for operation in self.threads[thread].log.iter().rev() {
+        let asked = &self.threads[thread];
+        let way = asked.way(asked.head().position);
+        for version in (1..=asked.version()).rev() {
+            let operation = asked.operation(version);
             let Some((before, after)) = &operation.files else { continue };
-            if operation.take == take {
+            // Where the take was left counts on the way to the present only: moves show older files of it too.
+            let on_the_way = way.contains(&version);
+            let left = version > 1 && operation.take != take && asked.operation(version - 1).take == take;
+            if on_the_way && operation.take == take {
                 known = true;
                 break;
             }
             steps.push((Rc::clone(after), Rc::clone(before)));
+            if on_the_way && left {
+                known = true;
+                break;
+            }
         }
         if !known || self.mistake == Some(Mistake::SwitchForgetsFiles) {
             steps.clear();

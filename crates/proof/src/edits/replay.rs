@@ -34,6 +34,11 @@ pub(super) fn replay(
             }
         }
         for difference in from.differences(to) {
+            // What is still as the move left it that is gone back over stays so.
+            let as_left = |(left, _): &Step| left.0.get(difference.path) == present.0.get(difference.path);
+            if number > 0 && first.as_ref().is_some_and(as_left) {
+                continue;
+            }
             let at = touched.entry(difference.path.to_owned()).or_insert_with(|| {
                 let present = present.0.get(difference.path).cloned();
                 At { wanted: present.clone(), present, settled: false }

@@ -117,7 +117,9 @@ impl Desk {
     /// Fills a new folder, from the project's own files where those are known to be the same. The folder is made
     /// under another name, so that a crash does not leave half of one.
     fn fill(&self, queries: &Queries<'_>, tree: ContentId, path: &Path) -> Result<Materialised, FileError> {
-        if std::path::absolute(path).is_ok_and(|path| path.starts_with(&self.workspace.main().path)) {
+        // The folder itself is not there yet, but the one around it is.
+        let around = path.parent().and_then(|around| around.canonicalize().ok());
+        if around.is_some_and(|around| around.starts_with(&self.workspace.main().path)) {
             return Err(FileError::InsideProject(path.to_owned()));
         }
         if std::fs::symlink_metadata(path).is_ok() {
