@@ -46,7 +46,7 @@ fn damage_is_noticed_or_harmless_1() {
 
 #[test]
 fn damage_is_noticed_or_harmless_2() {
-    conversations_are_never_shown_wrong(12);
+    conversations_are_never_shown_wrong(13);
 }
 
 #[test]
