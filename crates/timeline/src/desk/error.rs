@@ -58,7 +58,7 @@ pub enum FileError {
     InsideProject(PathBuf),
     /// What would be moved was done in another folder.
     #[error(
-        "some of these changes were made to files in another folder, where a take is or was open apart; go there \
+        "some of these changes were made to files in another folder, where a take is open apart; go there \
          to move them, or move the conversation alone with --conversation"
     )]
     Elsewhere,

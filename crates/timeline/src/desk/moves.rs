@@ -1,7 +1,7 @@
 //! Undo, redo and jump with files.
 
 use retake_model::history::Move;
-use retake_model::id::ThreadId;
+use retake_model::id::{TakeId, ThreadId};
 use retake_model::merge::Labels;
 use retake_model::object::Additions;
 use retake_model::operation::{OperationKind, Version};
@@ -136,7 +136,9 @@ impl Session<'_> {
         let here = self.desk.here();
         let from = head.place.position;
         let back = plan::steps_between(&queries, row.number, head.version, from, to.position, here)?;
-        if plan::is_elsewhere(&queries, row.number, from, to.position, here)? {
+        let open = looking.apart_folders()?.into_iter().filter(|open| open.thread == thread);
+        let open: Vec<TakeId> = open.map(|open| open.take).collect();
+        if plan::is_elsewhere(&queries, row.number, from, to.position, here, &open)? {
             return Err(FileError::Elsewhere);
         }
         let plan = make_plan(&queries, present, &back, handling.on_conflict)?;

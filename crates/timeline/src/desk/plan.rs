@@ -234,13 +234,14 @@ fn last_files(
     Ok(on_the_way.then_some(known))
 }
 
-/// Whether changes between two positions were made to files in another folder than this one.
+/// Whether changes between two positions were made to files that are in another folder than this one now.
 pub(super) fn is_elsewhere(
     queries: &Queries<'_>,
     thread: i64,
     from: Version,
     to: Version,
     here: Here,
+    open: &[TakeId],
 ) -> Result<bool, StoreError> {
     let log = queries.log(thread);
     let common = history::common(&log, from, to)?;
@@ -250,7 +251,9 @@ pub(super) fn is_elsewhere(
             if operation.version <= common {
                 break;
             }
-            let changed = files.before != files.after && !here.holds(&files);
+            // The folder of a take that was closed is nobody's any more.
+            let there = !files.apart || open.contains(&files.take);
+            let changed = files.before != files.after && there && !here.holds(&files);
             if changed
                 && !operation.kind.moves_only()
                 && history::contains(&log, position, operation.version)?
