@@ -22,7 +22,7 @@
 //! descriptor of its folder, without following a link and without waiting for a pipe.
 //!
 //! **What the stamps can miss.** A file is not read again while its inode, size, permissions and both times are
-//! the same, and those times were clearly in the past when it was read (see [`Stat::is_settled`](stat)). A
+//! the same, and those times were clearly in the past when it was read (see `snapshot/stat.rs`). A
 //! program that writes through a memory mapping that was dirty before may leave the times as they are; so does
 //! a disk that is changed beneath the file system. Whoever overwrites files therefore checks each one himself.
 
