@@ -10,7 +10,7 @@
 //!                             └─ `retake status`, and then: both halves before, or both after  (see [`check`])
 //! ```
 //!
-//! The control of [`kill`] is a program of [`mistaken`] order: files first, conversation second.
+//! The control of [`kill`] is a program of `mistaken` order: files first, conversation second.
 
 mod check;
 mod errors;
