@@ -17,7 +17,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("store", &["model"]),
     ("workspace", &["model", "store"]),
     ("timeline", &["model", "store", "workspace"]),
-    ("agent", &["model", "timeline"]),
+    ("agent", &["model", "workspace", "timeline"]),
     ("sync", &["model", "store"]),
     ("api", &["model", "timeline", "agent"]),
     ("studio", &["model", "timeline", "agent"]),

@@ -1,0 +1,4 @@
+//! The agent: turns that run, stop, fail, retry and resume on the timeline.
+
+pub mod provider;
+pub mod tools;

@@ -1,0 +1,1 @@
+//! Who answers: the wires of the providers, and the one that needs none.

@@ -1,0 +1,1 @@
+//! What a model can do in a folder.
