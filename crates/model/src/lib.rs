@@ -38,3 +38,4 @@ pub mod surroundings;
 pub mod take;
 pub mod time;
 pub mod tree;
+pub mod turn;

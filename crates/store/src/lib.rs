@@ -7,6 +7,7 @@
 //!   object_index, thread, take, facet              derived from the two above; can be rebuilt
 //!   redaction, lost, quarantine                    what is gone, on purpose or not, and what was put aside
 //!   search.db   words ► entry versions             derived too, in a file of its own
+//!   ledger.db   what agents do, and have said      not history: see `ledger`
 //! ```
 //!
 //! Writing goes through one writer per process, which gathers what is waiting into one
@@ -21,6 +22,7 @@ mod facets;
 mod folders;
 mod head;
 mod index;
+mod ledger;
 mod location;
 mod maintenance;
 mod mark;
@@ -56,6 +58,7 @@ pub use collect::{Collected, Mode};
 pub use facets::Facet;
 pub use folders::{FolderLock, StoredIntent};
 pub use head::Head;
+pub use ledger::{Comm, CommFilter, Ledger, NewComm, TurnLease};
 pub use location::Permissions;
 pub use maintenance::LogState;
 pub use mark::LostEnd;

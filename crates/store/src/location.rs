@@ -29,6 +29,11 @@ pub(crate) fn search(folder: &Path) -> PathBuf {
     folder.join("search.db")
 }
 
+/// What agents do, and what was said to models.
+pub(crate) fn ledger(folder: &Path) -> PathBuf {
+    folder.join("ledger.db")
+}
+
 pub(crate) fn lock(folder: &Path) -> PathBuf {
     folder.join("writer.lock")
 }

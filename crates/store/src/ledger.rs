@@ -1,0 +1,182 @@
+//! The ledger: what agents do, beside the log of threads, in a file of its own.
+//!
+//! ```text
+//!   turn       take ► what runs there, and what has arrived of the answer     gone when the turn ends
+//!   letter     take ► what somebody wants of that turn                        gone when it is read
+//!   comm       every request, answer and tool call                            only ever grows
+//!   piece      hash ► part of a body                                          each part once
+//!   approval   project ► calls that need not be asked about again
+//! ```
+//!
+//! It is apart from the main database because none of it is history: it is written while a model talks, and that
+//! must neither wait for those who change threads nor make them wait. What it holds of a conversation is also in
+//! the log by the time it matters; losing the file loses the record of what was sent, and no thread.
+
+mod approvals;
+mod comms;
+mod pieces;
+mod turns;
+
+use std::fs::{File, TryLockError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use retake_model::id::TakeId;
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+
+pub use comms::{Comm, CommFilter, NewComm};
+
+use crate::location::{folders, ledger, open_private, private_file, private_folder};
+use crate::{Store, StoreError};
+
+/// The form of the file.
+const VERSION: i64 = 1;
+
+/// Longer than another program writes.
+const LONG_WAIT: Duration = Duration::from_mins(1);
+
+const SCHEMA: &str = "
+    CREATE TABLE turn (
+        take   BLOB PRIMARY KEY,
+        record BLOB NOT NULL,
+        digest INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE letter (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        take   BLOB NOT NULL,
+        record BLOB NOT NULL,
+        digest INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX letter_take ON letter (take);
+
+    CREATE TABLE comm (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        thread BLOB NOT NULL,
+        take   BLOB NOT NULL,
+        time   INTEGER NOT NULL,
+        kind   TEXT NOT NULL,
+        facts  TEXT NOT NULL,               -- JSON
+        pieces BLOB NOT NULL,               -- hashes, one after another
+        digest INTEGER NOT NULL             -- of the facts and the pieces
+    ) STRICT;
+    CREATE INDEX comm_thread ON comm (thread, number);
+
+    CREATE TABLE piece (
+        hash BLOB PRIMARY KEY,
+        body BLOB NOT NULL                  -- zstd
+    ) STRICT;
+
+    CREATE TABLE approval (
+        project     BLOB NOT NULL,
+        fingerprint BLOB NOT NULL,
+        facts       TEXT NOT NULL,          -- what was allowed, for people
+        time        INTEGER NOT NULL,
+        PRIMARY KEY (project, fingerprint)
+    ) STRICT, WITHOUT ROWID;";
+
+/// The ledger of a store, open.
+#[derive(Debug)]
+pub struct Ledger {
+    connection: Mutex<Connection>,
+}
+
+/// A take that nobody else runs a turn in while this is held.
+#[derive(Debug)]
+pub struct TurnLease {
+    // The system lets go of the lock when the file is closed, also when the process dies.
+    _file: File,
+}
+
+impl Store {
+    /// Opens the ledger, making it if there is none.
+    pub fn ledger(&self) -> Result<Ledger, StoreError> {
+        let path = ledger(&self.folder);
+        private_file(&path)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(&path, flags)?;
+        connection.busy_timeout(LONG_WAIT)?;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        let opened = Ledger { connection: Mutex::new(connection) };
+        opened.prepare()?;
+        Ok(opened)
+    }
+
+    /// The only turn of a take, for as long as it is held; `None` if another one runs, in whatever process.
+    pub fn lease_turn(&self, take: TakeId) -> Result<Option<TurnLease>, StoreError> {
+        let place = folders(&self.folder);
+        private_folder(&place)?;
+        let path = place.join(format!("{take}.turn"));
+        let file = open_private(&path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(TurnLease { _file: file })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(StoreError::File { path, error }),
+        }
+    }
+}
+
+impl Ledger {
+    fn prepare(&self) -> Result<(), StoreError> {
+        let connection = self.connection();
+        match version(&connection)? {
+            VERSION => return Ok(()),
+            0 => {}
+            found => {
+                return Err(StoreError::Damaged(format!(
+                    "ledger.db is of version {found}, and this program knows {VERSION}"
+                )));
+            }
+        }
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        let transaction = Transaction::new_unchecked(&connection, TransactionBehavior::Immediate)?;
+        // Another program may have been quicker.
+        if version(&transaction)? == 0 {
+            transaction.execute_batch(SCHEMA)?;
+            transaction.pragma_update(None, "user_version", VERSION)?;
+        }
+        Ok(transaction.commit()?)
+    }
+
+    fn connection(&self) -> MutexGuard<'_, Connection> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write<T>(
+        &self,
+        change: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let connection = self.connection();
+        let transaction = Transaction::new_unchecked(&connection, TransactionBehavior::Immediate)?;
+        let changed = change(&transaction)?;
+        transaction.commit()?;
+        Ok(changed)
+    }
+}
+
+fn version(connection: &Connection) -> Result<i64, StoreError> {
+    Ok(connection.query_row("PRAGMA user_version", [], |row| row.get(0))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use retake_model::id::TakeId;
+
+    use crate::Store;
+
+    #[test]
+    fn a_take_has_one_lease_at_a_time() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let (one, other) =
+            (Store::open(folder.path()).expect("a store"), Store::open(folder.path()).expect("a store"));
+        let take = TakeId::from_bytes([7; 16]);
+        let held = one.lease_turn(take).expect("a lock file").expect("it is free");
+        assert!(other.lease_turn(take).expect("a lock file").is_none());
+        assert!(other.lease_turn(TakeId::from_bytes([8; 16])).expect("a lock file").is_some());
+        drop(held);
+        assert!(other.lease_turn(take).expect("a lock file").is_some());
+    }
+}

@@ -1,0 +1,248 @@
+//! The communications log: every request, answer and tool call, in the order they happened.
+
+use std::ops::Range;
+
+use retake_model::id::{TakeId, ThreadId};
+use retake_model::time::Timestamp;
+use rusqlite::{Connection, Row, params};
+
+use super::Ledger;
+use super::pieces::cut;
+use crate::StoreError;
+use crate::queries::digest;
+
+/// As fast as it comes: the same text was compressed a moment ago.
+const LEVEL: i32 = 3;
+const HASH: usize = 32;
+
+/// Something that is to be written down.
+#[derive(Clone, Copy, Debug)]
+pub struct NewComm<'a> {
+    /// In which thread.
+    pub thread: ThreadId,
+    /// In which take.
+    pub take: TakeId,
+    /// When.
+    pub time: Timestamp,
+    /// What it is: a word.
+    pub kind: &'a str,
+    /// What is known about it, as JSON.
+    pub facts: &'a str,
+    /// What was said.
+    pub body: &'a str,
+}
+
+/// Something that was written down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Comm {
+    /// Its number; numbers only grow.
+    pub number: i64,
+    /// In which thread.
+    pub thread: ThreadId,
+    /// In which take.
+    pub take: TakeId,
+    /// When.
+    pub time: Timestamp,
+    /// What it is.
+    pub kind: String,
+    /// What is known about it, as JSON.
+    pub facts: String,
+    /// What was said; `None` if it was not asked for, or was destroyed by a redaction.
+    pub body: Option<String>,
+}
+
+/// Which part of the log is meant.
+#[derive(Clone, Debug, Default)]
+pub struct CommFilter {
+    /// Of one thread; `None` for all.
+    pub thread: Option<ThreadId>,
+    /// With these numbers.
+    pub numbers: Option<Range<i64>>,
+    /// At most that many, the newest.
+    pub last: Option<u64>,
+    /// With what was said.
+    pub bodies: bool,
+}
+
+impl Ledger {
+    /// Writes something down; says under which number.
+    pub fn log(&self, comm: NewComm<'_>) -> Result<i64, StoreError> {
+        self.write(|transaction| {
+            let mut hashes = Vec::new();
+            for piece in cut(comm.body) {
+                let hash = blake3::hash(piece.as_bytes());
+                hashes.extend_from_slice(hash.as_bytes());
+                let known = transaction
+                    .prepare_cached("SELECT 1 FROM piece WHERE hash = ?1")?
+                    .exists([hash.as_bytes()])?;
+                if !known {
+                    let body = zstd::bulk::compress(piece.as_bytes(), LEVEL)
+                        .map_err(|error| StoreError::Damaged(error.to_string()))?;
+                    transaction
+                        .prepare_cached("INSERT INTO piece (hash, body) VALUES (?1, ?2)")?
+                        .execute(params![hash.as_bytes(), body])?;
+                }
+            }
+            transaction
+                .prepare_cached(
+                    "INSERT INTO comm (thread, take, time, kind, facts, pieces, digest)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                )?
+                .execute(params![
+                    comm.thread.key(),
+                    comm.take.key(),
+                    comm.time.millis(),
+                    comm.kind,
+                    comm.facts,
+                    hashes,
+                    guard(comm.facts, &hashes)
+                ])?;
+            Ok(transaction.last_insert_rowid())
+        })
+    }
+
+    /// Reads the log, oldest first.
+    pub fn comms(
+        &self,
+        filter: &CommFilter,
+        each: &mut dyn FnMut(Comm) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let connection = self.connection();
+        let numbers = filter.numbers.clone().unwrap_or(0..i64::MAX);
+        let thread = filter.thread.map(|thread| thread.key());
+        let last = filter.last.map_or(-1, |last| i64::try_from(last).unwrap_or(i64::MAX));
+        let mut statement = connection.prepare_cached(
+            "SELECT * FROM (
+                 SELECT number, thread, take, time, kind, facts, pieces, digest FROM comm
+                 WHERE number >= ?1 AND number < ?2 AND (?3 IS NULL OR thread = ?3)
+                 ORDER BY number DESC LIMIT ?4
+             ) ORDER BY number",
+        )?;
+        let mut rows = statement.query(params![numbers.start, numbers.end, thread, last])?;
+        while let Some(row) = rows.next()? {
+            let (mut comm, pieces) = read(row)?;
+            if filter.bodies {
+                comm.body = join(&connection, &pieces)?;
+            }
+            each(comm)?;
+        }
+        Ok(())
+    }
+
+    /// Destroys what was said in a thread, and keeps that it was.
+    pub fn forget_bodies(&self, thread: ThreadId) -> Result<(), StoreError> {
+        self.forget(thread, "DELETE FROM piece WHERE hash = ?1")
+    }
+
+    /// Destroys all that is known of a thread.
+    pub fn forget_thread(&self, thread: ThreadId) -> Result<(), StoreError> {
+        self.forget(thread, "DELETE FROM piece WHERE hash = ?1")?;
+        self.write(|transaction| {
+            transaction.execute("DELETE FROM comm WHERE thread = ?1", [thread.key()])?;
+            Ok(())
+        })
+    }
+
+    fn forget(&self, thread: ThreadId, delete: &str) -> Result<(), StoreError> {
+        self.write(|transaction| {
+            // What is freed is overwritten: a redaction leaves no text behind in the file.
+            transaction.pragma_update(None, "secure_delete", true)?;
+            let mut statement = transaction.prepare("SELECT pieces FROM comm WHERE thread = ?1")?;
+            let lists = statement
+                .query_map([thread.key()], |row| row.get::<_, Vec<u8>>(0))?
+                .collect::<Result<Vec<_>, _>>()?;
+            let mut gone = transaction.prepare(delete)?;
+            for hash in lists.iter().flat_map(|list| list.chunks_exact(HASH)) {
+                // A piece that another thread's request holds too goes as well: it may be what was redacted.
+                gone.execute([hash])?;
+            }
+            Ok(())
+        })?;
+        // And from the log of the file.
+        let connection = self.connection();
+        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        Ok(())
+    }
+}
+
+fn read(row: &Row<'_>) -> Result<(Comm, Vec<u8>), StoreError> {
+    let (facts, pieces): (String, Vec<u8>) = (row.get(5)?, row.get(6)?);
+    if guard(&facts, &pieces) != row.get::<_, i64>(7)? {
+        return Err(StoreError::Damaged("a record of the communications log".to_owned()));
+    }
+    let comm = Comm {
+        number: row.get(0)?,
+        thread: ThreadId::from_key(row.get(1)?),
+        take: TakeId::from_key(row.get(2)?),
+        time: Timestamp::from_millis(row.get(3)?),
+        kind: row.get(4)?,
+        facts,
+        body: None,
+    };
+    Ok((comm, pieces))
+}
+
+fn join(connection: &Connection, pieces: &[u8]) -> Result<Option<String>, StoreError> {
+    let mut body = Vec::new();
+    let mut statement = connection.prepare_cached("SELECT body FROM piece WHERE hash = ?1")?;
+    for hash in pieces.chunks_exact(HASH) {
+        let mut rows = statement.query([hash])?;
+        let Some(row) = rows.next()? else { return Ok(None) };
+        let packed: Vec<u8> = row.get(0)?;
+        let damaged = || StoreError::Damaged("a body in the communications log".to_owned());
+        let piece = zstd::stream::decode_all(packed.as_slice()).map_err(|_| damaged())?;
+        if blake3::hash(&piece).as_bytes() != hash {
+            return Err(damaged());
+        }
+        body.extend_from_slice(&piece);
+    }
+    let text = String::from_utf8(body);
+    text.map(Some).map_err(|_| StoreError::Damaged("a body in the communications log".to_owned()))
+}
+
+fn guard(facts: &str, pieces: &[u8]) -> i64 {
+    digest(&[facts.as_bytes(), &[0], pieces].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Store;
+
+    #[test]
+    fn what_was_said_comes_back_and_can_be_destroyed() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let ledger = Store::open(folder.path()).expect("a store").ledger().expect("a ledger");
+        let threads = [ThreadId::from_bytes([1; 16]), ThreadId::from_bytes([2; 16])];
+        let body = format!(r#"{{"messages":["{}","{}"]}}"#, "a".repeat(100), "secret ".repeat(20));
+        for (number, thread) in [threads[0], threads[1], threads[0]].into_iter().enumerate() {
+            let body = format!("{body}{number}");
+            let new = NewComm {
+                thread,
+                take: TakeId::from_bytes([3; 16]),
+                time: Timestamp::from_millis(4),
+                kind: "request",
+                facts: "{}",
+                body: &body,
+            };
+            assert_eq!(ledger.log(new).expect("it is written"), number as i64 + 1);
+        }
+        let read = |filter: CommFilter| {
+            let mut found = Vec::new();
+            let mut each = |comm: Comm| {
+                found.push((comm.number, comm.body));
+                Ok(())
+            };
+            ledger.comms(&filter, &mut each).expect("it is read");
+            found
+        };
+        let whole = CommFilter { bodies: true, ..CommFilter::default() };
+        assert_eq!(read(whole.clone())[2], (3, Some(format!("{body}2"))));
+        let last = CommFilter { thread: Some(threads[0]), last: Some(1), ..CommFilter::default() };
+        assert_eq!(read(last), [(3, None)]);
+        ledger.forget_bodies(threads[0]).expect("it is destroyed");
+        assert_eq!(read(whole.clone())[2], (3, None));
+        ledger.forget_thread(threads[0]).expect("it is destroyed");
+        assert_eq!(read(whole).iter().map(|(number, _)| *number).collect::<Vec<_>>(), [2]);
+    }
+}

@@ -1,0 +1,126 @@
+//! Turns that run, and letters to them.
+
+use retake_model::id::TakeId;
+use retake_model::turn::{Letter, RunningTurn};
+use rusqlite::{OptionalExtension, params};
+
+use super::Ledger;
+use crate::StoreError;
+use crate::queries::{checked, digest};
+
+impl Ledger {
+    /// Writes down what runs in a take, in place of what was written there before.
+    pub fn put_turn(&self, turn: &RunningTurn) -> Result<(), StoreError> {
+        let record = minicbor::to_vec(turn).expect("encoding into memory cannot fail");
+        self.write(|transaction| {
+            transaction
+                .prepare_cached("INSERT OR REPLACE INTO turn (take, record, digest) VALUES (?1, ?2, ?3)")?
+                .execute(params![turn.take.key(), record, digest(&record)])?;
+            Ok(())
+        })
+    }
+
+    /// What runs in a take, or was left there.
+    pub fn turn(&self, take: TakeId) -> Result<Option<RunningTurn>, StoreError> {
+        let found = self
+            .connection()
+            .prepare_cached("SELECT record, digest FROM turn WHERE take = ?1")?
+            .query_row([take.key()], |row| Ok((row.get::<_, Vec<u8>>(0)?, row.get(1)?)))
+            .optional()?;
+        found.map(|(record, guard)| checked(&record, guard, "turn")).transpose()
+    }
+
+    /// All turns that run or were left.
+    pub fn turns(&self) -> Result<Vec<RunningTurn>, StoreError> {
+        let connection = self.connection();
+        let mut statement = connection.prepare_cached("SELECT record, digest FROM turn ORDER BY take")?;
+        let rows = statement.query_map([], |row| Ok((row.get::<_, Vec<u8>>(0)?, row.get(1)?)))?;
+        rows.map(|row| {
+            let (record, guard) = row?;
+            checked(&record, guard, "turn")
+        })
+        .collect()
+    }
+
+    /// Forgets what ran in a take, and the letters that came too late.
+    pub fn end_turn(&self, take: TakeId) -> Result<(), StoreError> {
+        self.write(|transaction| {
+            transaction.prepare_cached("DELETE FROM turn WHERE take = ?1")?.execute([take.key()])?;
+            transaction.prepare_cached("DELETE FROM letter WHERE take = ?1")?.execute([take.key()])?;
+            Ok(())
+        })
+    }
+
+    /// Sends a letter to the turn that runs in a take; says whether one is written down there.
+    pub fn send(&self, take: TakeId, letter: &Letter) -> Result<bool, StoreError> {
+        let record = minicbor::to_vec(letter).expect("encoding into memory cannot fail");
+        self.write(|transaction| {
+            let running = transaction
+                .prepare_cached("SELECT 1 FROM turn WHERE take = ?1")?
+                .exists([take.key()])?;
+            if running {
+                transaction
+                    .prepare_cached("INSERT INTO letter (take, record, digest) VALUES (?1, ?2, ?3)")?
+                    .execute(params![take.key(), record, digest(&record)])?;
+            }
+            Ok(running)
+        })
+    }
+
+    /// Takes the letters to a take out, oldest first.
+    pub fn collect_letters(&self, take: TakeId) -> Result<Vec<Letter>, StoreError> {
+        // Asked many times a second, and there is hardly ever one: looking first takes no lock.
+        let any =
+            self.connection().prepare_cached("SELECT 1 FROM letter WHERE take = ?1")?.exists([take.key()])?;
+        if !any {
+            return Ok(Vec::new());
+        }
+        self.write(|transaction| {
+            let mut statement = transaction
+                .prepare_cached("SELECT record, digest FROM letter WHERE take = ?1 ORDER BY number")?;
+            let rows = statement
+                .query_map([take.key()], |row| Ok((row.get::<_, Vec<u8>>(0)?, row.get(1)?)))?
+                .collect::<Result<Vec<_>, _>>()?;
+            transaction.prepare_cached("DELETE FROM letter WHERE take = ?1")?.execute([take.key()])?;
+            rows.into_iter().map(|(record, guard)| checked(&record, guard, "letter")).collect()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use retake_model::id::{EntryId, ThreadId, TurnId};
+    use retake_model::time::Timestamp;
+
+    use super::*;
+    use crate::Store;
+
+    #[test]
+    fn letters_reach_a_turn_that_runs_and_no_other() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let store = Store::open(folder.path()).expect("a store");
+        let (here, there) = (store.ledger().expect("a ledger"), store.ledger().expect("a ledger"));
+        let take = TakeId::from_bytes([1; 16]);
+        assert!(!there.send(take, &Letter::Interrupt).expect("it is asked"), "nothing runs yet");
+        let turn = RunningTurn {
+            thread: ThreadId::from_bytes([2; 16]),
+            take,
+            turn: TurnId::from_bytes([3; 16]),
+            started: Timestamp::from_millis(5),
+            process: 1,
+            partial: None,
+        };
+        here.put_turn(&turn).expect("it is written");
+        assert_eq!(there.turn(take).expect("it is read"), Some(turn));
+        let steer = Letter::Steer { entry: EntryId::from_bytes([4; 16]), text: "shorter".to_owned() };
+        for letter in [&steer, &Letter::Interrupt] {
+            assert!(there.send(take, letter).expect("it is sent"));
+        }
+        assert_eq!(here.collect_letters(take).expect("they are read"), [steer, Letter::Interrupt]);
+        assert_eq!(here.collect_letters(take).expect("they are read"), []);
+        there.send(take, &Letter::Interrupt).expect("it is sent");
+        here.end_turn(take).expect("it ends");
+        assert!(here.turns().expect("they are read").is_empty());
+        assert_eq!(here.collect_letters(take).expect("they are read"), [], "it came too late");
+    }
+}
