@@ -8,13 +8,15 @@ mod naming;
 mod reset;
 mod takes;
 mod thread;
+mod turns;
 
+use crate::agent::AgentState;
 use crate::content::ContentId;
 use crate::entry::EntryVersion;
-use crate::id::{EntryId, Fresh, TakeId};
+use crate::id::{EntryId, Fresh, TakeId, TurnId};
 use crate::name::BadName;
 use crate::object::{Additions, Objects, Unavailable};
-use crate::operation::OperationKind;
+use crate::operation::{OperationKind, TurnStep};
 use crate::settings::BadSetting;
 use crate::state::{ThreadState, Visibility};
 use crate::take::{FileItem, FileList};
@@ -193,6 +195,40 @@ pub enum Command {
         /// The system prompt.
         system_prompt: String,
     },
+    /// Begin a turn: the prompt goes in, and the agent's next move is to call the model.
+    StartTurn {
+        /// In which take.
+        take: TakeId,
+        /// What it begins with.
+        start: Start,
+    },
+    /// Make a take with everything before a user message, go there, and begin a turn with that message or another.
+    Retry {
+        /// From which take.
+        from: TakeId,
+        /// The user message.
+        at: EntryId,
+        /// The name of the new take; `None` for the next free one.
+        name: Option<String>,
+        /// What the turn begins with; without a prompt, the message as it is.
+        start: Start,
+    },
+    /// Go on with a turn.
+    AdvanceTurn {
+        /// In which take.
+        take: TakeId,
+        /// What it does.
+        advance: Advance,
+    },
+    /// Put a summary in the place of the entries before one.
+    Compress {
+        /// In which take.
+        take: TakeId,
+        /// The first entry that stays; `None` if none does.
+        keep: Option<EntryId>,
+        /// The summary.
+        summary: NewEntry,
+    },
     /// Clear entries, settings, drafts and files of the whole thread.
     Reset,
     /// Give the present moment a name.
@@ -200,6 +236,54 @@ pub enum Command {
         /// The name.
         name: String,
     },
+}
+
+/// What a turn begins with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Start {
+    /// The turn.
+    pub turn: TurnId,
+    /// What goes along with the prompt, before it: context files and pictures.
+    pub context: Vec<NewEntry>,
+    /// The prompt.
+    pub prompt: Prompt,
+    /// Settings that hold from here on, such as another model.
+    pub settings: Vec<(String, String)>,
+    /// What is given to the model beside the entries.
+    pub sent: Option<SentText>,
+}
+
+/// What a person asks.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Prompt {
+    /// That entry.
+    Entry(NewEntry),
+    /// What is being typed, which is empty then.
+    Draft,
+    /// The message that is tried again.
+    Same,
+}
+
+/// What is given to the model beside the entries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SentText {
+    /// Context files and prompt, as Markdown.
+    pub markdown: String,
+    /// The system prompt.
+    pub system_prompt: String,
+}
+
+/// What a turn does next.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Advance {
+    /// The turn.
+    pub turn: TurnId,
+    /// Entries that it brings, behind the last one.
+    pub entries: Vec<NewEntry>,
+    /// Where the agent stands then.
+    pub state: AgentState,
+    /// What it does, for the log.
+    pub step: TurnStep,
 }
 
 /// Where entries are put.
@@ -277,6 +361,18 @@ pub enum Refusal {
     /// The thread's only take cannot become a thread of its own.
     #[error("this is the thread's only take, so it is a thread of its own already")]
     OnlyTake,
+    /// There is nothing to ask the model.
+    #[error("the prompt is empty, so there is nothing to ask; nothing was changed")]
+    EmptyPrompt,
+    /// The turn is not the one that the take is in any more.
+    #[error("the turn was undone, or ended elsewhere; it does not go on")]
+    TurnGone,
+    /// A turn of the take has not ended.
+    #[error("a turn of this take has not ended; `retake resume` goes on with it, `retake stop` ends it")]
+    TurnUnfinished,
+    /// There is nothing to summarise.
+    #[error("there is nothing to compress: no entry would be replaced")]
+    NothingToCompress,
     /// A fork starts at a user message.
     #[error("the entry's role is {role:?}; a fork starts at a user message, `take branch` at any entry")]
     NotAUserMessage {
@@ -338,6 +434,10 @@ pub fn apply<O: Objects + ?Sized, F: Fresh>(
         Command::DeleteTake { take } => takes::delete(state, take, context),
         Command::SetDraft { take, text } => takes::set_draft(state, take, text, context),
         Command::SetFiles { take, list, items } => takes::set_files(state, take, list, items, context),
+        Command::StartTurn { take, start } => turns::start(state, take, start, context),
+        Command::Retry { from, at, name, start } => turns::retry(state, from, at, name, start, context),
+        Command::AdvanceTurn { take, advance } => turns::advance(state, take, advance, context),
+        Command::Compress { take, keep, summary } => turns::compress(state, take, keep, summary, context),
         Command::RecordSend { take, markdown, system_prompt } => {
             takes::record_send(state, take, markdown, system_prompt, context)
         }

@@ -10,8 +10,8 @@
 use minicbor::{Decode, Encode};
 
 use crate::content::ContentId;
-use crate::id::{FolderId, ProjectId, TakeId, ThreadId};
-use crate::operation::{FileChange, Operation};
+use crate::id::{FolderId, ProjectId, TakeId, ThreadId, TurnId};
+use crate::operation::{Actor, FileChange, Operation};
 
 /// A folder that files are kept of.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -31,6 +31,26 @@ pub struct FolderRecord {
     /// The take that lives in it apart from the others; none for the folder of the project itself.
     #[n(4)]
     pub apart: Option<Apart>,
+    /// What runs in it: what changes meanwhile is its doing. After a crash it says whose the changes are.
+    #[n(5)]
+    pub running: Option<Running>,
+}
+
+/// A tool or a program that was let loose on a folder.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Running {
+    /// For which thread.
+    #[n(0)]
+    pub thread: ThreadId,
+    /// For which take; whoever runs it holds that take's lease.
+    #[n(1)]
+    pub take: TakeId,
+    /// In which turn.
+    #[n(2)]
+    pub turn: TurnId,
+    /// Who.
+    #[n(3)]
+    pub actor: Actor,
 }
 
 /// A take that has a folder of its own.

@@ -12,6 +12,7 @@
 use minicbor::{Decode, Encode};
 use serde::Serialize;
 
+use crate::agent::ToolOutcome;
 use crate::content::{Content, ContentId, Kind};
 use crate::id::{EntryId, ProjectId, TakeId, ThreadId, TurnId};
 use crate::state::Visibility;
@@ -510,6 +511,131 @@ pub enum OperationKind {
         #[n(2)]
         paths: u64,
     },
+    /// A turn of the agent's went on.
+    #[n(35)]
+    TurnAdvanced {
+        /// In which take.
+        #[n(0)]
+        take: TakeId,
+        /// What it did.
+        #[n(1)]
+        step: TurnStep,
+        /// The entries that it brought.
+        #[n(2)]
+        added: Option<Added>,
+    },
+    /// Entries were replaced by a summary of them.
+    #[n(36)]
+    Compressed {
+        /// In which take.
+        #[n(0)]
+        take: TakeId,
+        /// The summary.
+        #[n(1)]
+        entry: EntryId,
+        /// Its content.
+        #[n(2)]
+        version: ContentId,
+        /// How many entries went.
+        #[n(3)]
+        removed: u64,
+    },
+}
+
+/// Entries that came in behind the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
+pub struct Added {
+    /// The first of them.
+    #[n(0)]
+    pub entry: EntryId,
+    /// Its content.
+    #[n(1)]
+    pub version: ContentId,
+    /// How many.
+    #[n(2)]
+    pub count: u64,
+    /// Where the first one stands, counted from 0.
+    #[n(3)]
+    pub position: u64,
+}
+
+/// One step of a turn.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum TurnStep {
+    /// It began.
+    #[n(0)]
+    Started {
+        /// The take that this one was forked from for it.
+        #[n(0)]
+        forked: Option<Forked>,
+    },
+    /// The model answered.
+    #[n(1)]
+    Answered,
+    /// A person is asked whether a tool may run.
+    #[n(2)]
+    Asked {
+        /// Which call.
+        #[n(0)]
+        call: String,
+        /// Which tool.
+        #[n(1)]
+        tool: String,
+    },
+    /// A tool is about to run.
+    #[n(3)]
+    ToolRuns {
+        /// Which call.
+        #[n(0)]
+        call: String,
+        /// Which tool.
+        #[n(1)]
+        tool: String,
+    },
+    /// A tool has ended, or was not to run.
+    #[n(4)]
+    ToolEnded {
+        /// Which call.
+        #[n(0)]
+        call: String,
+        /// Which tool.
+        #[n(1)]
+        tool: String,
+        /// What came of it.
+        #[n(2)]
+        outcome: ToolOutcome,
+    },
+    /// The model is asked again after a failure, or after a message from a person.
+    #[n(5)]
+    CalledAgain,
+    /// Something went wrong.
+    #[n(6)]
+    Failed {
+        /// What.
+        #[n(0)]
+        message: String,
+    },
+    /// A person stopped it, or its program did not live to end it.
+    #[n(7)]
+    Interrupted,
+    /// It was taken up again.
+    #[n(8)]
+    Resumed,
+}
+
+/// Where a take was forked for a turn.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
+pub struct Forked {
+    /// The take it came from.
+    #[n(0)]
+    pub from: TakeId,
+    /// The user message.
+    #[n(1)]
+    pub at: EntryId,
+    /// The name of the new one.
+    #[n(2)]
+    pub name: String,
 }
 
 impl Content for Operation {
@@ -517,6 +643,17 @@ impl Content for Operation {
 }
 
 impl OperationKind {
+    /// The entries that it brought into a take, if it brought any.
+    pub fn added(&self) -> Option<Added> {
+        match self {
+            Self::EntriesAdded { entry, version, count, position, .. } => {
+                Some(Added { entry: *entry, version: *version, count: *count, position: *position })
+            }
+            Self::TurnAdvanced { added, .. } => *added,
+            _ => None,
+        }
+    }
+
     /// Whether the operation only moves along the log, names a moment or notes what a hand did to files: it is
     /// no step of undo. What someone did by hand is theirs to take back.
     pub fn moves_only(&self) -> bool {

@@ -186,6 +186,7 @@ fn does(kind: &OperationKind) -> Does {
         | OperationKind::TakeSwitched { .. }
         | OperationKind::TakeBranched { .. }
         | OperationKind::TakeForked { .. }
+        | OperationKind::TurnAdvanced { step: TurnStep::Started { .. }, .. }
         | OperationKind::TakeDeleted { .. }
         | OperationKind::TakePromoted { .. }
         | OperationKind::ThreadPromoted { .. } => Does::BringBack,

@@ -73,13 +73,28 @@ pub(crate) fn change(
     if let Command::Rename { title } = &command {
         title_is_free(writing, &at.row, title)?;
     }
+    match compose_command(writing, at, command, caller, clock, rules)? {
+        None => Ok(at.unchanged()),
+        Some(composed) => Ok(finish(writing, at, composed)?.0),
+    }
+}
+
+/// The operation that does what a command asks; `None` if nothing is to be changed.
+pub(crate) fn compose_command<'writing, 'transaction>(
+    writing: &'writing Writing<'transaction>,
+    at: &Head,
+    command: Command,
+    caller: &Caller,
+    clock: &dyn Clock,
+    rules: Rules,
+) -> Result<Option<Composed<'writing, 'transaction>>, ChangeError> {
     let mut additions = Additions::new(&**writing);
     let taken = |name: &str| Ok(writing.take_named(at.row.number, name)?.is_some());
     let mut context = Context { additions: &mut additions, fresh: &mut Ticks(clock), take_named: &taken };
     match apply(&at.state, command, &mut context)? {
-        Applied::Unchanged => Ok(at.unchanged()),
+        Applied::Unchanged => Ok(None),
         Applied::Changed { state, kind } => {
-            publish(writing, at, additions, &state, kind, caller, clock, rules)
+            compose_change(writing, at, additions, &state, kind, caller, clock, rules).map(Some)
         }
     }
 }

@@ -20,11 +20,13 @@ mod carry_out;
 mod error;
 mod look;
 mod moves;
+mod place;
 mod plan;
 mod recover;
 mod report;
 mod restore;
 mod takes;
+mod turn;
 
 use std::sync::Arc;
 
@@ -45,6 +47,7 @@ pub use recover::Recovered;
 pub use report::{FileReport, Outcome, PathReport};
 pub use restore::{FilesAt, Restored};
 pub use takes::Changed;
+pub use turn::{Advanced, Around};
 
 /// A timeline together with a folder.
 #[derive(Clone)]

@@ -52,7 +52,7 @@ pub use changes::{
 pub use clock::{Clock, Seeded, SystemClock};
 pub use create::NewThread;
 pub use desk::{
-    ApartFolder, Changed, ClosedApart, Desk, FileError, FileReport, FilesAt, Halves, Handling, Moment,
+    Advanced, ApartFolder, Around, Changed, ClosedApart, Desk, FileError, FileReport, FilesAt, Halves, Handling, Moment,
     OpenedApart, Outcome, PathReport, Present, Recovered, Restored, Seen,
 };
 pub use error::{ChangeError, LookError};

@@ -10,7 +10,7 @@ use crate::limits::ENTRY_BYTES;
 use crate::list::{EntryCell, List, MOST_CELLS};
 use crate::name::{Naming, check};
 use crate::object::{Objects, Unavailable, load};
-use crate::operation::OperationKind;
+use crate::operation::{Added, OperationKind};
 use crate::state::ThreadState;
 use crate::take::Take;
 
@@ -49,6 +49,21 @@ fn add_to<O: Objects + ?Sized, F: Fresh>(
     entries: Vec<NewEntry>,
     context: &mut Context<'_, '_, O, F>,
 ) -> Result<Applied, Refusal> {
+    let (take, Some(added)) = with_entries(take, at, entries, context)? else {
+        return Ok(Applied::Unchanged);
+    };
+    let Added { entry, version, count, position } = added;
+    let kind = OperationKind::EntriesAdded { take: take.id, entry, version, count, position };
+    Ok(Applied::Changed { state: with_take(state, &take, context)?, kind })
+}
+
+/// The take with more entries; what was added, if anything was.
+pub(super) fn with_entries<O: Objects + ?Sized, F: Fresh>(
+    take: Take,
+    at: Spot,
+    entries: Vec<NewEntry>,
+    context: &mut Context<'_, '_, O, F>,
+) -> Result<(Take, Option<Added>), Refusal> {
     let position = position_of(&take, at, context)?;
     for chosen in entries.iter().filter_map(|entry| entry.id) {
         if take.entries.find(context.additions, chosen.bytes())?.is_some() {
@@ -57,21 +72,15 @@ fn add_to<O: Objects + ?Sized, F: Fresh>(
     }
     let cells = store_entries(entries, context)?;
     let Some(first) = cells.first().copied() else {
-        return Ok(Applied::Unchanged);
+        return Ok((take, None));
     };
     let count = cells.len() as u64;
     if take.entries.len() + count > MOST_CELLS {
         return Err(Refusal::TooMuch { what: "entries of a take", limit: MOST_CELLS as usize });
     }
     let entries = take.entries.splice(context.additions, position..position, cells)?;
-    let kind = OperationKind::EntriesAdded {
-        take: take.id,
-        entry: first.entry,
-        version: first.version,
-        count,
-        position,
-    };
-    changed(state, take, entries, kind, context)
+    let added = Added { entry: first.entry, version: first.version, count, position };
+    Ok((Take { entries, ..take }, Some(added)))
 }
 
 pub(super) fn edit<O: Objects + ?Sized, F: Fresh>(
@@ -306,7 +315,7 @@ fn position_of<O: Objects + ?Sized, F: Fresh>(
     }
 }
 
-fn store_entries<O: Objects + ?Sized, F: Fresh>(
+pub(super) fn store_entries<O: Objects + ?Sized, F: Fresh>(
     entries: Vec<NewEntry>,
     context: &mut Context<'_, '_, O, F>,
 ) -> Result<Vec<EntryCell>, Refusal> {

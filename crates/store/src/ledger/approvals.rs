@@ -30,8 +30,8 @@ impl Ledger {
     /// Whether just this call was allowed in a project.
     pub fn is_approved(&self, project: ProjectId, fingerprint: &[u8; 32]) -> Result<bool, StoreError> {
         let connection = self.connection();
-        let mut statement = connection
-            .prepare_cached("SELECT 1 FROM approval WHERE project = ?1 AND fingerprint = ?2")?;
+        let mut statement =
+            connection.prepare_cached("SELECT 1 FROM approval WHERE project = ?1 AND fingerprint = ?2")?;
         Ok(statement.exists(params![project.key(), fingerprint])?)
     }
 

@@ -66,7 +66,8 @@ mod tests {
 
     #[test]
     fn a_longer_conversation_shares_the_pieces_of_the_shorter() {
-        let message = |number: usize| format!(r#"{{"role":"user","text":"{}"}}"#, number.to_string().repeat(90));
+        let message =
+            |number: usize| format!(r#"{{"role":"user","text":"{}"}}"#, number.to_string().repeat(90));
         let body = |count: usize| {
             let messages: Vec<String> = (0..count).map(message).collect();
             format!(r#"{{"messages":[{}],"model":"m"}}"#, messages.join(","))

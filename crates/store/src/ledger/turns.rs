@@ -55,9 +55,8 @@ impl Ledger {
     pub fn send(&self, take: TakeId, letter: &Letter) -> Result<bool, StoreError> {
         let record = minicbor::to_vec(letter).expect("encoding into memory cannot fail");
         self.write(|transaction| {
-            let running = transaction
-                .prepare_cached("SELECT 1 FROM turn WHERE take = ?1")?
-                .exists([take.key()])?;
+            let running =
+                transaction.prepare_cached("SELECT 1 FROM turn WHERE take = ?1")?.exists([take.key()])?;
             if running {
                 transaction
                     .prepare_cached("INSERT INTO letter (take, record, digest) VALUES (?1, ?2, ?3)")?

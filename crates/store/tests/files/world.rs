@@ -182,6 +182,7 @@ pub(crate) fn put_folder(store: &Store, project: ProjectId, snapshot: ContentId)
         roots: vec![(String::new(), "/home/user/project".to_owned())],
         snapshot: Some(snapshot),
         apart: None,
+        running: None,
     };
     store.write(move |writing| writing.put_folder(&record)).expect("it is recorded");
 }

@@ -106,6 +106,7 @@ impl Desk {
             roots: vec![(String::new(), path_to_text(&path))],
             snapshot: Some(id),
             apart: Some(Apart { thread, take }),
+            running: None,
         };
         drop(looking);
         self.timeline.store.write(move |writing| writing.put_folder(&record).map_err(FileError::from))?;

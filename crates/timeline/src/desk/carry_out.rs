@@ -69,6 +69,7 @@ impl Session<'_> {
         caller: &Caller,
         compose: impl Compose,
     ) -> Result<CarriedOut, FileError> {
+        self.desk.check_idle()?;
         let timeline = &self.desk.timeline;
         let (clock, folder, apart, roots) =
             (timeline.clock.clone(), self.desk.folder, self.desk.apart, self.desk.roots());

@@ -62,6 +62,9 @@ pub enum FileError {
          to move them, or move the conversation alone with --conversation"
     )]
     Elsewhere,
+    /// A tool or a program is at work in the folder.
+    #[error("{0} is at work in this folder; wait for it, or end its turn with `retake stop`")]
+    Running(String),
     /// No take lives apart in this folder.
     #[error("no take is open apart in this folder; `retake take list` shows where takes are")]
     NotApart,

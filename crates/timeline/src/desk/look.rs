@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use retake_model::content::ContentId;
 use retake_model::id::ThreadId;
-use retake_model::intent::FolderRecord;
+use retake_model::intent::{FolderRecord, Running};
 use retake_model::object::{Additions, load};
 use retake_model::operation::{FileChange, OperationKind, Version};
 use retake_model::tree::{Snapshot, changes};
@@ -13,6 +13,7 @@ use retake_workspace::folder::path_to_text;
 use retake_workspace::snapshot;
 use serde::Serialize;
 
+use super::place::{Known, Place};
 use super::report::{FileReport, Outcome, PathReport};
 use super::{Desk, FileError, Session};
 use crate::change::{Composed, Head, compose_change, finish};
@@ -106,8 +107,7 @@ impl Session<'_> {
             return Ok((Present { id, snapshot, version }, None, None));
         }
         let (clock, caller) = (desk.timeline.clock.clone(), caller.clone());
-        let (folder, project, apart) = (desk.folder, desk.project, desk.apart);
-        let roots = desk.roots();
+        let (place, dead) = (Place::of(desk), desk.dead_run()?);
         let stored = Arc::clone(&taken);
         let (version, done, before) = desk.timeline.store.write(move |writing| -> Result<_, FileError> {
             stored.store(writing, clock.now())?;
@@ -115,19 +115,22 @@ impl Session<'_> {
             if at.state.deleted.is_some() {
                 return Err(ChangeError::ThreadDeleted.into());
             }
-            let known = writing.folder(folder)?;
-            let before = known.and_then(|known| known.snapshot).filter(|before| *before != id);
-            let record = FolderRecord { id: folder, project, roots, snapshot: Some(id), apart };
-            writing.put_folder(&record)?;
-            let Some(before) = before else { return Ok((at.last.operation.version, None, None)) };
-            let paths = count_changed(writing, before, id)?;
-            if paths == 0 {
-                return Ok((at.last.operation.version, None, None));
-            }
-            let take = apart.map_or(at.state.active, |apart| apart.take);
-            let (kind, caller) = match whose {
-                Whose::Hand => (OperationKind::FilesSeen { paths }, by_hand(&caller)),
-                Whose::Caller => (OperationKind::FilesChanged { paths }, caller),
+            let here = at.last.operation.version;
+            let Known { before, running } = place.known(writing, id)?;
+            // What a caller has just done itself is over, and so is what its program did not live to end.
+            let over = dead.is_some() || whose == Whose::Caller;
+            place.put(writing, id, running.clone().filter(|_| !over))?;
+            let Some((before, paths)) = before else { return Ok((here, None, None)) };
+            let (at, run) = owner(writing, at, running.filter(|_| whose == Whose::Hand))?;
+            let elsewhere = at.row.summary.id != thread;
+            let (kind, caller, take) = match (whose, run) {
+                (_, Some(run)) => (OperationKind::FilesChanged { paths }, by_run(&caller, &run), run.take),
+                (Whose::Hand, None) => {
+                    (OperationKind::FilesSeen { paths }, by_hand(&caller), place.take(&at.state))
+                }
+                (Whose::Caller, None) => {
+                    (OperationKind::FilesChanged { paths }, caller, place.take(&at.state))
+                }
             };
             let composed = compose_change(
                 writing,
@@ -139,15 +142,9 @@ impl Session<'_> {
                 &*clock,
                 Rules::default(),
             )?;
-            let (done, _) = finish(
-                writing,
-                &at,
-                with_files(
-                    composed,
-                    FileChange { before, after: id, take, apart: apart.is_some(), left: None },
-                ),
-            )?;
-            Ok((done.version, Some(done), Some(before)))
+            let (done, _) = finish(writing, &at, with_files(composed, place.change(before, id, take)))?;
+            let version = if elsewhere { here } else { done.version };
+            Ok((version, (!elsewhere).then_some(done), Some(before)))
         })?;
         // That it is not remembered costs time at the next look, and nothing else.
         let _ = taken.remember();
@@ -163,7 +160,11 @@ impl Session<'_> {
     ) -> Result<Option<Version>, FileError> {
         let looking = self.desk.timeline.look()?;
         let known = looking.queries().folder(self.desk.folder)?;
-        if known.is_none_or(|known| known.snapshot != Some(snapshot) || known.roots != self.desk.roots()) {
+        let just_so = |known: &FolderRecord| {
+            // What is said to run there may have died, and is then taken note of.
+            known.snapshot == Some(snapshot) && known.roots == self.desk.roots() && known.running.is_none()
+        };
+        if !known.is_some_and(|known| just_so(&known)) {
             return Ok(None);
         }
         let head = looking.head(thread)?.operation;
@@ -194,12 +195,38 @@ pub(super) fn with_files<'writing, 'transaction>(
 }
 
 /// Whoever asks, what was changed by hand was changed by a human, and belongs to no turn.
-fn by_hand(caller: &Caller) -> Caller {
+pub(super) fn by_hand(caller: &Caller) -> Caller {
     Caller { actor: retake_model::operation::Actor::Human, turn: None, ..caller.clone() }
 }
 
+/// What changed while something ran is its doing, whoever looks.
+fn by_run(caller: &Caller, run: &Running) -> Caller {
+    Caller { actor: run.actor.clone(), turn: Some(run.turn), expected: None, ..caller.clone() }
+}
+
+/// The thread whose the changes are that were found: that of what runs in the folder, if it is there to be told.
+fn owner(
+    writing: &Writing<'_>,
+    at: Head,
+    run: Option<Running>,
+) -> Result<(Head, Option<Running>), FileError> {
+    let Some(run) = run else { return Ok((at, None)) };
+    if run.thread == at.row.summary.id {
+        return Ok((at, Some(run)));
+    }
+    match Head::of(writing, run.thread, &Caller::human()) {
+        Ok(theirs) if theirs.state.deleted.is_none() => Ok((theirs, Some(run))),
+        Ok(_) | Err(ChangeError::NoSuchThread(_) | ChangeError::Moving(_)) => Ok((at, None)),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// How many paths differ between two snapshots.
-fn count_changed(writing: &Writing<'_>, before: ContentId, after: ContentId) -> Result<u64, StoreError> {
+pub(super) fn count_changed(
+    writing: &Writing<'_>,
+    before: ContentId,
+    after: ContentId,
+) -> Result<u64, StoreError> {
     let changed = changed_paths(writing, before, after)?;
     // A folder comes and goes with what is in it, unless it is all that came or went.
     let files = changed.iter().filter(|path| !path.is_folder()).count() as u64;

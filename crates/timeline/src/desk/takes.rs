@@ -5,7 +5,7 @@ use retake_model::content::ContentId;
 use retake_model::history;
 use retake_model::id::{EntryId, TakeId, ThreadId};
 use retake_model::object::Additions;
-use retake_model::operation::{OperationKind, Version};
+use retake_model::operation::Version;
 use retake_model::replay::{Step, Way};
 use retake_model::state::ThreadState;
 use retake_store::Queries;
@@ -15,7 +15,7 @@ use super::carry_out::CarriedOut;
 use super::moves::make_plan;
 use super::report::{FileReport, of_plan};
 use super::{Desk, FileError, Halves, Handling, Session, plan};
-use crate::change::compose_change;
+use crate::change::compose_command;
 use crate::clock::Ticks;
 use crate::{Caller, ChangeError, Command, Done, Looking};
 
@@ -75,16 +75,8 @@ impl Desk {
             if at.state.deleted.is_some() {
                 return Err(ChangeError::ThreadDeleted.into());
             }
-            let mut additions = Additions::new(&**writing);
-            let taken = |name: &str| Ok(writing.take_named(at.row.number, name)?.is_some());
-            let mut context =
-                Context { additions: &mut additions, fresh: &mut Ticks(&*clock), take_named: &taken };
-            match apply(&at.state, command, &mut context).map_err(ChangeError::from)? {
-                Applied::Unchanged => Err(FileError::Unchanged(Box::new(at.unchanged()))),
-                Applied::Changed { state, kind } => {
-                    Ok(compose_change(writing, at, additions, &state, kind, &composing, &*clock, rules)?)
-                }
-            }
+            compose_command(writing, at, command, &composing, &*clock, rules)?
+                .ok_or_else(|| FileError::Unchanged(Box::new(at.unchanged())))
         });
         match carried {
             Ok(CarriedOut { done, report, .. }) => Ok(Changed { done: Some(done), files: Some(report) }),
@@ -98,7 +90,11 @@ impl Desk {
 fn may_switch(command: &Command) -> bool {
     matches!(
         command,
-        Command::Switch { .. } | Command::Branch { .. } | Command::Fork { .. } | Command::DeleteTake { .. }
+        Command::Switch { .. }
+            | Command::Branch { .. }
+            | Command::Fork { .. }
+            | Command::Retry { .. }
+            | Command::DeleteTake { .. }
     )
 }
 
@@ -132,10 +128,13 @@ impl Session<'_> {
                 Ok(Vec::new())
             }
             Command::Branch { from, at: Some(entry), .. } if *from == state.active => since(moment(*entry)?),
-            Command::Fork { from, at, .. } if *from == state.active => since(moment(*at)?),
+            Command::Fork { from, at, .. } | Command::Retry { from, at, .. } if *from == state.active => {
+                since(moment(*at)?)
+            }
             Command::Switch { take }
             | Command::Branch { from: take, .. }
             | Command::Fork { from: take, .. }
+            | Command::Retry { from: take, .. }
                 if *take != state.active =>
             {
                 self.desk.check_here(&looking, thread, *take)?;
@@ -203,8 +202,7 @@ fn added_at(
     while from > 0 {
         let page = queries.operations_back(thread, from, PAGE)?;
         for stored in &page {
-            if matches!(stored.operation.kind, OperationKind::EntriesAdded { entry: added, .. } if added == entry)
-            {
+            if stored.operation.kind.added().is_some_and(|added| added.entry == entry) {
                 return Ok(Some(stored.operation.version));
             }
         }

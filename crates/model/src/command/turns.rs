@@ -1,0 +1,152 @@
+//! Commands of a turn: what the agent does to a take, each time with where it stands then.
+//!
+//! A turn belongs to one take and is named there ([`crate::agent::Agent::turn`]). Whoever goes on with it says which
+//! turn is meant: if it was undone meanwhile, or ended by somebody else, nothing is changed.
+
+use super::entries::{store_entries, with_entries};
+use super::{
+    Advance, Applied, Context, NewEntry, Prompt, Refusal, SentText, Spot, Start, find_take, takes, thread,
+    with_take,
+};
+use crate::agent::{Agent, AgentState};
+use crate::content::Kind;
+use crate::entry::{Block, EntryVersion, RoleKind, default_role};
+use crate::id::{EntryId, Fresh, TakeId};
+use crate::object::{Objects, load};
+use crate::operation::{Forked, OperationKind, TurnStep};
+use crate::state::ThreadState;
+use crate::take::{Sent, Take};
+
+pub(super) fn start<O: Objects + ?Sized, F: Fresh>(
+    state: &ThreadState,
+    take: TakeId,
+    start: Start,
+    context: &mut Context<'_, '_, O, F>,
+) -> Result<Applied, Refusal> {
+    let take = find_take(state, take, context)?;
+    if take.agent.as_ref().is_some_and(|agent| agent.state.is_running()) {
+        return Err(Refusal::TurnUnfinished);
+    }
+    begin(state, take, start, None, context)
+}
+
+pub(super) fn retry<O: Objects + ?Sized, F: Fresh>(
+    state: &ThreadState,
+    from: TakeId,
+    at: EntryId,
+    name: Option<String>,
+    mut start: Start,
+    context: &mut Context<'_, '_, O, F>,
+) -> Result<Applied, Refusal> {
+    if start.prompt == Prompt::Same {
+        let source = find_take(state, from, context)?;
+        let (_, cell) = source.entries.find(context.additions, at.bytes())?.ok_or(Refusal::NoSuchEntry)?;
+        let message: EntryVersion = load(context.additions, cell.version)?;
+        // The same message, said once more: an entry of its own, so that each can be edited by itself.
+        start.prompt = Prompt::Entry(EntryVersion { created: context.fresh.now(), ..message }.into());
+    }
+    let Applied::Changed { state, kind } = takes::fork(state, from, at, name, context)? else {
+        return Err(Refusal::NoSuchEntry);
+    };
+    let OperationKind::TakeForked { take, name, .. } = kind else { return Err(Refusal::NoSuchTake) };
+    // What was said before is no longer being typed: it is said again right away.
+    let take = Take { draft: String::new(), ..find_take(&state, take, context)? };
+    begin(&state, take, start, Some(Forked { from, at, name }), context)
+}
+
+fn begin<O: Objects + ?Sized, F: Fresh>(
+    state: &ThreadState,
+    mut take: Take,
+    start: Start,
+    forked: Option<Forked>,
+    context: &mut Context<'_, '_, O, F>,
+) -> Result<Applied, Refusal> {
+    let Start { turn, context: mut entries, prompt, settings, sent } = start;
+    entries.push(match prompt {
+        Prompt::Entry(entry) => entry,
+        Prompt::Draft => {
+            let text = std::mem::take(&mut take.draft);
+            EntryVersion::from_text(default_role(&state.roles), &text, context.fresh.now()).into()
+        }
+        Prompt::Same => return Err(Refusal::EmptyPrompt),
+    });
+    let prompt = &entries.last().expect("the prompt was just put in").version;
+    if !says_something(prompt) {
+        return Err(Refusal::EmptyPrompt);
+    }
+    if RoleKind::of(&prompt.role) == RoleKind::Assistant {
+        return Err(Refusal::NotAUserMessage { role: prompt.role.clone() });
+    }
+    let state = match thread::set(state, &settings, context)? {
+        Applied::Changed { state, .. } => state,
+        Applied::Unchanged => state.clone(),
+    };
+    if let Some(SentText { markdown, system_prompt }) = sent {
+        let mut blob = |text: String| context.additions.add_bytes(Kind::Blob, text.into_bytes());
+        take.sent = Some(Sent { markdown: blob(markdown), system_prompt: blob(system_prompt) });
+    }
+    take.agent = Agent::kept(turn, AgentState::Calling { attempt: 1, steered: false });
+    let (take, added) = with_entries(take, Spot::End, entries, context)?;
+    let kind = OperationKind::TurnAdvanced { take: take.id, step: TurnStep::Started { forked }, added };
+    Ok(Applied::Changed { state: with_take(&state, &take, context)?, kind })
+}
+
+pub(super) fn advance<O: Objects + ?Sized, F: Fresh>(
+    state: &ThreadState,
+    take: TakeId,
+    advance: Advance,
+    context: &mut Context<'_, '_, O, F>,
+) -> Result<Applied, Refusal> {
+    // A take that was deleted has no turn either.
+    let take = find_take(state, take, context).map_err(|refusal| match refusal {
+        Refusal::NoSuchTake => Refusal::TurnGone,
+        other => other,
+    })?;
+    let Advance { turn, entries, state: stands, step } = advance;
+    if take.agent.as_ref().map(|agent| agent.turn) != Some(turn) {
+        return Err(Refusal::TurnGone);
+    }
+    let take = Take { agent: Agent::kept(turn, stands), ..take };
+    let (take, added) = with_entries(take, Spot::End, entries, context)?;
+    let kind = OperationKind::TurnAdvanced { take: take.id, step, added };
+    Ok(Applied::Changed { state: with_take(state, &take, context)?, kind })
+}
+
+pub(super) fn compress<O: Objects + ?Sized, F: Fresh>(
+    state: &ThreadState,
+    take: TakeId,
+    keep: Option<EntryId>,
+    summary: NewEntry,
+    context: &mut Context<'_, '_, O, F>,
+) -> Result<Applied, Refusal> {
+    let take = find_take(state, take, context)?;
+    let end = match keep {
+        Some(entry) => {
+            let found = take.entries.find(context.additions, entry.bytes())?;
+            found.ok_or(Refusal::NoSuchEntry)?.0
+        }
+        None => take.entries.len(),
+    };
+    if end == 0 {
+        return Err(Refusal::NothingToCompress);
+    }
+    if !says_something(&summary.version) {
+        return Err(Refusal::EmptyPrompt);
+    }
+    let cells = store_entries(vec![summary], context)?;
+    let cell = cells[0];
+    let entries = take.entries.splice(context.additions, 0..end, cells)?;
+    let kind =
+        OperationKind::Compressed { take: take.id, entry: cell.entry, version: cell.version, removed: end };
+    let take = Take { entries, ..take };
+    Ok(Applied::Changed { state: with_take(state, &take, context)?, kind })
+}
+
+/// Whether an entry has anything to say to a model.
+fn says_something(entry: &EntryVersion) -> bool {
+    entry.blocks.iter().any(|block| match block {
+        Block::Text { text, .. } => !text.trim().is_empty(),
+        Block::Image { .. } => true,
+        _ => false,
+    })
+}

@@ -1,0 +1,104 @@
+//! The folder of a desk as a write sees it: what it was when it was last known, and what runs in it.
+
+use retake_model::content::ContentId;
+use retake_model::id::{FolderId, ProjectId, TakeId};
+use retake_model::intent::{Apart, FolderRecord, Running};
+use retake_model::operation::{Actor, FileChange};
+use retake_model::state::ThreadState;
+use retake_store::{StoreError, TurnLease, Writing};
+
+use super::look::count_changed;
+use super::{Desk, FileError};
+
+/// A folder, as it is written down.
+pub(super) struct Place {
+    id: FolderId,
+    project: ProjectId,
+    roots: Vec<(String, String)>,
+    apart: Option<Apart>,
+}
+
+/// What was known of a folder.
+pub(super) struct Known {
+    /// What it was, and how many paths differ now; `None` if none do.
+    pub(super) before: Option<(ContentId, u64)>,
+    /// What runs in it.
+    pub(super) running: Option<Running>,
+}
+
+impl Place {
+    pub(super) fn of(desk: &Desk) -> Self {
+        Self { id: desk.folder, project: desk.project, roots: desk.roots(), apart: desk.apart }
+    }
+
+    /// What was known of the folder that now has these files.
+    pub(super) fn known(&self, writing: &Writing<'_>, now: ContentId) -> Result<Known, StoreError> {
+        let Some(record) = writing.folder(self.id)? else { return Ok(Known { before: None, running: None }) };
+        let before = match record.snapshot.filter(|before| *before != now) {
+            Some(before) => Some((before, count_changed(writing, before, now)?)),
+            None => None,
+        };
+        Ok(Known { before: before.filter(|(_, paths)| *paths > 0), running: record.running })
+    }
+
+    /// Writes down what the folder is, and what runs in it.
+    pub(super) fn put(
+        &self,
+        writing: &Writing<'_>,
+        snapshot: ContentId,
+        running: Option<Running>,
+    ) -> Result<(), StoreError> {
+        writing.put_folder(&FolderRecord {
+            id: self.id,
+            project: self.project,
+            roots: self.roots.clone(),
+            snapshot: Some(snapshot),
+            apart: self.apart,
+            running,
+        })
+    }
+
+    /// The take whose files are in the folder.
+    pub(super) fn take(&self, state: &ThreadState) -> TakeId {
+        self.apart.map_or(state.active, |apart| apart.take)
+    }
+
+    /// A change of files in this folder.
+    pub(super) fn change(&self, before: ContentId, after: ContentId, take: TakeId) -> FileChange {
+        FileChange { before, after, take, apart: self.apart.is_some(), left: None }
+    }
+}
+
+impl Desk {
+    /// The lease of what ran in the folder and is dead; `None` if nothing ran, or is alive. While the lease is held
+    /// nobody begins anew.
+    pub(super) fn dead_run(&self) -> Result<Option<TurnLease>, FileError> {
+        match self.run()? {
+            Some(run) => Ok(self.timeline.store.lease_turn(run.take)?),
+            None => Ok(None),
+        }
+    }
+
+    /// Refuses to move files while something is at work on them.
+    pub(super) fn check_idle(&self) -> Result<(), FileError> {
+        match self.run()? {
+            Some(run) if self.timeline.store.lease_turn(run.take)?.is_none() => {
+                Err(FileError::Running(named(&run.actor)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn run(&self) -> Result<Option<Running>, FileError> {
+        Ok(self.timeline.look()?.queries().folder(self.folder)?.and_then(|record| record.running))
+    }
+}
+
+fn named(actor: &Actor) -> String {
+    match actor {
+        Actor::ToolCall { call } => format!("tool call {call}"),
+        Actor::Client { name } => name.clone(),
+        Actor::Agent => "the agent".to_owned(),
+        Actor::Human | Actor::Sync | Actor::Recovery => "a program".to_owned(),
+    }
+}

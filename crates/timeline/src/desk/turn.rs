@@ -1,0 +1,140 @@
+//! Steps of a turn that have to do with files: what a tool does is recorded with its result, in one operation.
+//!
+//! ```text
+//!   before   hand edits recorded ─► "the tool runs" published, and written at the folder    one transaction
+//!            the tool runs
+//!   after    snapshot ─► result and changed files published, nothing runs any more          one transaction
+//! ```
+//!
+//! Between the two a crash may happen. The folder then says whose the changes are that are found later.
+
+use std::sync::Arc;
+
+use retake_model::command::{Advance, Command};
+use retake_model::content::ContentId;
+use retake_model::id::{TakeId, ThreadId};
+use retake_model::intent::Running;
+use retake_model::object::Additions;
+use retake_model::operation::OperationKind;
+use retake_store::Writing;
+use retake_workspace::snapshot;
+use serde::Serialize;
+
+use super::look::{by_hand, with_files};
+use super::place::{Known, Place};
+use super::{Desk, FileError};
+use crate::change::{Composed, Head, compose_change, compose_command, finish};
+use crate::clock::Clock;
+use crate::{Caller, ChangeError, Done, Rules};
+
+/// On which side of a tool's work a step is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Around {
+    /// The tool is about to run.
+    Before,
+    /// The tool has ended.
+    After,
+}
+
+/// What came of a step of a turn.
+#[derive(Clone, Debug, Serialize)]
+pub struct Advanced {
+    /// What became of the thread.
+    #[serde(flatten)]
+    pub done: Done,
+    /// The files as they are.
+    pub snapshot: ContentId,
+    /// How many paths the tool changed.
+    pub paths: u64,
+}
+
+impl Desk {
+    /// Goes on with a turn at one side of a tool's work in the folder. The caller holds the take's lease.
+    pub fn advance(
+        &self,
+        thread: ThreadId,
+        take: TakeId,
+        advance: Advance,
+        caller: Caller,
+        around: Around,
+    ) -> Result<Advanced, FileError> {
+        let _session = self.begin()?;
+        if around == Around::Before {
+            // One at a time: of what two do at once nobody could say whose it is.
+            self.check_idle()?;
+        }
+        loop {
+            match self.try_advance(thread, take, &advance, &caller, around) {
+                Err(FileError::Outdated) => {}
+                other => return other,
+            }
+        }
+    }
+
+    fn try_advance(
+        &self,
+        thread: ThreadId,
+        take: TakeId,
+        advance: &Advance,
+        caller: &Caller,
+        around: Around,
+    ) -> Result<Advanced, FileError> {
+        let taken = Arc::new(snapshot::snapshot(&self.timeline.store, &self.workspace)?);
+        let (id, stored) = (taken.id, Arc::clone(&taken));
+        let (clock, rules, place) = (self.timeline.clock.clone(), self.timeline.rules, Place::of(self));
+        let (caller, advance) = (caller.clone(), advance.clone());
+        let run = Running { thread, take, turn: advance.turn, actor: caller.actor.clone() };
+        let (done, paths) = self.timeline.store.write(move |writing| -> Result<_, FileError> {
+            stored.store(writing, clock.now())?;
+            let mut at = Head::of(writing, thread, &caller)?;
+            let Known { before, .. } = place.known(writing, id)?;
+            match around {
+                Around::Before => {
+                    if let Some((before, paths)) = before {
+                        let kind = OperationKind::FilesSeen { paths };
+                        let hand = by_hand(&caller);
+                        let additions = Additions::new(&**writing);
+                        let composed =
+                            compose_change(writing, &at, additions, &at.state, kind, &hand, &*clock, rules)?;
+                        let files = place.change(before, id, place.take(&at.state));
+                        at = finish(writing, &at, with_files(composed, files))?.1;
+                    }
+                    place.put(writing, id, Some(run))?;
+                    let composed = compose(writing, &at, take, advance, &caller, &*clock, rules)?;
+                    Ok((finish(writing, &at, composed)?.0, 0))
+                }
+                Around::After => {
+                    place.put(writing, id, None)?;
+                    let composed = compose(writing, &at, take, advance, &caller, &*clock, rules)?;
+                    let (composed, paths) = match before {
+                        Some((before, paths)) => {
+                            (with_files(composed, place.change(before, id, take)), paths)
+                        }
+                        None => (composed, 0),
+                    };
+                    Ok((finish(writing, &at, composed)?.0, paths))
+                }
+            }
+        })?;
+        // That it is not remembered costs time at the next look, and nothing else.
+        let _ = taken.remember();
+        Ok(Advanced { done, snapshot: id, paths })
+    }
+}
+
+fn compose<'writing, 'transaction>(
+    writing: &'writing Writing<'transaction>,
+    at: &Head,
+    take: TakeId,
+    advance: Advance,
+    caller: &Caller,
+    clock: &dyn Clock,
+    rules: Rules,
+) -> Result<Composed<'writing, 'transaction>, FileError> {
+    if at.state.deleted.is_some() {
+        return Err(ChangeError::ThreadDeleted.into());
+    }
+    let command = Command::AdvanceTurn { take, advance };
+    compose_command(writing, at, command, caller, clock, rules)?
+        .ok_or_else(|| FileError::Unchanged(Box::new(at.unchanged())))
+}
