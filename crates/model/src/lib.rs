@@ -12,6 +12,7 @@
 //!        objects: entry versions, list nodes, takes, states   (named by the hash of their bytes)
 //! ```
 
+pub mod agent;
 pub mod check;
 pub mod command;
 pub mod content;
