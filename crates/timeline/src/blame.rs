@@ -13,7 +13,7 @@ use retake_model::content::ContentId;
 use retake_model::diff::{self, Incomparable, LONGEST_TEXT, MOST_LINES};
 use retake_model::id::ProjectId;
 use retake_model::object::{Unavailable, load};
-use retake_model::operation::OperationKind;
+use retake_model::operation::{OperationKind, TurnStep};
 use retake_model::path::RootPath;
 use retake_model::tree::{Node, Snapshot, read, resolve};
 use retake_store::{Queries, StoreError};

@@ -52,8 +52,8 @@ pub use changes::{
 pub use clock::{Clock, Seeded, SystemClock};
 pub use create::NewThread;
 pub use desk::{
-    Advanced, ApartFolder, Around, Changed, ClosedApart, Desk, FileError, FileReport, FilesAt, Halves, Handling, Moment,
-    OpenedApart, Outcome, PathReport, Present, Recovered, Restored, Seen,
+    Advanced, ApartFolder, Around, Changed, ClosedApart, Desk, FileError, FileReport, FilesAt, Halves,
+    Handling, Moment, OpenedApart, Outcome, PathReport, Present, Recovered, Restored, Seen,
 };
 pub use error::{ChangeError, LookError};
 pub use export::{ExportError, Exported};
