@@ -1,0 +1,205 @@
+//! Turns: from a prompt to the last answer, every step on disk before the next begins.
+//!
+//! ```text
+//!   lease ─► what a crash left is closed ─► prompt + "calling" published
+//!                                              │
+//!        ┌─────────────────────────────────────┘
+//!        ▼
+//!   request (pure) ─► stream ─► answer published ─► for each call:  decided ─► "runs" published
+//!        ▲               │                                              tool runs
+//!        │               └ so far, beside the log                       result + files published
+//!        └───────────────────────────────── all have results ◄──────────────┘
+//! ```
+//!
+//! What comes next is decided by [`retake_model::agent::step`], which is pure; this module carries it out. A turn
+//! belongs to one take. Whoever runs it holds the take's lease, which the system takes away when the process dies; and
+//! each step names the turn, so that one that was undone meanwhile stops by itself.
+
+mod ask;
+mod driver;
+mod entries;
+mod error;
+mod event;
+mod letters;
+mod listen;
+mod tools;
+
+use std::path::PathBuf;
+
+use retake_model::agent::{Ended, Policy};
+use retake_model::command::{Prompt, SentText, Start};
+use retake_model::id::{EntryId, ProjectId, TakeId, ThreadId, TurnId};
+use retake_model::operation::{Actor, Version};
+use retake_model::surroundings::Surroundings;
+use retake_timeline::{Caller, Command, Desk, Handling, Timeline};
+
+pub use error::TurnError;
+pub use event::{Audience, Decision, TurnEvent};
+pub use letters::{Sender, Unreached};
+
+use crate::approval::Policy as Approval;
+use crate::brain::Brain;
+use crate::cancel::Cancel;
+use crate::provider::prices::Prices;
+use driver::Driver;
+
+/// Where turns run, and by which rules.
+pub struct Workshop {
+    /// The timeline.
+    pub timeline: Timeline,
+    /// The folder with its files; `None` if files are not kept of it.
+    pub desk: Option<Desk>,
+    /// The folder that tools work in.
+    pub folder: PathBuf,
+    /// The project, for what is remembered as allowed.
+    pub project: ProjectId,
+    /// Who answers.
+    pub brain: Brain,
+    /// What tools may do without being asked about.
+    pub approval: Approval,
+    /// How patient the agent is with a provider.
+    pub patience: Policy,
+    /// What tokens cost.
+    pub prices: Prices,
+    /// How many tokens the model can be given.
+    pub window: u64,
+    /// Where it all happens, for the log.
+    pub surroundings: Option<Surroundings>,
+    /// Environment variables that no tool sees.
+    pub hidden: Vec<String>,
+}
+
+/// What a turn begins with.
+pub struct Beginning {
+    /// What the person asks.
+    pub prompt: Prompt,
+    /// Settings that hold from here on, such as another model.
+    pub settings: Vec<(String, String)>,
+    /// The version that the caller saw; `None` if any will do.
+    pub expected: Option<Version>,
+}
+
+/// A turn that ended, or stands still.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Outcome {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The take.
+    pub take: TakeId,
+    /// The turn.
+    pub turn: TurnId,
+    /// How it ended.
+    pub how: Ended,
+    /// What went wrong.
+    pub message: Option<String>,
+    /// The thread's version now.
+    pub version: Version,
+}
+
+impl Workshop {
+    /// Runs a turn in a take.
+    pub fn run(
+        &self,
+        thread: ThreadId,
+        take: TakeId,
+        beginning: Beginning,
+        cancel: &Cancel,
+        audience: &mut dyn Audience,
+    ) -> Result<Outcome, TurnError> {
+        let mut driver = Driver::lease(self, thread, take, cancel, audience)?;
+        driver.close_leftover()?;
+        let (start, caller) = self.start(thread, take, driver.turn(), &beginning)?;
+        let done = self.timeline.change(thread, Command::StartTurn { take, start }, caller)?;
+        driver.started(done.version)?;
+        driver.drive()
+    }
+
+    /// Runs a turn in a take of its own, forked at a user message. Fork, files and the turn's beginning are one
+    /// operation: if any of it fails, nothing has happened.
+    pub fn retry(
+        &self,
+        thread: ThreadId,
+        from: TakeId,
+        at: EntryId,
+        name: Option<String>,
+        beginning: Beginning,
+        cancel: &Cancel,
+        audience: &mut dyn Audience,
+    ) -> Result<Outcome, TurnError> {
+        // A provider that cannot be called at all is better known before there is a fork.
+        self.brain.check()?;
+        let turn = TurnId::fresh(&mut self.timeline.fresh());
+        let (start, caller) = self.start(thread, from, turn, &beginning)?;
+        let command = Command::Retry { from, at, name, start };
+        let version = match &self.desk {
+            Some(desk) => desk
+                .change(thread, command, caller, Handling::default())?
+                .done
+                .map(|done| done.version)
+                .ok_or(TurnError::Nothing)?,
+            None => self.timeline.change(thread, command, caller)?.version,
+        };
+        let take = self.timeline.look()?.state_at(thread, version)?.active;
+        let mut driver = Driver::lease(self, thread, take, cancel, audience)?;
+        driver.take_up(turn);
+        driver.started(version)?;
+        driver.drive()
+    }
+
+    /// Goes on with a turn that failed, or that its program did not live to end.
+    pub fn resume(
+        &self,
+        thread: ThreadId,
+        take: TakeId,
+        cancel: &Cancel,
+        audience: &mut dyn Audience,
+    ) -> Result<Outcome, TurnError> {
+        let mut driver = Driver::lease(self, thread, take, cancel, audience)?;
+        driver.resume()?;
+        driver.drive()
+    }
+
+    /// Ends a turn that failed, or that its program did not live to end, without going on with it. Says whether there
+    /// was one.
+    pub fn close(&self, thread: ThreadId, take: TakeId) -> Result<bool, TurnError> {
+        struct Nobody;
+        impl Audience for Nobody {
+            fn hear(&mut self, _: &TurnEvent) {}
+        }
+        let cancel = Cancel::new();
+        let mut audience = Nobody;
+        Driver::lease(self, thread, take, &cancel, &mut audience)?.close_leftover()
+    }
+
+    fn start(
+        &self,
+        thread: ThreadId,
+        take: TakeId,
+        turn: TurnId,
+        beginning: &Beginning,
+    ) -> Result<(Start, Caller), TurnError> {
+        let looking = self.timeline.look()?;
+        let state = looking.state(thread)?;
+        let settings = looking.settings(&state)?;
+        let take = state.take(&looking.queries(), take)?.ok_or(TurnError::NoSuchTake)?;
+        let context = crate::context::gather(&self.folder, &take, self.timeline.now(), &|id| {
+            looking.queries().blob(id).ok()
+        });
+        let system_prompt = crate::prompt::system(&settings, &self.folder);
+        let sent = SentText { markdown: context.markdown, system_prompt };
+        let start = Start {
+            turn,
+            context: context.entries,
+            prompt: beginning.prompt.clone(),
+            settings: beginning.settings.clone(),
+            sent: Some(sent),
+        };
+        let caller = Caller {
+            actor: Actor::Human,
+            surroundings: self.surroundings.clone(),
+            turn: Some(turn),
+            expected: beginning.expected,
+        };
+        Ok((start, caller))
+    }
+}

@@ -1,0 +1,443 @@
+//! The driver: carries out what the state machine asks for, one action after another.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use retake_model::agent::{Action, Agent, AgentState, Ended, Event, Fault, Origin, ToolOutcome, step};
+use retake_model::command::{Advance, NewEntry};
+use retake_model::entry::{Block, EntryVersion, Fields, Usage};
+use retake_model::id::{EntryId, TakeId, ThreadId, TurnId};
+use retake_model::operation::{Actor, TurnStep, Version};
+use retake_model::turn::{Letter, RunningTurn};
+use retake_timeline::store::{Ledger, TurnLease};
+use retake_timeline::{Around, Caller, Command, FileError};
+
+use super::entries::{self, Answered, INTERRUPTED};
+use super::event::{Audience, TurnEvent};
+use super::{Outcome, TurnError, Workshop};
+use crate::cancel::Cancel;
+use crate::comms::Comms;
+use crate::provider::{Answer, Stop};
+
+/// How long a tool of another turn in the same folder is waited for between two looks.
+const TAKING_TURNS: Duration = Duration::from_millis(50);
+
+/// One turn, while this process runs it.
+pub(super) struct Driver<'a> {
+    pub(super) shop: &'a Workshop,
+    pub(super) thread: ThreadId,
+    pub(super) take: TakeId,
+    turn: TurnId,
+    pub(super) state: AgentState,
+    queue: VecDeque<Action>,
+    pub(super) cancel: &'a Cancel,
+    pub(super) audience: &'a mut dyn Audience,
+    pub(super) ledger: Ledger,
+    pub(super) running: RunningTurn,
+    pub(super) steering: Vec<(EntryId, String)>,
+    pub(super) decisions: Vec<Letter>,
+    pub(super) usage: Usage,
+    pub(super) micro_dollars: Option<u64>,
+    version: Version,
+    message: Option<String>,
+    _lease: TurnLease,
+}
+
+impl<'a> Driver<'a> {
+    /// Takes the take's lease.
+    pub(super) fn lease(
+        shop: &'a Workshop,
+        thread: ThreadId,
+        take: TakeId,
+        cancel: &'a Cancel,
+        audience: &'a mut dyn Audience,
+    ) -> Result<Self, TurnError> {
+        let lease = shop.timeline.store().lease_turn(take)?.ok_or(TurnError::Busy)?;
+        let turn = TurnId::fresh(&mut shop.timeline.fresh());
+        let running = RunningTurn {
+            thread,
+            take,
+            turn,
+            started: shop.timeline.now(),
+            process: std::process::id(),
+            partial: None,
+        };
+        Ok(Self {
+            shop,
+            thread,
+            take,
+            turn,
+            state: AgentState::Waiting,
+            queue: VecDeque::new(),
+            cancel,
+            audience,
+            ledger: shop.timeline.store().ledger()?,
+            running,
+            steering: Vec::new(),
+            decisions: Vec::new(),
+            usage: Usage::default(),
+            micro_dollars: None,
+            version: 0,
+            message: None,
+            _lease: lease,
+        })
+    }
+
+    pub(super) fn turn(&self) -> TurnId {
+        self.turn
+    }
+
+    /// This driver works on that turn.
+    pub(super) fn take_up(&mut self, turn: TurnId) {
+        self.turn = turn;
+        self.running.turn = turn;
+    }
+
+    /// The turn's beginning is on disk.
+    pub(super) fn started(&mut self, version: Version) -> Result<(), TurnError> {
+        self.version = version;
+        self.state = AgentState::Calling { attempt: 1, steered: false };
+        self.queue.push_back(Action::CallModel);
+        self.ledger.put_turn(&self.running)?;
+        self.tell_start();
+        Ok(())
+    }
+
+    fn tell_start(&mut self) {
+        let event = TurnEvent::Started {
+            thread: self.thread,
+            take: self.take,
+            turn: self.turn,
+            provider: self.shop.brain.provider().to_owned(),
+            model: self.shop.brain.model().to_owned(),
+            version: self.version,
+        };
+        self.audience.hear(&event);
+    }
+
+    /// Goes on from where the take stands.
+    pub(super) fn resume(&mut self) -> Result<(), TurnError> {
+        let agent = self.agent()?.ok_or(TurnError::Nothing)?;
+        self.take_up(agent.turn);
+        self.state = agent.state;
+        let partial = self.leftover()?;
+        self.ledger.put_turn(&self.running)?;
+        self.go(Event::Resumed, partial, TurnStep::Resumed, Caller::human().actor)?;
+        self.tell_start();
+        Ok(())
+    }
+
+    /// Ends the turn that the take is still in, if it is in one. Says whether it was.
+    pub(super) fn close_leftover(&mut self) -> Result<bool, TurnError> {
+        let own = self.turn;
+        let Some(agent) = self.agent()? else {
+            // A record without a turn: its last step was published, and then the program died.
+            self.ledger.end_turn(self.take)?;
+            return Ok(false);
+        };
+        self.turn = agent.turn;
+        self.state = agent.state;
+        let partial = self.leftover()?;
+        // Whoever begins something else does not want to go on with this.
+        self.go(Event::Interrupted, partial, TurnStep::Interrupted, Actor::Recovery)?;
+        self.queue.clear();
+        self.ledger.end_turn(self.take)?;
+        self.turn = own;
+        self.state = AgentState::Waiting;
+        Ok(true)
+    }
+
+    /// Where the take stands on disk.
+    fn agent(&self) -> Result<Option<Agent>, TurnError> {
+        let looking = self.shop.timeline.look()?;
+        let state = looking.state(self.thread)?;
+        let take = state.take(&looking.queries(), self.take)?.ok_or(TurnError::NoSuchTake)?;
+        Ok(take.agent)
+    }
+
+    /// What had arrived of an answer when its program died, as an entry.
+    fn leftover(&self) -> Result<Vec<NewEntry>, TurnError> {
+        let Some(partial) = self.ledger.turn(self.take)?.filter(|left| left.turn == self.turn) else {
+            return Ok(Vec::new());
+        };
+        let Some(partial) = partial.partial else { return Ok(Vec::new()) };
+        let looking = self.shop.timeline.look()?;
+        let state = looking.state(self.thread)?;
+        let take = state.take(&looking.queries(), self.take)?.ok_or(TurnError::NoSuchTake)?;
+        if looking.entry(&take, partial.entry)?.is_some() {
+            return Ok(Vec::new());
+        }
+        let answer = Answer { blocks: partial.blocks, stop: Stop::EndTurn, ..Answer::default() };
+        let answered = Answered {
+            id: partial.entry,
+            answer: &answer,
+            provider: self.shop.brain.provider(),
+            model: partial.model.as_deref().unwrap_or_default(),
+            micro_dollars: None,
+            interrupted: true,
+            time: partial.began,
+        };
+        Ok(answered.entry().into_iter().collect())
+    }
+
+    /// Runs the turn to its end.
+    pub(super) fn drive(mut self) -> Result<Outcome, TurnError> {
+        let how = loop {
+            let Some(action) = self.queue.pop_front() else { break Ended::Completed };
+            match action {
+                Action::CallModel => self.call_model()?,
+                Action::Decide { call } => self.decide(&call)?,
+                Action::RunTool { call } => self.run_tool(&call)?,
+                Action::RunHook => self.after_tools()?,
+                Action::Wait { millis } => self.pause(millis)?,
+                Action::EndTurn { how } => break how,
+                Action::Quit => break Ended::Interrupted,
+                // What is stopped has stopped by the time that its end is published, and what is closed was closed
+                // in the same operation.
+                Action::StopModel | Action::StopTool { .. } | Action::CloseCall { .. } => {}
+            }
+        };
+        self.ledger.end_turn(self.take)?;
+        let event = TurnEvent::Ended {
+            how,
+            message: self.message.clone(),
+            version: self.version,
+            micro_dollars: self.micro_dollars,
+            usage: self.usage.clone(),
+        };
+        self.audience.hear(&event);
+        Ok(Outcome {
+            thread: self.thread,
+            take: self.take,
+            turn: self.turn,
+            how,
+            message: self.message,
+            version: self.version,
+        })
+    }
+
+    /// Takes a step: the new state is on disk, with what it brings, before its actions are begun.
+    pub(super) fn go(
+        &mut self,
+        event: Event,
+        entries: Vec<NewEntry>,
+        turn_step: TurnStep,
+        actor: Actor,
+    ) -> Result<(), TurnError> {
+        let (advance, actions) = self.next(event, entries, turn_step);
+        let command = Command::AdvanceTurn { take: self.take, advance: advance.clone() };
+        let done = self.shop.timeline.change(self.thread, command, self.caller(actor))?;
+        self.arrived(done.version, advance.state, actions);
+        Ok(())
+    }
+
+    /// The same around a tool's work in the folder, with the files that it changed; says how many.
+    pub(super) fn go_around(
+        &mut self,
+        event: Event,
+        entries: Vec<NewEntry>,
+        turn_step: TurnStep,
+        actor: Actor,
+        around: Around,
+    ) -> Result<u64, TurnError> {
+        let Some(desk) = &self.shop.desk else {
+            self.go(event, entries, turn_step, actor)?;
+            return Ok(0);
+        };
+        let (advance, actions) = self.next(event, entries, turn_step);
+        let advanced = loop {
+            let caller = self.caller(actor.clone());
+            match desk.advance(self.thread, self.take, advance.clone(), caller, around) {
+                // A tool of another turn is at work in the same folder: one after the other.
+                Err(FileError::Running(_)) if !self.cancel.wait_timeout(TAKING_TURNS) => {}
+                other => break other?,
+            }
+        };
+        self.arrived(advanced.done.version, advance.state, actions);
+        Ok(advanced.paths)
+    }
+
+    fn next(
+        &mut self,
+        event: Event,
+        mut entries: Vec<NewEntry>,
+        turn_step: TurnStep,
+    ) -> (Advance, Vec<Action>) {
+        let ends = matches!(event, Event::Interrupted | Event::Faulted { .. } | Event::Resumed);
+        let hook = matches!(event, Event::ToolEnded { .. } | Event::ToolDenied { .. });
+        let dice = self.shop.timeline.dice();
+        let (mut state, mut actions) = step(&self.state, event, &self.shop.patience, dice);
+        for action in &actions {
+            if let Action::CloseCall { call } = action {
+                entries.push(self.closed(call));
+            }
+        }
+        // Nothing stands between the last result and the next call, so both are one step.
+        if hook && actions == [Action::RunHook] {
+            entries.extend(self.steered());
+            (state, actions) = step(&state, Event::HookDone, &self.shop.patience, dice);
+        }
+        if ends {
+            self.queue.clear();
+        }
+        (Advance { turn: self.turn, entries, state, step: turn_step }, actions)
+    }
+
+    fn arrived(&mut self, version: Version, state: AgentState, actions: Vec<Action>) {
+        self.version = version;
+        if let AgentState::Failed { message, .. } = &state {
+            self.message = Some(message.clone());
+        }
+        self.state = state;
+        // What a step asks for goes before what was asked for earlier: a call runs before the next is decided on.
+        for action in actions.into_iter().rev() {
+            self.queue.push_front(action);
+        }
+    }
+
+    fn caller(&self, actor: Actor) -> Caller {
+        Caller {
+            actor,
+            surroundings: self.shop.surroundings.clone(),
+            turn: Some(self.turn),
+            expected: None,
+        }
+    }
+
+    /// The result of a call that was stopped.
+    fn closed(&self, call: &str) -> NewEntry {
+        let now = self.shop.timeline.now();
+        entries::result(call, INTERRUPTED.to_owned(), true, Fields::default(), now).into()
+    }
+
+    /// Messages that came meanwhile, as entries.
+    pub(super) fn steered(&mut self) -> Vec<NewEntry> {
+        let now = self.shop.timeline.now();
+        let mut entries = Vec::new();
+        for (id, text) in std::mem::take(&mut self.steering) {
+            self.audience.hear(&TurnEvent::Steered { entry: id });
+            let version = EntryVersion::from_text("User", &text, now);
+            entries.push(NewEntry { id: Some(id), version, blobs: Vec::new() });
+        }
+        entries
+    }
+
+    fn after_tools(&mut self) -> Result<(), TurnError> {
+        let steered = self.steered();
+        self.go(Event::HookDone, steered, TurnStep::CalledAgain, Actor::Agent)
+    }
+
+    /// Waits before another attempt.
+    fn pause(&mut self, millis: u64) -> Result<(), TurnError> {
+        if let AgentState::Failed { message, attempts, .. } = &self.state {
+            let event = TurnEvent::Retrying { message: message.clone(), millis, attempt: *attempts };
+            self.audience.hear(&event);
+        }
+        if self.wait(Duration::from_millis(millis))? {
+            return self.interrupt(Vec::new());
+        }
+        self.message = None;
+        let steered = self.steered();
+        self.go(Event::RetryDue, steered, TurnStep::CalledAgain, Actor::Agent)
+    }
+
+    /// Ends the turn because a person wants it.
+    pub(super) fn interrupt(&mut self, entries: Vec<NewEntry>) -> Result<(), TurnError> {
+        let mut entries = entries;
+        entries.extend(self.steered());
+        self.go(Event::Interrupted, entries, TurnStep::Interrupted, Actor::Human)
+    }
+
+    /// Ends the attempt because something went wrong.
+    pub(super) fn fail(&mut self, fault: Fault, entries: Vec<NewEntry>) -> Result<(), TurnError> {
+        let turn_step = TurnStep::Failed { message: fault.message.clone() };
+        self.go(Event::Faulted { fault }, entries, turn_step, Actor::Agent)
+    }
+
+    /// Waits, and reads letters meanwhile. Whether the turn is to end.
+    pub(super) fn wait(&mut self, longest: Duration) -> Result<bool, TurnError> {
+        let mut left = longest;
+        loop {
+            self.read_letters()?;
+            let pause = left.min(Duration::from_millis(100));
+            if self.cancel.wait_timeout(pause) {
+                return Ok(true);
+            }
+            left -= pause;
+            if left.is_zero() {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Reads what others want of this turn.
+    pub(super) fn read_letters(&mut self) -> Result<(), TurnError> {
+        for letter in self.ledger.collect_letters(self.take)? {
+            match letter {
+                Letter::Interrupt => self.cancel.set(),
+                Letter::Steer { entry, text } => {
+                    self.steering.push((entry, text));
+                    // Remembered by the state too: an answer without calls would end the turn.
+                    self.state = step(&self.state, Event::Prompted, &self.shop.patience, 0).0;
+                }
+                decision @ Letter::Decide { .. } => self.decisions.push(decision),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn comms(&self) -> Comms<'_> {
+        Comms { ledger: &self.ledger, thread: self.thread, take: self.take, turn: self.turn }
+    }
+
+    /// The tool and the input of a call, from the answer that made it.
+    pub(super) fn call_of(&self, call: &str) -> Result<Option<crate::tools::Call>, TurnError> {
+        let looking = self.shop.timeline.look()?;
+        let state = looking.state(self.thread)?;
+        let take = state.take(&looking.queries(), self.take)?.ok_or(TurnError::NoSuchTake)?;
+        let end = take.entries.len();
+        // It is in the last answer, behind which there are only results of its other calls.
+        let page = looking.page(self.thread, &take, end.saturating_sub(LOOK_BACK)..end)?;
+        for view in page.iter().rev() {
+            for block in &view.entry.blocks {
+                if let Block::ToolCall { call: id, name, input, .. } = block
+                    && id == call
+                {
+                    let input = serde_json::from_str(input.as_str()).unwrap_or_default();
+                    return Ok(Some(crate::tools::Call { id: id.clone(), name: name.clone(), input }));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    pub(super) fn tool_of(&self, call: &str) -> String {
+        let run = self.state.calls().iter().find(|run| run.call == call);
+        run.map(|run| run.name.clone()).unwrap_or_default()
+    }
+
+    /// A fault of the store's own, which nothing goes on after.
+    pub(super) fn missing_call() -> Fault {
+        Fault {
+            origin: Origin::Tool,
+            message: "the call is not in the conversation any more; the answer that made it was changed".to_owned(),
+            retryable: false,
+            retry_after: None,
+        }
+    }
+
+    /// A call that does not run.
+    pub(super) fn deny(&mut self, call: &str, why: String) -> Result<(), TurnError> {
+        let tool = self.tool_of(call);
+        let entry = entries::result(call, why.clone(), true, Fields::default(), self.shop.timeline.now());
+        let outcome = ToolOutcome::Denied;
+        let turn_step = TurnStep::ToolEnded { call: call.to_owned(), tool: tool.clone(), outcome };
+        self.go(Event::ToolDenied { call: call.to_owned() }, vec![entry.into()], turn_step, Actor::Human)?;
+        let event = TurnEvent::ToolEnded { call: call.to_owned(), tool, outcome, text: why, files: 0 };
+        self.audience.hear(&event);
+        Ok(())
+    }
+}
+
+/// How many entries a call is looked for in, from the end: more than a round of tools has.
+const LOOK_BACK: u64 = 600;

@@ -1,0 +1,163 @@
+//! What a turn tells those who watch it.
+
+use retake_model::agent::{Ended, ToolOutcome};
+use retake_model::entry::Usage;
+use retake_model::id::{EntryId, TakeId, ThreadId, TurnId};
+use retake_model::operation::Version;
+use serde::Serialize;
+
+use crate::approval::Question;
+
+/// Something that happened in a turn. What `--json` prints, one line each.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum TurnEvent {
+    /// The turn is on disk, and the model is being called.
+    Started {
+        /// The thread.
+        thread: ThreadId,
+        /// The take.
+        take: TakeId,
+        /// The turn.
+        turn: TurnId,
+        /// Who answers.
+        provider: String,
+        /// Which model.
+        model: String,
+        /// The thread's version now.
+        version: Version,
+    },
+    /// The model is being called.
+    Calling {
+        /// Which attempt it is.
+        attempt: u32,
+        /// About how many tokens it is given.
+        tokens: u64,
+    },
+    /// More text arrived.
+    Text {
+        /// The piece.
+        text: String,
+    },
+    /// More of what the model thinks arrived.
+    Thinking {
+        /// The piece.
+        text: String,
+    },
+    /// The model begins to write a tool call.
+    CallBegan {
+        /// Which call.
+        call: String,
+        /// Which tool.
+        tool: String,
+    },
+    /// The answer is complete and on disk.
+    Answered {
+        /// The entry.
+        entry: EntryId,
+        /// Tokens, as the provider counted them.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+        /// What it cost, in millionths of a dollar; not said where the price is not known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        micro_dollars: Option<u64>,
+        /// Why the model stopped, where that is not as usual.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        stop: Option<String>,
+    },
+    /// Someone has to decide whether a tool may run.
+    Asked {
+        /// What about.
+        #[serde(flatten)]
+        question: Question,
+    },
+    /// A tool runs.
+    ToolRuns {
+        /// Which call.
+        call: String,
+        /// Which tool.
+        tool: String,
+        /// What it does, on one line.
+        what: String,
+    },
+    /// A running tool wrote something, or says how far it is.
+    ToolProgress {
+        /// Which call.
+        call: String,
+        /// How far it is, between 0 and 1.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        fraction: Option<f64>,
+        /// What it says.
+        text: String,
+    },
+    /// A tool has ended.
+    ToolEnded {
+        /// Which call.
+        call: String,
+        /// Which tool.
+        tool: String,
+        /// What came of it.
+        outcome: ToolOutcome,
+        /// What the model is told.
+        text: String,
+        /// How many files it changed.
+        files: u64,
+    },
+    /// Something went wrong, and is tried again.
+    Retrying {
+        /// What went wrong.
+        message: String,
+        /// After how many milliseconds.
+        millis: u64,
+        /// Which attempt failed.
+        attempt: u32,
+    },
+    /// A message from a person reached the turn.
+    Steered {
+        /// The entry that it became.
+        entry: EntryId,
+    },
+    /// The conversation was compressed to fit into the model.
+    Compressed {
+        /// How many entries the summary stands for.
+        removed: u64,
+    },
+    /// The turn is over.
+    Ended {
+        /// How it ended.
+        how: Ended,
+        /// What went wrong.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+        /// The thread's version now.
+        version: Version,
+        /// What the whole turn cost, in millionths of a dollar, as far as prices are known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        micro_dollars: Option<u64>,
+        /// Tokens of the whole turn.
+        usage: Usage,
+    },
+}
+
+/// What a person, or a program in its place, decided about a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// Whether it may run.
+    pub allowed: bool,
+    /// Whether the same call need not be asked about again in this project.
+    pub remember: bool,
+    /// What the model is told where it may not.
+    pub reason: Option<String>,
+}
+
+/// Who watches a turn, and is asked.
+pub trait Audience {
+    /// Something happened.
+    fn hear(&mut self, event: &TurnEvent);
+
+    /// Whether a call may run; `None` if nobody is there to say so, and the answer comes by letter.
+    fn ask(&mut self, question: &Question) -> Option<Decision> {
+        let _ = question;
+        None
+    }
+}

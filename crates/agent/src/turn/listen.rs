@@ -1,0 +1,280 @@
+//! Calling the model, and listening to its answer.
+//!
+//! The answer comes in from a thread of its own. What has arrived is kept beside the log every moment, and becomes an
+//! entry when it is complete: no token costs a sync, and a crash loses a moment at most.
+
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use retake_model::agent::{AgentState, Event, Fault, Origin};
+use retake_model::entry::{Block, Fields, Usage};
+use retake_model::id::EntryId;
+use retake_model::operation::{Actor, TurnStep};
+use retake_model::turn::PartialAnswer;
+
+use super::TurnError;
+use super::driver::Driver;
+use super::entries::{Answered, unusual};
+use super::event::TurnEvent;
+use crate::comms::Said;
+use crate::provider::{Answer, CallError, Delta, Fault as CallFault};
+use crate::request::Request;
+
+/// How often what has arrived is kept.
+const KEEP: Duration = Duration::from_millis(400);
+/// How often letters are read meanwhile.
+const LETTERS: Duration = Duration::from_millis(100);
+
+impl Driver<'_> {
+    /// Asks the model, and publishes its answer.
+    pub(super) fn call_model(&mut self) -> Result<(), TurnError> {
+        self.read_letters()?;
+        if self.cancel.is_set() {
+            return self.interrupt(Vec::new());
+        }
+        let steered = self.steered();
+        if !steered.is_empty() {
+            let attempt = attempt(&self.state);
+            self.state = AgentState::Calling { attempt, steered: false };
+            self.go(Event::ToolProgress { call: String::new() }, steered, TurnStep::CalledAgain, Actor::Human)?;
+        }
+        let request = match Request::build(self.shop, self.thread, self.take) {
+            Err(TurnError::TooLong { .. }) => {
+                self.compact()?;
+                Request::build(self.shop, self.thread, self.take)
+            }
+            other => other,
+        };
+        let request = match request {
+            Ok(request) => request,
+            Err(error @ TurnError::TooLong { .. }) => {
+                return self.fail(setup(error.to_string()), Vec::new());
+            }
+            Err(error) => return Err(error),
+        };
+        self.audience.hear(&TurnEvent::Calling { attempt: attempt(&self.state), tokens: request.tokens });
+        let entry = EntryId::fresh(&mut self.shop.timeline.fresh());
+        let began = Instant::now();
+        self.comms().log(self.shop.timeline.now(), &Said::Request { shop: self.shop, request: &request })?;
+        let answer = self.listen(&request, entry)?;
+        let millis = began.elapsed().as_millis() as u64;
+        self.comms().log(
+            self.shop.timeline.now(),
+            &Said::Answer { shop: self.shop, answer: &answer, millis },
+        )?;
+        self.running.partial = None;
+        match answer {
+            Ok(answer) => self.answered(entry, &answer),
+            Err(error) => self.unanswered(entry, error),
+        }
+    }
+
+    /// Listens to the end of the answer.
+    fn listen(
+        &mut self,
+        request: &Request,
+        entry: EntryId,
+    ) -> Result<Result<Answer, CallError>, TurnError> {
+        let began = self.shop.timeline.now();
+        let (sender, receiver) = mpsc::channel::<Delta>();
+        let cancel = self.cancel.clone();
+        let shop = self.shop;
+        std::thread::scope(|scope| {
+            let call = scope.spawn(move || {
+                shop.brain.answer(request, &cancel, &mut |delta| {
+                    // Nobody listens any more once the turn has failed.
+                    let _ = sender.send(delta);
+                })
+            });
+            let mut heard = Heard::default();
+            let mut listening = Ok(());
+            let (mut kept, mut read) = (Instant::now(), Instant::now());
+            loop {
+                match receiver.recv_timeout(LETTERS) {
+                    Ok(delta) => {
+                        if let Some(event) = heard.take(delta) {
+                            self.audience.hear(&event);
+                        }
+                    }
+                    Err(mpsc::RecvTimeoutError::Timeout) => {}
+                    Err(mpsc::RecvTimeoutError::Disconnected) => break,
+                }
+                if listening.is_ok() && read.elapsed() >= LETTERS {
+                    read = Instant::now();
+                    listening = self.read_letters();
+                }
+                if listening.is_ok() && heard.is_new && kept.elapsed() >= KEEP {
+                    kept = Instant::now();
+                    let model = Some(self.shop.brain.model().to_owned());
+                    self.running.partial =
+                        Some(PartialAnswer { entry, blocks: heard.blocks(), model, began });
+                    listening = self.ledger.put_turn(&self.running).map_err(TurnError::from);
+                }
+                if listening.is_err() {
+                    self.cancel.set();
+                }
+            }
+            let answer = call.join().unwrap_or_else(|_| Err(broke_down()));
+            listening.map(|()| answer)
+        })
+    }
+
+    fn answered(&mut self, entry: EntryId, answer: &Answer) -> Result<(), TurnError> {
+        let calls = calls(answer);
+        let micro_dollars = self.count(answer.usage.as_ref());
+        let new = self.entry(entry, answer, micro_dollars, false);
+        if new.is_none() && calls.is_empty() {
+            // An answer of nothing would leave the turn without an end that anybody can see.
+            let fault = Fault {
+                origin: Origin::Model,
+                message: "the model answered with nothing".to_owned(),
+                retryable: true,
+                retry_after: None,
+            };
+            return self.fail(fault, Vec::new());
+        }
+        self.go(Event::Answered { calls }, new.into_iter().collect(), TurnStep::Answered, Actor::Agent)?;
+        let usage = answer.usage.clone();
+        let stop = unusual(&answer.stop);
+        self.audience.hear(&TurnEvent::Answered { entry, usage, micro_dollars, stop });
+        Ok(())
+    }
+
+    fn unanswered(&mut self, entry: EntryId, error: CallError) -> Result<(), TurnError> {
+        let interrupted = error.fault == CallFault::Interrupted || self.cancel.is_set();
+        let fault = fault_of(&error);
+        let (next, _) = retake_model::agent::step(
+            &self.state,
+            Event::Faulted { fault: fault.clone() },
+            &self.shop.patience,
+            0,
+        );
+        let tried_again = !interrupted && matches!(next, AgentState::Failed { retry_in: Some(_), .. });
+        let micro_dollars = self.count(error.partial.usage.as_ref());
+        // What came before a failure that is tried again would stand twice in the conversation; the communications
+        // log has it. What came before the last failure stays.
+        let new = if tried_again { None } else { self.entry(entry, &error.partial, micro_dollars, true) };
+        let entries = new.into_iter().collect();
+        if interrupted { self.interrupt(entries) } else { self.fail(fault, entries) }
+    }
+
+    fn entry(
+        &self,
+        id: EntryId,
+        answer: &Answer,
+        micro_dollars: Option<u64>,
+        interrupted: bool,
+    ) -> Option<retake_model::command::NewEntry> {
+        Answered {
+            id,
+            answer,
+            provider: self.shop.brain.provider(),
+            model: self.shop.brain.model(),
+            micro_dollars,
+            interrupted,
+            time: self.shop.timeline.now(),
+        }
+        .entry()
+    }
+
+    /// Adds up what the turn took; says what this answer cost.
+    fn count(&mut self, usage: Option<&Usage>) -> Option<u64> {
+        let usage = usage?;
+        self.usage.input_tokens = self.usage.input_tokens.saturating_add(usage.input_tokens);
+        self.usage.output_tokens = self.usage.output_tokens.saturating_add(usage.output_tokens);
+        self.usage.cache_read_input_tokens =
+            self.usage.cache_read_input_tokens.saturating_add(usage.cache_read_input_tokens);
+        self.usage.cache_creation_input_tokens =
+            self.usage.cache_creation_input_tokens.saturating_add(usage.cache_creation_input_tokens);
+        let cost = self.shop.prices.cost(self.shop.brain.model(), usage)?;
+        self.micro_dollars = Some(self.micro_dollars.unwrap_or_default().saturating_add(cost));
+        Some(cost)
+    }
+}
+
+/// What was heard so far.
+#[derive(Default)]
+struct Heard {
+    parts: Vec<Block>,
+    is_new: bool,
+}
+
+impl Heard {
+    /// Takes in a piece; gives what the audience hears of it.
+    fn take(&mut self, delta: Delta) -> Option<TurnEvent> {
+        match delta {
+            Delta::Text(text) => {
+                self.is_new = true;
+                match self.parts.last_mut() {
+                    Some(Block::Text { text: said, .. }) => said.push_str(&text),
+                    _ => self.parts.push(Block::of_text(text.clone())),
+                }
+                Some(TurnEvent::Text { text })
+            }
+            Delta::Thinking(text) => {
+                self.is_new = true;
+                match self.parts.last_mut() {
+                    Some(Block::Thinking { text: thought, .. }) => thought.push_str(&text),
+                    _ => self.parts.push(Block::Thinking {
+                        text: text.clone(),
+                        signature: None,
+                        extra: Fields::default(),
+                    }),
+                }
+                Some(TurnEvent::Thinking { text })
+            }
+            Delta::CallBegan { call, name, .. } => Some(TurnEvent::CallBegan { call, tool: name }),
+            // A call that is not complete is not kept: it has not run, and its input means nothing.
+            Delta::CallInput { .. } | Delta::CallEnded { .. } | Delta::Usage(_) => None,
+        }
+    }
+
+    fn blocks(&mut self) -> Vec<Block> {
+        self.is_new = false;
+        self.parts.clone()
+    }
+}
+
+fn attempt(state: &AgentState) -> u32 {
+    match state {
+        AgentState::Calling { attempt, .. } | AgentState::Processing { attempt, .. } => *attempt,
+        _ => 1,
+    }
+}
+
+fn calls(answer: &Answer) -> Vec<(String, String)> {
+    let calls = answer.blocks.iter().filter_map(|block| match block {
+        Block::ToolCall { call, name, .. } => Some((call.clone(), name.clone())),
+        _ => None,
+    });
+    calls.collect()
+}
+
+fn fault_of(error: &CallError) -> Fault {
+    let origin = match error.fault {
+        CallFault::Network | CallFault::Stalled | CallFault::Cut => Origin::Network,
+        CallFault::Key | CallFault::Billing | CallFault::NotFound | CallFault::Insecure => Origin::Setup,
+        _ => Origin::Model,
+    };
+    Fault {
+        origin,
+        message: error.message.clone(),
+        retryable: error.retryable,
+        retry_after: error.retry_after.map(|pause| pause.as_millis() as u64),
+    }
+}
+
+fn setup(message: String) -> Fault {
+    Fault { origin: Origin::Setup, message, retryable: false, retry_after: None }
+}
+
+fn broke_down() -> CallError {
+    CallError {
+        fault: CallFault::Protocol,
+        status: None,
+        retryable: false,
+        retry_after: None,
+        message: "the answer could not be read: its reader broke down".to_owned(),
+        partial: Answer::default(),
+    }
+}
