@@ -30,6 +30,7 @@ pub mod object;
 pub mod operation;
 pub mod path;
 pub mod project;
+pub mod projection;
 pub mod reference;
 pub mod replay;
 pub mod settings;

@@ -77,7 +77,7 @@ mod tests {
                     match &expected {
                         None => assert_eq!(pause, None),
                         Some(range) => {
-                            assert!(pause.is_some_and(|pause| range.contains(&pause)), "{pause:?} {range:?}")
+                            assert!(pause.is_some_and(|pause| range.contains(&pause)), "{pause:?} {range:?}");
                         }
                     }
                 }
