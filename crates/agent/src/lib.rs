@@ -1,4 +1,27 @@
 //! The agent: turns that run, stop, fail, retry and resume on the timeline.
+//!
+//! ```text
+//!   turn       from a prompt to the last answer: lease, stream, tools, letters      carries out model::agent::step
+//!   request    what a model is asked                                                by model::projection
+//!   provider   how it is called                brain   who is called
+//!   tools      what it can do in a folder      approval   whether it may
+//!   context, compress, compare                 comms      what was said, written down
+//! ```
 
+pub mod approval;
+mod brain;
+mod cancel;
+mod comms;
+pub mod compare;
+mod compress;
+mod context;
+pub mod prompt;
 pub mod provider;
+mod request;
 pub mod tools;
+mod turn;
+
+pub use brain::{Brain, NotCallable};
+pub use cancel::Cancel;
+pub use compress::{CompressError, Compressed};
+pub use turn::{Audience, Beginning, Decision, Outcome, Sender, TurnError, TurnEvent, Unreached, Workshop};

@@ -136,6 +136,17 @@ impl Timeline {
         &self.store
     }
 
+    /// Time and dice for new identities.
+    pub fn fresh(&self) -> impl retake_model::id::Fresh + '_ {
+        clock::Ticks(&*self.clock)
+    }
+
+    /// Any number, from the timeline's dice.
+    pub fn dice(&self) -> u64 {
+        let random = retake_model::id::Fresh::random(&mut clock::Ticks(&*self.clock));
+        random.iter().fold(0, |number, byte| (number << 8) | u64::from(*byte))
+    }
+
     /// The present moment, as the timeline's clock says.
     pub fn now(&self) -> retake_model::time::Timestamp {
         self.clock.now()

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
+use retake_model::content::{ContentId, Kind};
 use retake_model::entry::EntryVersion;
 use retake_model::history::{self, Log, Unit};
 use retake_model::id::{EntryId, ThreadId};
-use retake_model::object::load;
+use retake_model::object::{Objects, load};
 use retake_model::operation::{OperationKind, Version};
 use retake_model::settings::Settings;
 use retake_model::state::ThreadState;
@@ -92,6 +93,11 @@ impl Looking<'_> {
             });
         }
         Ok(views)
+    }
+
+    /// The bytes of a blob.
+    pub fn blob(&self, blob: ContentId) -> Result<Vec<u8>, LookError> {
+        Ok(self.queries().bytes(Kind::Blob, blob)?.to_vec())
     }
 
     /// One entry of a take, and where it stands; `None` if the take does not hold it.

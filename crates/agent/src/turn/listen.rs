@@ -17,6 +17,7 @@ use super::driver::Driver;
 use super::entries::{Answered, unusual};
 use super::event::TurnEvent;
 use crate::comms::Said;
+use crate::compress::CompressError;
 use crate::provider::{Answer, CallError, Delta, Fault as CallFault};
 use crate::request::Request;
 
@@ -66,6 +67,21 @@ impl Driver<'_> {
         match answer {
             Ok(answer) => self.answered(entry, &answer),
             Err(error) => self.unanswered(entry, error),
+        }
+    }
+
+    /// Makes the conversation fit into the model, if it can be done.
+    fn compact(&mut self) -> Result<(), TurnError> {
+        const KEEP: u64 = 20;
+        let cancel = self.cancel.clone();
+        match self.shop.compress(self.thread, self.take, KEEP, None, &cancel) {
+            Ok(compressed) => {
+                self.audience.hear(&TurnEvent::Compressed { removed: compressed.removed });
+                Ok(())
+            }
+            Err(CompressError::Turn(error)) => Err(error),
+            // What the model says of the request itself is the better message.
+            Err(CompressError::Model(_)) => Ok(()),
         }
     }
 

@@ -1,0 +1,105 @@
+//! Who answers: a provider over the network, or the assistant that needs none.
+
+use retake_model::content::ContentId;
+use retake_model::projection::{self, Ask, Conversation, Dialect, ToolSpec};
+use retake_model::settings::Settings;
+use serde_json::Value;
+
+use crate::cancel::Cancel;
+use crate::provider::{Answer, BadEndpoint, CallError, Client, Delta, Endpoint, offline};
+use crate::request::Request;
+
+/// Who answers.
+pub enum Brain {
+    /// The assistant that is built in: no key, no network, and no model.
+    Offline,
+    /// A provider.
+    Remote {
+        /// How it is reached.
+        endpoint: Endpoint,
+        /// What is particular to it.
+        dialect: Dialect,
+        /// How many tokens the model may think for; `None` asks for no thinking.
+        thinking: Option<u32>,
+        /// The client.
+        client: Client,
+    },
+}
+
+/// Why a provider cannot be called at all.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct NotCallable(#[from] BadEndpoint);
+
+impl Brain {
+    /// The provider's name.
+    pub fn provider(&self) -> &str {
+        match self {
+            Self::Offline => offline::NAME,
+            Self::Remote { endpoint, .. } => &endpoint.provider,
+        }
+    }
+
+    /// The model's name.
+    pub fn model(&self) -> &str {
+        match self {
+            Self::Offline => offline::NAME,
+            Self::Remote { endpoint, .. } => &endpoint.model,
+        }
+    }
+
+    /// Whether it can be called at all, as far as that can be said without calling.
+    pub fn check(&self) -> Result<(), NotCallable> {
+        match self {
+            Self::Offline => Ok(()),
+            Self::Remote { endpoint, .. } => Ok(endpoint.check()?),
+        }
+    }
+
+    /// The text with whatever is secret taken out.
+    pub(crate) fn redact(&self, text: &str) -> String {
+        match self {
+            Self::Offline => text.to_owned(),
+            Self::Remote { endpoint, .. } => endpoint.redact(text),
+        }
+    }
+
+    /// The body of a request.
+    pub(crate) fn body(
+        &self,
+        conversation: &Conversation,
+        system: &str,
+        tools: &[ToolSpec],
+        settings: &Settings,
+        pictures: &dyn Fn(ContentId) -> Option<Vec<u8>>,
+    ) -> Value {
+        let Self::Remote { endpoint, dialect, thinking, .. } = self else { return Value::Null };
+        let usual = Settings::default();
+        let ask = Ask {
+            wire: endpoint.wire,
+            dialect: *dialect,
+            model: &endpoint.model,
+            system,
+            tools,
+            max_tokens: settings.max_tokens,
+            // Many models take no other than their own: only what someone set is sent.
+            temperature: (settings.temperature != usual.temperature).then_some(settings.temperature),
+            top_p: (settings.top_p != usual.top_p).then_some(settings.top_p),
+            thinking_budget: *thinking,
+        };
+        projection::request(conversation, &ask, pictures)
+    }
+
+    /// Streams an answer.
+    pub(crate) fn answer(
+        &self,
+        request: &Request,
+        cancel: &Cancel,
+        on: &mut dyn FnMut(Delta),
+    ) -> Result<Answer, CallError> {
+        match self {
+            Self::Offline => offline::answer(&request.conversation, cancel, on),
+            Self::Remote { endpoint, client, .. } => client.call(endpoint, &request.body, cancel, on),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! The communications log: every request, answer and tool call, as it was, without keys.
+
+use std::borrow::Cow;
+
+use retake_model::id::{TakeId, ThreadId, TurnId};
+use retake_model::time::Timestamp;
+use retake_timeline::store::{Ledger, NewComm, StoreError};
+use serde_json::{Value, json};
+
+use crate::provider::{Answer, CallError};
+use crate::request::Request;
+use crate::tools::{Call, Output};
+use crate::turn::Workshop;
+
+/// Where something is written down.
+pub(crate) struct Comms<'a> {
+    pub(crate) ledger: &'a Ledger,
+    pub(crate) thread: ThreadId,
+    pub(crate) take: TakeId,
+    pub(crate) turn: TurnId,
+}
+
+/// Something that was said, to a model, by it, or between it and a tool.
+pub(crate) enum Said<'a> {
+    Request { shop: &'a Workshop, request: &'a Request },
+    Answer { shop: &'a Workshop, answer: &'a Result<Answer, CallError>, millis: u64 },
+    Call(&'a Call),
+    Result { call: &'a Call, output: &'a Output, millis: u64 },
+}
+
+impl Comms<'_> {
+    /// Writes it down; says under which number.
+    pub(crate) fn log(&self, time: Timestamp, said: &Said<'_>) -> Result<i64, StoreError> {
+        let (kind, mut facts, body) = said.told();
+        if let Value::Object(facts) = &mut facts {
+            facts.insert("turn".to_owned(), self.turn.to_string().into());
+        }
+        let facts = facts.to_string();
+        let (thread, take) = (self.thread, self.take);
+        self.ledger.log(NewComm { thread, take, time, kind, facts: &facts, body: &body })
+    }
+}
+
+impl Said<'_> {
+    fn told(&self) -> (&'static str, Value, Cow<'_, str>) {
+        match self {
+            Self::Request { shop, request } => {
+                let brain = &shop.brain;
+                let facts = json!({
+                    "provider": brain.provider(), "model": brain.model(), "tokens": request.tokens,
+                });
+                let body = match &request.body {
+                    Value::Null => String::new(),
+                    body => brain.redact(&body.to_string()),
+                };
+                ("request", facts, body.into())
+            }
+            Self::Answer { shop, answer: Ok(answer), millis } => {
+                let facts = json!({
+                    "provider": shop.brain.provider(), "model": answer.model, "millis": millis,
+                    "response": answer.response_id, "usage": answer.usage,
+                });
+                ("answer", facts, shop.brain.redact(&blocks(answer)).into())
+            }
+            Self::Answer { shop, answer: Err(error), millis } => {
+                let facts = json!({
+                    "provider": shop.brain.provider(), "fault": error.fault, "status": error.status,
+                    "millis": millis, "message": shop.brain.redact(&error.message),
+                });
+                ("error", facts, shop.brain.redact(&blocks(&error.partial)).into())
+            }
+            Self::Call(call) => {
+                ("tool_call", json!({"call": call.id, "tool": call.name}), call.input.to_string().into())
+            }
+            Self::Result { call, output, millis } => {
+                let facts = json!({
+                    "call": call.id, "tool": call.name, "failed": output.failed, "millis": millis,
+                });
+                let body = match &output.whole {
+                    Some(whole) => String::from_utf8_lossy(whole),
+                    None => Cow::Borrowed(output.text.as_str()),
+                };
+                ("tool_result", facts, body)
+            }
+        }
+    }
+}
+
+/// What was answered, as JSON lines would show it.
+fn blocks(answer: &Answer) -> String {
+    serde_json::to_string(&answer.blocks).unwrap_or_default()
+}

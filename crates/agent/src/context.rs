@@ -1,0 +1,90 @@
+//! Context: the files and pictures of a take that go to the model along with a prompt.
+//!
+//! They become an entry before the prompt: it can be seen, edited, deleted and undone like any other, and what the
+//! model has read stays as it was read. A file that is the same as when it was last sent is not sent again.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use retake_model::command::NewEntry;
+use retake_model::content::{ContentId, Kind};
+use retake_model::entry::{Block, EntryVersion, Fields};
+use retake_model::take::Take;
+use retake_model::time::Timestamp;
+
+use crate::tools::{Room, image_kind};
+
+/// The role of what goes along with a prompt.
+const ROLE: &str = "Context";
+/// The most that one file brings, in bytes; more is cut, and said so.
+const LARGEST: usize = 256 * 1024;
+
+/// What goes along with a prompt.
+#[derive(Debug, Default)]
+pub(crate) struct Gathered {
+    /// Entries to put before the prompt.
+    pub(crate) entries: Vec<NewEntry>,
+    /// All files, as Markdown: what "sent" shows.
+    pub(crate) markdown: String,
+}
+
+/// Gathers what a take's lists name. `blob` gives what was sent last time.
+pub(crate) fn gather(
+    folder: &Path,
+    take: &Take,
+    now: Timestamp,
+    blob: &dyn Fn(ContentId) -> Option<Vec<u8>>,
+) -> Gathered {
+    let (files, screenshots) = (&take.context_files, &take.screenshots);
+    if files.is_empty() && screenshots.is_empty() {
+        return Gathered::default();
+    }
+    let room = match Room::open(folder) {
+        Ok(room) => room,
+        Err(error) => {
+            let markdown = format!("The context files could not be read: {error}");
+            return Gathered { entries: Vec::new(), markdown };
+        }
+    };
+    let mut markdown = String::new();
+    for item in files {
+        // A file that is gone is no reason not to ask; the model is told.
+        match room.read_file(&item.path) {
+            Ok(bytes) => add_file(&mut markdown, &item.path, &bytes),
+            Err(why) => _ = writeln!(markdown, "## {}\n\nCould not be read: {why}\n", item.path),
+        }
+    }
+    let mut blocks = Vec::new();
+    let mut blobs = Vec::new();
+    for item in screenshots {
+        let picture = room.read_file(&item.path).map(|bytes| (image_kind(&bytes), bytes));
+        match picture {
+            Ok((Some(media), bytes)) => {
+                let _ = writeln!(markdown, "## {}\n\n{media}, {}\n", item.path, ContentId::of(Kind::Blob, &bytes));
+                let blob = ContentId::of(Kind::Blob, &bytes);
+                blocks.push(Block::Image { media: media.to_owned(), blob, extra: Fields::default() });
+                blobs.push(bytes);
+            }
+            Ok((None, _)) => _ = writeln!(markdown, "## {}\n\nNot a picture that can be shown.\n", item.path),
+            Err(why) => _ = writeln!(markdown, "## {}\n\nCould not be read: {why}\n", item.path),
+        }
+    }
+    let last = take.sent.and_then(|sent| blob(sent.markdown));
+    if last.as_deref() == Some(markdown.as_bytes()) {
+        return Gathered { entries: Vec::new(), markdown };
+    }
+    blocks.insert(0, Block::of_text(markdown.clone()));
+    let version = EntryVersion { blocks, ..EntryVersion::from_text(ROLE, "", now) };
+    Gathered { entries: vec![NewEntry { id: None, version, blobs }], markdown }
+}
+
+fn add_file(markdown: &mut String, path: &str, bytes: &[u8]) {
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(LARGEST)]);
+    // A fence longer than any in the text, so that the text cannot end it.
+    let longest = text.split(|other| other != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(longest.max(2) + 1);
+    let kind = Path::new(path).extension().and_then(|kind| kind.to_str()).unwrap_or_default();
+    let cut = if bytes.len() > LARGEST { "\n\nCut: the file is longer." } else { "" };
+    let line = if text.ends_with('\n') { "" } else { "\n" };
+    let _ = writeln!(markdown, "## {path}\n\n{fence}{kind}\n{text}{line}{fence}{cut}\n");
+}
