@@ -1,0 +1,71 @@
+//! `edit`: one text of a file for another.
+
+mod replace;
+
+use std::io::Read;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::beneath::{self, Opened};
+use super::text::{count, one_line};
+use super::write::{self, Expected};
+use super::{Bench, Failure, Output, Reach, Tool, input};
+use replace::{How, Wish, replace};
+
+pub(super) const TOOL: Tool = Tool {
+    name: "edit",
+    description: "Replace text in a file. `old` must be found exactly once, unless `all` is set; give enough \
+                  lines around it to make it unique. Read the file first, and leave line numbers out.",
+    reach: Reach::Writes,
+    schema,
+    run,
+};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    path: String,
+    old: String,
+    new: String,
+    #[serde(default)]
+    all: Option<bool>,
+}
+
+fn schema() -> Value {
+    input::object(
+        &["path", "old", "new"],
+        json!({
+            "path": { "type": "string", "description": "The file, from the project folder." },
+            "old": { "type": "string", "description": "The text that is there now, exactly." },
+            "new": { "type": "string", "description": "The text that is to be there instead." },
+            "all": { "type": "boolean", "description": "Replace every place where `old` is found." },
+        }),
+    )
+}
+
+fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
+    let input: Input = input::parse(input)?;
+    let path = bench.room.path(&input.path)?;
+    let Opened { file, stat } = beneath::file(&bench.room.root, &path)?;
+    let most = bench.room.limits.file;
+    let mut bytes = Vec::new();
+    file.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(Failure(format!("{} has more than {most} bytes, too many to edit.", one_line(&path))));
+    }
+    let Ok(text) = String::from_utf8(bytes) else {
+        return Err(Failure(format!("{} is not text in UTF-8, so it cannot be edited.", one_line(&path))));
+    };
+    let wish = Wish { old: &input.old, new: &input.new, all: input.all.unwrap_or(false) };
+    let replaced = replace(&text, &wish)?;
+    write::replace(bench.room, &path, replaced.text.as_bytes(), &Expected::This(&stat))?;
+    let lines: Vec<_> = replaced.lines.iter().take(20).map(ToString::to_string).collect();
+    let more = if replaced.lines.len() > lines.len() { ", …" } else { "" };
+    let places = count(replaced.lines.len(), "place", "places");
+    let mut said = format!("Edited {} in {places} (line {}{more}).", one_line(&path), lines.join(", "));
+    if replaced.how == How::WithoutWhiteSpace {
+        said.push_str(" The text was found only without regard to white space; check the indentation.");
+    }
+    Ok(Output::success(said))
+}

@@ -1,0 +1,265 @@
+//! Finding the text that is to be replaced, and replacing it: a pure function over text.
+//!
+//! ```text
+//!   exactly            once, or everywhere if asked          otherwise: how often, and in which lines
+//!   without regard to  whole lines, and one candidate only   the new lines get the indentation that is there
+//!   white space
+//!   not at all         the nearest lines are shown
+//! ```
+
+use std::fmt::Write as _;
+
+/// What is wanted.
+pub(super) struct Wish<'a> {
+    pub(super) old: &'a str,
+    pub(super) new: &'a str,
+    pub(super) all: bool,
+}
+
+/// What came of it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Replaced {
+    pub(super) text: String,
+    /// The lines, counted from 1, where the old text began.
+    pub(super) lines: Vec<usize>,
+    pub(super) how: How,
+}
+
+/// How the old text was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    Exactly,
+    WithoutWhiteSpace,
+}
+
+/// Why nothing was replaced.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum EditError {
+    #[error("`old` is empty. To write a whole file, use `write`.")]
+    Empty,
+    #[error("`old` and `new` are the same, so there is nothing to do.")]
+    Same,
+    #[error("`old` is found in {count} places (lines {lines}). Give more lines around it, or set `all`.")]
+    Ambiguous { count: usize, lines: String },
+    #[error(
+        "`old` is not found exactly, and without regard to white space it is found in {count} places \
+         (lines {lines}). Read those lines again and give `old` exactly."
+    )]
+    AmbiguousLoosely { count: usize, lines: String },
+    #[error("`old` is not found. Read the file again and give it exactly.{nearest}")]
+    NotFound { nearest: String },
+}
+
+pub(super) fn replace(text: &str, wish: &Wish<'_>) -> Result<Replaced, EditError> {
+    if wish.old.is_empty() {
+        return Err(EditError::Empty);
+    }
+    if wish.old == wish.new {
+        return Err(EditError::Same);
+    }
+    // Models write line feeds, whatever the file has; its own line ends are kept.
+    let (old, new) =
+        if ends_with_carriage_returns(text) && !wish.old.contains('\r') && !wish.new.contains('\r') {
+            (wish.old.replace('\n', "\r\n"), wish.new.replace('\n', "\r\n"))
+        } else {
+            (wish.old.to_owned(), wish.new.to_owned())
+        };
+    let places: Vec<usize> = text.match_indices(&old).map(|(at, _)| at).collect();
+    match places.len() {
+        0 => replace_loosely(text, &old, &new),
+        1 => Ok(exactly(text, &old, &new, &places)),
+        _ if wish.all => Ok(exactly(text, &old, &new, &places)),
+        count => Err(EditError::Ambiguous { count, lines: numbers(&line_numbers(text, &places)) }),
+    }
+}
+
+fn exactly(text: &str, old: &str, new: &str, places: &[usize]) -> Replaced {
+    Replaced { text: text.replace(old, new), lines: line_numbers(text, places), how: How::Exactly }
+}
+
+/// Whether every line ends so.
+fn ends_with_carriage_returns(text: &str) -> bool {
+    let feeds = text.matches('\n').count();
+    feeds > 0 && text.matches("\r\n").count() == feeds
+}
+
+/// The lines that places stand in, counted from 1; places are in order.
+fn line_numbers(text: &str, places: &[usize]) -> Vec<usize> {
+    let (mut line, mut counted) = (1, 0);
+    places
+        .iter()
+        .map(|&place| {
+            line += text[counted..place].matches('\n').count();
+            counted = place;
+            line
+        })
+        .collect()
+}
+
+fn numbers(lines: &[usize]) -> String {
+    const MOST: usize = 10;
+    let mut text = lines.iter().take(MOST).map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    if lines.len() > MOST {
+        text.push_str(", …");
+    }
+    text
+}
+
+fn replace_loosely(text: &str, old: &str, new: &str) -> Result<Replaced, EditError> {
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    // Blank lines around it say nothing about where it is.
+    let wanted: Vec<String> = old.trim_matches(['\n', '\r']).lines().map(squeezed).collect();
+    if wanted.iter().all(String::is_empty) {
+        return Err(EditError::NotFound { nearest: String::new() });
+    }
+    let squeezed_lines: Vec<String> = lines.iter().map(|line| squeezed(line)).collect();
+    let places: Vec<usize> = squeezed_lines
+        .windows(wanted.len())
+        .enumerate()
+        .filter(|(_, window)| *window == wanted.as_slice())
+        .map(|(index, _)| index)
+        .collect();
+    let at = match places.as_slice() {
+        [] => return Err(EditError::NotFound { nearest: nearest(&lines, &squeezed_lines, &wanted) }),
+        [at] => *at,
+        _ => {
+            let found: Vec<usize> = places.iter().map(|index| index + 1).collect();
+            return Err(EditError::AmbiguousLoosely { count: found.len(), lines: numbers(&found) });
+        }
+    };
+    let there = &lines[at..at + wanted.len()];
+    let mut result: String = lines[..at].concat();
+    result.push_str(&indented_like(there, old, new));
+    result.push_str(&lines[at + wanted.len()..].concat());
+    Ok(Replaced { text: result, lines: vec![at + 1], how: How::WithoutWhiteSpace })
+}
+
+/// A line with its white space reduced to single spaces between words.
+fn squeezed(line: &str) -> String {
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn indentation(line: &str) -> &str {
+    &line[..line.len() - line.trim_start().len()]
+}
+
+/// The new lines, with the indentation that the lines there have where the old ones had another; and with the
+/// line end that is there.
+fn indented_like(there: &[&str], old: &str, new: &str) -> String {
+    let is_blank = |line: &&str| line.trim().is_empty();
+    let given = old.lines().find(|line| !is_blank(line)).map_or("", indentation);
+    let found = there.iter().copied().find(|line| !is_blank(line)).map_or("", indentation);
+    let last = there.last().copied().unwrap_or_default();
+    let end = if last.ends_with("\r\n") {
+        "\r\n"
+    } else if last.ends_with('\n') {
+        "\n"
+    } else {
+        ""
+    };
+    let new = new.trim_matches(['\n', '\r']);
+    if new.is_empty() {
+        return String::new();
+    }
+    let separator = if new.contains("\r\n") || end == "\r\n" { "\r\n" } else { "\n" };
+    let lines: Vec<String> = new
+        .lines()
+        .map(|line| match line.strip_prefix(given) {
+            Some(rest) if !line.trim().is_empty() => format!("{found}{rest}"),
+            _ => line.to_owned(),
+        })
+        .collect();
+    lines.join(separator) + end
+}
+
+/// The lines that come nearest to the first that is wanted, with their numbers; nothing if none is near.
+fn nearest(lines: &[&str], squeezed_lines: &[String], wanted: &[String]) -> String {
+    const AROUND: usize = 3;
+    const LONGEST: usize = 200;
+    let Some(first) = wanted.iter().find(|line| !line.is_empty()) else { return String::new() };
+    let best = squeezed_lines
+        .iter()
+        .enumerate()
+        .map(|(index, line)| (likeness(line, first), index))
+        .max_by(|(one, i), (other, j)| one.total_cmp(other).then(j.cmp(i)));
+    let Some((likeness, index)) = best else { return String::new() };
+    if likeness < 0.5 {
+        return String::new();
+    }
+    let mut text = String::from(" The nearest lines are:\n");
+    let from = index.saturating_sub(AROUND);
+    for (number, line) in lines.iter().enumerate().take(index + wanted.len().min(AROUND) + AROUND).skip(from)
+    {
+        let shown: String = line.trim_end().chars().take(LONGEST).collect();
+        let _ = writeln!(text, "{:>6}\t{shown}", number + 1);
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+/// How much of two lines is the same at their beginnings and ends, from 0 to 1. Cheap, and enough to point.
+fn likeness(one: &str, other: &str) -> f64 {
+    let longer = one.len().max(other.len());
+    let shorter = one.len().min(other.len());
+    if shorter == 0 {
+        return 0.0;
+    }
+    let front = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
+    let back = one.bytes().rev().zip(other.bytes().rev()).take_while(|(a, b)| a == b).count();
+    (front + back).min(shorter) as f64 / longer as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_is_replaced_or_the_reason_is_told() {
+        let check = |text: &str, old: &str, new: &str, expected: Result<&str, &str>| {
+            for all in [false, true] {
+                let found = replace(text, &Wish { old, new, all });
+                match (&found, expected) {
+                    (Ok(replaced), Ok(expected)) => assert_eq!(replaced.text, expected, "{text:?} {old:?}"),
+                    (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
+                    _ => panic!("{text:?} with {old:?} gave {found:?}, not {expected:?}"),
+                }
+            }
+        };
+        check("a b c", "b", "x", Ok("a x c"));
+        check("a\nb\n", "b\n", "", Ok("a\n"));
+        check("", "x", "y", Err("not found"));
+        check("a", "", "y", Err("empty"));
+        check("a", "a", "a", Err("the same"));
+        // White space: indentation of the file wins, relative indentation of the new text stays.
+        check(
+            "    if a {\n        b\n    }\n",
+            "if a {\n    b\n}",
+            "if c {\n    d\n}",
+            Ok("    if c {\n        d\n    }\n"),
+        );
+        check("\tone two\n", "  one  two", "  three", Ok("\tthree\n"));
+        check("one\ntwo  \nthree", "two\nthree", "2\n3", Ok("one\n2\n3"));
+        check("x\n  gone\ny\n", "gone \n", "\n", Ok("x\ny\n"));
+        // Two candidates are none.
+        check("  a;\n\ta;\n", "    a;", "b;", Err("2 places (lines 1, 2)"));
+        check("fn main() {}\n", "fn mein() {}", "x", Err("     1\tfn main() {}"));
+        check("completely other\n", "zzz", "x", Err("give it exactly."));
+        check("text\n", "  \n \n", "x", Err("not found"));
+        // Line ends of the file are kept.
+        check("a\r\nb\r\nc\r\n", "a\nb", "x\ny", Ok("x\r\ny\r\nc\r\n"));
+        check("a\r\n  b\r\n", "a\nb", "x\ny", Ok("x\r\ny\r\n"));
+        check("a\r\nb\nc\n", "a\nb", "x\ny", Ok("x\ny\nc\n"));
+        check("ünï 日本\n", "日本", "é", Ok("ünï é\n"));
+        check("aXbXc", "X\0", "y", Err("not found"));
+    }
+
+    #[test]
+    fn many_places_need_the_word_all() {
+        let wish = |all| Wish { old: "x", new: "yy", all };
+        let error = replace("x\na\nx x\n", &wish(false)).expect_err("three places");
+        assert_eq!(error, EditError::Ambiguous { count: 3, lines: "1, 3, 3".to_owned() });
+        let replaced = replace("x\na\nx x\n", &wish(true)).expect("all of them");
+        assert_eq!(replaced.text, "yy\na\nyy yy\n");
+        assert_eq!(replaced.lines, [1, 3, 3]);
+    }
+}

@@ -1,0 +1,75 @@
+//! `list`: what is in a folder.
+
+use std::fmt::Write as _;
+use std::ops::ControlFlow;
+
+use rustix::fs::FileType;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::text::one_line;
+use super::walk::{DEEPEST, Ignored, Walk, walk};
+use super::{Bench, Failure, Output, Reach, Tool, input};
+
+pub(super) const TOOL: Tool = Tool {
+    name: "list",
+    description: "List what is in a folder. Folders end with a slash. Ignored files are left out.",
+    reach: Reach::Reads,
+    schema,
+    run,
+};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    path: Option<String>,
+    depth: Option<usize>,
+    ignored: Option<bool>,
+}
+
+fn schema() -> Value {
+    input::object(
+        &[],
+        json!({
+            "path": { "type": "string", "description": "The folder; the project folder if not given." },
+            "depth": { "type": "integer", "minimum": 1, "description": "How many levels down; 1 if not given." },
+            "ignored": { "type": "boolean", "description": "List files that ignore rules leave out, too." },
+        }),
+    )
+}
+
+fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
+    let input: Input = input::parse(input)?;
+    let start = bench.room.spot(input.path.as_deref().unwrap_or("."))?;
+    let ignored = if input.ignored == Some(true) { Ignored::Show } else { Ignored::Skip };
+    let asked = Walk { start: &start, depth: input.depth.unwrap_or(1).clamp(1, DEEPEST), ignored };
+    let most = bench.room.limits.names;
+    let (mut text, mut total) = (String::new(), 0);
+    walk(bench, &asked, &mut |found| {
+        total += 1;
+        if total <= most {
+            let way = found.from(&start);
+            text.push_str(&one_line(&String::from_utf8_lossy(&way)));
+            match found.kind {
+                FileType::Directory => text.push('/'),
+                FileType::Symlink => {
+                    let target = rustix::fs::readlinkat(found.folder, found.path.name().bytes(), Vec::new());
+                    if let Ok(target) = target {
+                        let _ = write!(text, " -> {}", one_line(&target.to_string_lossy()));
+                    }
+                }
+                FileType::RegularFile => {}
+                _ => text.push_str(" (a pipe, a socket or a device)"),
+            }
+            text.push('\n');
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    if total == 0 {
+        text.push_str("The folder is empty, or all that is in it is ignored.\n");
+    }
+    if total > most {
+        let _ = writeln!(text, "[{total} names; the first {most} are shown. List a folder further down.]");
+    }
+    Ok(Output::success(text))
+}

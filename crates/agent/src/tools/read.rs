@@ -1,0 +1,166 @@
+//! `read`: the lines of a file, numbered; or an image.
+
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Read};
+
+use retake_model::path::TreePath;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::beneath::{self, Opened};
+use super::text::{one_line, short_line};
+use super::{Bench, Failure, Image, Output, Reach, Tool, input};
+
+pub(super) const TOOL: Tool = Tool {
+    name: "read",
+    description: "Read a file: its lines with their numbers, or an image (PNG, JPEG, GIF, WebP). \
+                  Long files are read in parts with `offset` and `limit`.",
+    reach: Reach::Reads,
+    schema,
+    run,
+};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    path: String,
+    offset: Option<usize>,
+    limit: Option<usize>,
+}
+
+fn schema() -> Value {
+    input::object(
+        &["path"],
+        json!({
+            "path": { "type": "string", "description": "The file, from the project folder." },
+            "offset": { "type": "integer", "minimum": 1, "description": "The first line to read; 1 if not given." },
+            "limit": { "type": "integer", "minimum": 1, "description": "How many lines to read at most." },
+        }),
+    )
+}
+
+/// So much is looked at to tell text from other things.
+const BEGINNING: usize = 8 * 1024;
+
+fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
+    let input: Input = input::parse(input)?;
+    let path = bench.room.path(&input.path)?;
+    let Opened { file, stat } = beneath::file(&bench.room.root, &path)?;
+    let size = u64::try_from(stat.st_size).unwrap_or_default();
+    let mut reader = BufReader::with_capacity(64 * 1024, file);
+    let mut beginning = Vec::new();
+    reader.by_ref().take(BEGINNING as u64).read_to_end(&mut beginning)?;
+    if let Some(media) = image(&beginning) {
+        return read_image(&path, media, beginning, reader, bench);
+    }
+    if beginning.contains(&0) {
+        let text = format!("{} is not text ({size} bytes). Use `shell` to look into it.", one_line(&path));
+        return Ok(Output::failure(text));
+    }
+    if size == 0 && beginning.is_empty() {
+        return Ok(Output::success(format!("{} is empty.", one_line(&path))));
+    }
+    read_lines(&path, beginning.chain(reader), &input, bench)
+}
+
+/// What kind of image begins like this.
+fn image(beginning: &[u8]) -> Option<&'static str> {
+    match beginning {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        _ => None,
+    }
+}
+
+fn read_image(
+    path: &TreePath,
+    media: &'static str,
+    mut bytes: Vec<u8>,
+    rest: impl Read,
+    bench: &Bench<'_>,
+) -> Result<Output, Failure> {
+    let most = bench.room.limits.image;
+    // By what is read, not by what the file said of itself before: it may have grown.
+    rest.take(most).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        let text = format!("{} is an image of more than {most} bytes, which is too large.", one_line(path));
+        return Ok(Output::failure(text));
+    }
+    let text = format!("{} is an image ({media}, {} bytes).", one_line(path), bytes.len());
+    Ok(Output { text, images: vec![Image { media, bytes }], ..Output::default() })
+}
+
+fn read_lines(
+    path: &TreePath,
+    mut reader: impl BufRead,
+    input: &Input,
+    bench: &Bench<'_>,
+) -> Result<Output, Failure> {
+    let limits = &bench.room.limits;
+    let first = input.offset.unwrap_or(1).max(1);
+    let most = input.limit.unwrap_or(limits.lines).max(1);
+    let mut text = String::new();
+    let (mut number, mut shown, mut used, mut carriage) = (0, 0, 0, 0);
+    loop {
+        bench.check_cancel()?;
+        // Four bytes make the longest character; what goes beyond is passed over without being held.
+        let Some(line) = next_line(&mut reader, limits.line * 4 + 4)? else { break };
+        number += 1;
+        if number < first {
+            continue;
+        }
+        let decoded = String::from_utf8_lossy(&line.kept);
+        let plain = decoded.strip_suffix('\r').unwrap_or(&decoded);
+        carriage += usize::from(plain.len() < decoded.len());
+        let mut entry = format!("{number:>6}\t{}", short_line(plain, limits.line));
+        if line.passed_over > 0 {
+            entry = format!("{entry}[… and {} more bytes]", line.passed_over);
+        }
+        let length = entry.chars().count() + 1;
+        if shown == most || (used + length > limits.text && shown > 0) {
+            let _ = writeln!(text, "[More lines follow. Go on with offset {number}.]");
+            break;
+        }
+        text.push_str(&entry);
+        text.push('\n');
+        used += length;
+        shown += 1;
+    }
+    if shown == 0 {
+        return Err(Failure(format!("{} has {number} lines, so none from line {first} on.", one_line(path))));
+    }
+    if carriage == shown {
+        text.push_str("[Lines end with a carriage return and a line feed.]\n");
+    }
+    Ok(Output::success(text))
+}
+
+struct Line {
+    kept: Vec<u8>,
+    passed_over: usize,
+}
+
+/// The next line without its end, and at most so many bytes of it: a file may be one line of gigabytes.
+fn next_line(reader: &mut impl BufRead, most: usize) -> std::io::Result<Option<Line>> {
+    let mut line = Line { kept: Vec::new(), passed_over: 0 };
+    let mut begun = false;
+    loop {
+        let available = reader.fill_buf()?;
+        if available.is_empty() {
+            return Ok(begun.then_some(line));
+        }
+        begun = true;
+        let end = available.iter().position(|byte| *byte == b'\n');
+        let piece = &available[..end.unwrap_or(available.len())];
+        let room = most.saturating_sub(line.kept.len()).min(piece.len());
+        line.kept.extend_from_slice(&piece[..room]);
+        line.passed_over += piece.len() - room;
+        let used = piece.len() + usize::from(end.is_some());
+        reader.consume(used);
+        if end.is_some() {
+            return Ok(Some(line));
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Ignore rules while walking down: those of the folders from the root to here.
+//!
+//! The deepest file that says something decides; among the files of one folder `.retakeignore` before `.ignore`
+//! before `.gitignore`. Files are read here by descriptor, and the matcher sees only their text: no configuration
+//! of git is read, and nothing is run.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use retake_model::path::FileName;
+use rustix::fs::{FileType, Mode, OFlags};
+
+/// The files of a folder, the strongest first.
+const FILES: [&str; 4] = [".retakeignore", ".ignore", ".gitignore", ".git/info/exclude"];
+/// Longer ignore files are not read: they would be something else.
+const LONGEST: u64 = 1024 * 1024;
+
+/// The rules of the folders on the way, from the root down.
+#[derive(Default)]
+pub(super) struct Rules {
+    levels: Vec<Vec<Gitignore>>,
+}
+
+impl Rules {
+    /// Goes into a folder.
+    pub(super) fn enter(&mut self, folder: BorrowedFd<'_>) {
+        self.levels.push(FILES.iter().filter_map(|name| matcher(folder, name)).collect());
+    }
+
+    /// Leaves the last folder that was gone into.
+    pub(super) fn leave(&mut self) {
+        self.levels.pop();
+    }
+
+    /// Whether something in the last folder is ignored; `names` is the way to it from the root.
+    pub(super) fn ignores(&self, names: &[FileName], kind: FileType) -> bool {
+        for (depth, matchers) in self.levels.iter().enumerate().rev() {
+            if matchers.is_empty() {
+                continue;
+            }
+            let way = names[depth..].iter().map(FileName::bytes).collect::<Vec<_>>().join(&b'/');
+            let way = Path::new(OsStr::from_bytes(&way));
+            for matcher in matchers {
+                match matcher.matched(way, kind == FileType::Directory) {
+                    Match::None => {}
+                    Match::Ignore(_) => return true,
+                    Match::Whitelist(_) => return false,
+                }
+            }
+        }
+        false
+    }
+}
+
+/// What one file says, if it is there and is a file.
+fn matcher(folder: BorrowedFd<'_>, name: &str) -> Option<Gitignore> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let descriptor = rustix::fs::openat(folder, name, flags, Mode::empty()).ok()?;
+    let stat = rustix::fs::fstat(&descriptor).ok()?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    File::from(descriptor).take(LONGEST).read_to_end(&mut bytes).ok()?;
+    let mut builder = GitignoreBuilder::new("");
+    for line in String::from_utf8_lossy(&bytes).lines() {
+        // A line that is no pattern is passed over, as git does.
+        let _ = builder.add_line(None, line);
+    }
+    builder.build().ok().filter(|matcher| !matcher.is_empty())
+}

@@ -1,0 +1,231 @@
+//! `search`: lines that match, with ripgrep's engine.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Read};
+use std::ops::ControlFlow;
+
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
+use retake_model::path::TreePath;
+use rustix::fs::{FileType, Mode, OFlags};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::beneath::{self, OpenError};
+use super::glob::Pattern;
+use super::text::{self, capped, one_line, short_line};
+use super::walk::{DEEPEST, Found, Ignored, Walk, walk};
+use super::{Bench, Failure, Output, Reach, Spot, Tool, input};
+use crate::cancel::Cancel;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "search",
+    description: "Search files for lines that match a regular expression (or a literal text). Gives \
+                  `path:line:text`. Ignored and binary files are left out.",
+    reach: Reach::Reads,
+    schema,
+    run,
+};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    pattern: String,
+    path: Option<String>,
+    glob: Option<String>,
+    literal: Option<bool>,
+    ignore_case: Option<bool>,
+    context: Option<usize>,
+    limit: Option<usize>,
+}
+
+fn schema() -> Value {
+    input::object(
+        &["pattern"],
+        json!({
+            "pattern": { "type": "string", "description": "A regular expression for one line." },
+            "path": { "type": "string", "description": "A file or folder; the project folder if not given." },
+            "glob": { "type": "string", "description": "Only files with such names, such as `*.rs`." },
+            "literal": { "type": "boolean", "description": "Take the pattern as it is, not as an expression." },
+            "ignore_case": { "type": "boolean", "description": "Take upper and lower case for the same." },
+            "context": { "type": "integer", "minimum": 0, "maximum": MOST_CONTEXT, "description": "Lines around each match." },
+            "limit": { "type": "integer", "minimum": 1, "description": "How many matches at most." },
+        }),
+    )
+}
+
+const MOST_CONTEXT: usize = 20;
+const USUAL_LIMIT: usize = 200;
+const MOST_LIMIT: usize = 5_000;
+/// Matches in generated files stand in lines that nobody reads to their end.
+const LONGEST_LINE: usize = 500;
+
+fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
+    let input: Input = input::parse(input)?;
+    let matcher = matcher(&input)?;
+    let pattern = input.glob.as_deref().map(Pattern::new).transpose()?;
+    let start = bench.room.spot(input.path.as_deref().unwrap_or("."))?;
+    let context = input.context.unwrap_or(0).min(MOST_CONTEXT);
+    let searcher = SearcherBuilder::new()
+        .line_number(true)
+        .before_context(context)
+        .after_context(context)
+        .binary_detection(BinaryDetection::quit(0))
+        // A line longer than this is no line, and its file is passed over.
+        .heap_limit(Some(16 * 1024 * 1024))
+        .build();
+    let limit = input.limit.unwrap_or(USUAL_LIMIT).clamp(1, MOST_LIMIT);
+    let mut search = Search { matcher, searcher, cancel: bench.cancel, limit, hits: Hits::default() };
+
+    if let Some((path, file)) = single_file(bench, &start)? {
+        search.file(&path, file);
+    } else {
+        let asked = Walk { start: &start, depth: DEEPEST, ignored: Ignored::Skip };
+        walk(bench, &asked, &mut |found| {
+            let wanted = pattern.as_ref().is_none_or(|pattern| pattern.matches(&found.from(&start)));
+            if found.kind == FileType::RegularFile
+                && wanted
+                && let Some(file) = open_found(found, bench.room.limits.file)
+            {
+                search.file(found.path, file);
+            }
+            Ok(if search.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })?;
+    }
+    bench.check_cancel()?;
+    let full = search.is_full();
+    let Hits { text: mut found, matches, files } = search.hits;
+    if matches == 0 {
+        return Ok(Output::success("No line matches.".to_owned()));
+    }
+    let sum = format!(
+        "[{} in {}{}]\n",
+        text::count(matches, "match", "matches"),
+        text::count(files, "file", "files"),
+        if full { "; there may be more: narrow the search or raise `limit`" } else { "" }
+    );
+    found.push_str(&sum);
+    Ok(capped(found, bench.room.limits.text))
+}
+
+fn matcher(input: &Input) -> Result<RegexMatcher, Failure> {
+    if input.pattern.is_empty() {
+        return Err(Failure("The pattern is empty.".to_owned()));
+    }
+    RegexMatcherBuilder::new()
+        .fixed_strings(input.literal.unwrap_or(false))
+        .case_insensitive(input.ignore_case.unwrap_or(false))
+        .line_terminator(Some(b'\n'))
+        .build(&input.pattern)
+        .map_err(|error| {
+            Failure(format!(
+                "The pattern cannot be used: {error}\nPatterns are for one line. To find a text as it is, set `literal`."
+            ))
+        })
+}
+
+/// The file that was named, if it is a file and no folder.
+fn single_file(bench: &Bench<'_>, start: &Spot) -> Result<Option<(TreePath, File)>, Failure> {
+    let Spot::Below(path) = start else { return Ok(None) };
+    match beneath::file(&bench.room.root, path) {
+        Ok(opened) => Ok(Some((path.clone(), opened.file))),
+        Err(OpenError::Folder(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Opens an ordinary file that is not too long; any other is passed over.
+fn open_found(found: &Found<'_>, longest: u64) -> Option<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(found.folder, found.path.name().bytes(), flags, Mode::empty()).ok()?;
+    let stat = rustix::fs::fstat(&file).ok()?;
+    let ordinary = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    let short = u64::try_from(stat.st_size).is_ok_and(|size| size <= longest);
+    (ordinary && short).then(|| File::from(file))
+}
+
+struct Search<'a> {
+    matcher: RegexMatcher,
+    searcher: Searcher,
+    cancel: &'a Cancel,
+    limit: usize,
+    hits: Hits,
+}
+
+#[derive(Default)]
+struct Hits {
+    text: String,
+    matches: usize,
+    files: usize,
+}
+
+impl Search<'_> {
+    fn is_full(&self) -> bool {
+        self.hits.matches >= self.limit
+    }
+
+    /// A file that cannot be read to its end gives what was found until then.
+    fn file(&mut self, path: &TreePath, file: File) {
+        let before = self.hits.matches;
+        let reader = Interruptible { file, cancel: self.cancel };
+        let sink = Lines { path: one_line(path), limit: self.limit, begun: false, hits: &mut self.hits };
+        let _ = self.searcher.search_reader(&self.matcher, reader, sink);
+        self.hits.files += usize::from(self.hits.matches > before);
+    }
+}
+
+/// Reads until it is to stop.
+struct Interruptible<'a> {
+    file: File,
+    cancel: &'a Cancel,
+}
+
+impl Read for Interruptible<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.cancel.is_set() { Err(io::Error::other("interrupted")) } else { self.file.read(buffer) }
+    }
+}
+
+/// Writes down what is found in one file.
+struct Lines<'a> {
+    path: String,
+    limit: usize,
+    begun: bool,
+    hits: &'a mut Hits,
+}
+
+impl Lines<'_> {
+    fn line(&mut self, bytes: &[u8], number: Option<u64>, mark: char) {
+        let line = String::from_utf8_lossy(bytes);
+        let line = short_line(line.trim_end_matches(['\n', '\r']), LONGEST_LINE);
+        let number = number.unwrap_or_default();
+        let _ = writeln!(self.hits.text, "{}{mark}{number}{mark}{line}", self.path);
+        self.begun = true;
+    }
+}
+
+impl Sink for Lines<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
+        if self.hits.matches >= self.limit {
+            return Ok(false);
+        }
+        self.hits.matches += 1;
+        self.line(found.bytes(), found.line_number(), ':');
+        Ok(true)
+    }
+
+    fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
+        self.line(context.bytes(), context.line_number(), '-');
+        Ok(true)
+    }
+
+    fn context_break(&mut self, _: &Searcher) -> io::Result<bool> {
+        if self.begun {
+            self.hits.text.push_str("--\n");
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,263 @@
+//! `shell`: a command.
+//!
+//! ```text
+//!   setsid ─► /bin/sh -c COMMAND ─┬─► child ─► child       one session and group of their own, no terminal
+//!                                 └─► child &
+//!        one pipe ◄── what all of them write, in the order in which they write it
+//! ```
+//!
+//! It is over when the shell is over, or out of time, or interrupted, whichever comes first, and never waits for
+//! somebody who only keeps the pipe open. Whatever is then left of the group is stopped: a process that goes on
+//! writing files would do so in the name of a later call. One that has to outlive its call leaves the group
+//! (`setsid`, or a service manager).
+
+mod environment;
+mod group;
+mod kept;
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fs::OFlags;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::text::{Decoder, capped};
+use super::{Bench, Failure, Output, Progress, Reach, Room, Spot, Tool, beneath, input};
+use group::Group;
+use kept::Kept;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "shell",
+    description: "Run a command with /bin/sh in the project folder. There is no terminal and no input. \
+                  What the command leaves running in the background is stopped when it ends.",
+    reach: Reach::Runs,
+    schema,
+    run,
+};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    command: String,
+    directory: Option<String>,
+    timeout: Option<u64>,
+}
+
+fn schema() -> Value {
+    input::object(
+        &["command"],
+        json!({
+            "command": { "type": "string", "description": "The command line." },
+            "directory": { "type": "string", "description": "The folder to run it in; the project folder if not given." },
+            "timeout": { "type": "integer", "minimum": 1, "description": "Seconds until it is stopped; 120 if not given, 600 at most." },
+        }),
+    )
+}
+
+fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
+    let input: Input = input::parse(input)?;
+    if input.command.trim().is_empty() || input.command.contains('\0') {
+        return Err(Failure("The command is empty, or holds a zero byte.".to_owned()));
+    }
+    let limits = &bench.room.limits;
+    let time = input.timeout.map_or(limits.time, Duration::from_secs).min(limits.longest_time);
+    let spot = bench.room.spot(input.directory.as_deref().unwrap_or("."))?;
+    let mut running = Running::start(&input.command, &spot, bench.room)?;
+    let end = running.watch(bench, Instant::now() + time);
+    let (status, left) = running.close(bench, end);
+    Ok(report(&running.kept, status, left, end, time, bench.room))
+}
+
+/// Why it was over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Exited,
+    TimedOut,
+    Interrupted,
+}
+
+/// A command that runs.
+struct Running {
+    child: Child,
+    group: Group,
+    /// The end of the pipe that is read; never waits. None once everyone has closed the other end.
+    pipe: Option<File>,
+    buffer: Vec<u8>,
+    decoder: Decoder,
+    kept: Kept,
+}
+
+/// How often it is asked whether it should stop.
+const PULSE: Duration = Duration::from_millis(20);
+
+impl Running {
+    fn start(command: &str, spot: &Spot, room: &Room) -> Result<Self, Failure> {
+        let folder = beneath::folder(&room.root, spot)?;
+        let (reader, writer) = io::pipe()?;
+        let reader = OwnedFd::from(reader);
+        let flags = rustix::fs::fcntl_getfl(&reader)?;
+        rustix::fs::fcntl_setfl(&reader, flags | OFlags::NONBLOCK)?;
+        let mut prepared = group::of_its_own();
+        prepared
+            .args(["-c", "--", command])
+            .current_dir(directory(&folder, spot, room))
+            .env_clear()
+            .envs(environment::visible(room))
+            .stdin(Stdio::null())
+            .stdout(writer.try_clone()?)
+            .stderr(writer);
+        let child =
+            prepared.spawn().map_err(|error| Failure(format!("The command cannot be started: {error}.")))?;
+        // It holds the other end of the pipe, which would never be closed.
+        drop(prepared);
+        let group = Group::of(&child);
+        let kept = Kept::new(room.limits.whole);
+        let (pipe, buffer, decoder) = (Some(File::from(reader)), vec![0; 64 * 1024], Decoder::default());
+        Ok(Self { child, group, pipe, buffer, decoder, kept })
+    }
+
+    /// Until it is over, for whatever reason.
+    fn watch(&mut self, bench: &mut Bench<'_>, deadline: Instant) -> End {
+        let mut pause = Duration::from_millis(1);
+        loop {
+            self.drain(bench);
+            if matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)) {
+                return End::Exited;
+            }
+            if bench.cancel.is_set() {
+                return End::Interrupted;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return End::TimedOut;
+            }
+            if let Some(pipe) = &self.pipe {
+                wait_for(pipe, PULSE.min(left));
+            } else {
+                // Everything is written, and as a rule the end comes at once.
+                bench.cancel.wait_timeout(pause.min(left));
+                pause = (pause * 2).min(PULSE);
+            }
+        }
+    }
+
+    /// Stops what is left, and takes the last of what was written. Whether anything was left.
+    fn close(&mut self, bench: &mut Bench<'_>, end: End) -> (Option<ExitStatus>, bool) {
+        let left = end != End::Exited || self.group.is_alive();
+        if left {
+            let deadline = Instant::now() + bench.room.limits.grace;
+            self.group.ask_to_stop();
+            loop {
+                self.drain(bench);
+                let over = matches!(self.child.try_wait(), Ok(Some(_)) | Err(_));
+                if over && !self.group.is_alive() {
+                    break;
+                }
+                if Instant::now() >= deadline {
+                    self.group.kill();
+                    // Interrupted at its very start it may not have a group yet.
+                    let _ = self.child.kill();
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+        let status = self.child.wait().ok();
+        self.drain(bench);
+        let rest = std::mem::take(&mut self.decoder).finish();
+        tell(bench, rest);
+        (status, left)
+    }
+
+    /// Takes what is there to be read, but not for ever: there are those who write faster than anyone reads.
+    fn drain(&mut self, bench: &mut Bench<'_>) {
+        const MOST: usize = 64;
+        let mut text = String::new();
+        for _ in 0..MOST {
+            let Some(pipe) = &mut self.pipe else { break };
+            match pipe.read(&mut self.buffer) {
+                Ok(0) => self.pipe = None,
+                Ok(length) => {
+                    self.kept.push(&self.buffer[..length]);
+                    text.push_str(&self.decoder.push(&self.buffer[..length]));
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(_) => self.pipe = None,
+            }
+        }
+        tell(bench, text);
+    }
+}
+
+fn tell(bench: &mut Bench<'_>, chunk: String) {
+    if !chunk.is_empty() {
+        (bench.progress)(Progress { chunk, ..Progress::default() });
+    }
+}
+
+/// Waits until there is something to read.
+fn wait_for(pipe: &File, longest: Duration) {
+    let mut wanted = [PollFd::new(pipe, PollFlags::IN)];
+    let timeout = Timespec::try_from(longest).unwrap_or_default();
+    // Whether it came or not is seen by reading.
+    let _ = rustix::event::poll(&mut wanted, Some(&timeout));
+}
+
+/// A path to the folder that is open: by its descriptor where there are such paths, so that it cannot be another
+/// one by the time the command starts.
+fn directory(folder: &OwnedFd, spot: &Spot, room: &Room) -> PathBuf {
+    let by_descriptor = PathBuf::from(format!("/proc/self/fd/{}", folder.as_fd().as_raw_fd()));
+    if by_descriptor.exists() {
+        return by_descriptor;
+    }
+    match spot.path() {
+        None => room.directory.clone(),
+        Some(path) => {
+            use std::os::unix::ffi::OsStrExt as _;
+            room.directory.join(Path::new(std::ffi::OsStr::from_bytes(&path.bytes())))
+        }
+    }
+}
+
+fn report(
+    kept: &Kept,
+    status: Option<ExitStatus>,
+    left: bool,
+    end: End,
+    time: Duration,
+    room: &Room,
+) -> Output {
+    let bytes = kept.bytes();
+    let decoded = String::from_utf8_lossy(&bytes);
+    let mut output = capped(decoded.to_string(), room.limits.text);
+    if output.whole.is_some() || matches!(decoded, std::borrow::Cow::Owned(_)) {
+        output.whole = Some(bytes.to_vec());
+    }
+    if !output.text.is_empty() && !output.text.ends_with('\n') {
+        output.text.push('\n');
+    }
+    output.failed = end != End::Exited || !status.is_some_and(|status| status.success());
+    let how = match (end, status) {
+        (End::TimedOut, _) => format!("[Stopped after {} seconds: out of time]", time.as_secs()),
+        (End::Interrupted, _) => "[Interrupted before it was done]".to_owned(),
+        (End::Exited, Some(status)) => match (status.code(), status.signal()) {
+            (Some(code), _) => format!("[Exit code {code}]"),
+            (None, Some(signal)) => format!("[Ended by signal {signal}]"),
+            (None, None) => "[Ended]".to_owned(),
+        },
+        (End::Exited, None) => "[Ended; how is not known]".to_owned(),
+    };
+    output.text.push_str(&how);
+    if left && end == End::Exited {
+        output.text.push_str("\n[What it left running in the background was stopped]");
+    }
+    output
+}

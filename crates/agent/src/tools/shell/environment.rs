@@ -1,0 +1,76 @@
+//! What a command finds in its environment: what it was given, without keys.
+//!
+//! A command that a model wrote may print its environment, and what it prints goes to the model's provider.
+
+use std::ffi::OsString;
+
+use crate::tools::Room;
+
+/// The variables that a command sees.
+pub(super) fn visible(room: &Room) -> Vec<(OsString, OsString)> {
+    let mut visible: Vec<(OsString, OsString)> = room
+        .environment
+        .iter()
+        .filter(|(name, _)| {
+            let name = name.to_string_lossy();
+            // The folder is given by descriptor; a path from elsewhere would contradict it.
+            !is_key(&name) && !room.hidden.contains(&name.to_string()) && name != "PWD" && name != "OLDPWD"
+        })
+        .cloned()
+        .collect();
+    visible.retain(|(name, _)| !SET.iter().any(|(set, _)| name == set));
+    visible.extend(SET.iter().map(|(name, value)| (name.into(), value.into())));
+    without_file_watcher(&mut visible);
+    visible
+}
+
+/// Nobody sits before it: no pages, no questions, no colours.
+const SET: [(&str, &str); 4] =
+    [("TERM", "dumb"), ("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0")];
+
+/// Whether a name looks like that of a key.
+fn is_key(name: &str) -> bool {
+    let name = name.to_uppercase();
+    let ends = ["API_KEY", "APIKEY", "_KEY", "TOKEN", "_PAT"];
+    let parts = ["SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
+    ends.iter().any(|end| name.ends_with(end)) || parts.iter().any(|part| name.contains(part))
+}
+
+/// A repository can name a program that git runs whenever it looks at files. Writing to a repository is refused,
+/// but one may have come like that.
+fn without_file_watcher(variables: &mut Vec<(OsString, OsString)>) {
+    const COUNT: &str = "GIT_CONFIG_COUNT";
+    let given = variables.iter().find(|(name, _)| name == COUNT);
+    let number = given.and_then(|(_, value)| value.to_str()?.parse::<usize>().ok()).unwrap_or(0);
+    variables.retain(|(name, _)| name != COUNT);
+    variables.push((COUNT.into(), (number + 1).to_string().into()));
+    variables.push((format!("GIT_CONFIG_KEY_{number}").into(), "core.fsmonitor".into()));
+    variables.push((format!("GIT_CONFIG_VALUE_{number}").into(), "false".into()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_recognised_by_their_names() {
+        for key in [
+            "ANTHROPIC_API_KEY",
+            "OPENAI_APIKEY",
+            "GH_TOKEN",
+            "github_token",
+            "AWS_SECRET_ACCESS_KEY",
+            "CLIENT_SECRETS",
+            "PGPASSWORD",
+            "GITHUB_PAT",
+            "TOKEN",
+        ] {
+            assert!(is_key(key), "{key}");
+        }
+        for other in
+            ["PATH", "HOME", "LANG", "KEYBOARD", "TOKENIZERS_PARALLELISM", "SSH_AUTH_SOCK", "CARGO_HOME"]
+        {
+            assert!(!is_key(other), "{other}");
+        }
+    }
+}

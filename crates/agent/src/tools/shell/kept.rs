@@ -1,0 +1,62 @@
+//! What a command wrote: all of it, or the beginning and the end if that would be too much.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+pub(super) struct Kept {
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    most_head: usize,
+    most_tail: usize,
+    dropped: u64,
+}
+
+impl Kept {
+    /// At most so many bytes are kept.
+    pub(super) fn new(most: usize) -> Self {
+        let most_tail = most / 4;
+        Self { head: Vec::new(), tail: VecDeque::new(), most_head: most - most_tail, most_tail, dropped: 0 }
+    }
+
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        let room = self.most_head.saturating_sub(self.head.len()).min(bytes.len());
+        self.head.extend_from_slice(&bytes[..room]);
+        self.tail.extend(&bytes[room..]);
+        let surplus = self.tail.len().saturating_sub(self.most_tail);
+        self.tail.drain(..surplus);
+        self.dropped += surplus as u64;
+    }
+
+    pub(super) fn bytes(&self) -> Cow<'_, [u8]> {
+        if self.tail.is_empty() && self.dropped == 0 {
+            return Cow::Borrowed(&self.head);
+        }
+        let mut bytes = self.head.clone();
+        if self.dropped > 0 {
+            bytes.extend_from_slice(format!("\n[… {} bytes were not kept …]\n", self.dropped).as_bytes());
+        }
+        bytes.extend(&self.tail);
+        Cow::Owned(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_goes_first() {
+        let check = |pieces: &[&str], expected: &str| {
+            let mut kept = Kept::new(8);
+            for piece in pieces {
+                kept.push(piece.as_bytes());
+            }
+            assert_eq!(String::from_utf8_lossy(&kept.bytes()), expected);
+        };
+        check(&[], "");
+        check(&["abc", "def"], "abcdef");
+        check(&["abcdefgh"], "abcdefgh");
+        check(&["abcdefgh", "ij"], "abcdef\n[… 2 bytes were not kept …]\nij");
+        check(&["abcdefghijklmnop"], "abcdef\n[… 8 bytes were not kept …]\nop");
+    }
+}

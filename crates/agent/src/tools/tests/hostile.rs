@@ -1,0 +1,228 @@
+//! Calls that try to get out, and folders that change under a call.
+
+use std::os::unix::fs::symlink;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::*;
+
+#[test]
+fn no_path_leads_out_or_into_a_repository() {
+    let lab = Lab::new();
+    lab.file(".git/config", "[core]\n");
+    lab.file("inside/file", "inside");
+    let outside = lab.outside();
+    symlink(&outside, lab.root().join("absolute")).expect("a link");
+    symlink("../outside", lab.root().join("relative")).expect("a link");
+    symlink("../outside/secret", lab.root().join("secret")).expect("a link");
+    symlink("../outside/planted", lab.root().join("dangling")).expect("a link");
+    symlink("inside", lab.root().join("within")).expect("a link");
+    symlink(".git", lab.root().join("repository")).expect("a link");
+    symlink("/proc/self/cwd", lab.root().join("magic")).expect("a link");
+    symlink("round", lab.root().join("round")).expect("a link");
+    let direct = outside.join("planted");
+    let long = "x".repeat(300);
+    let deep = "../".repeat(50) + "etc/passwd";
+    let paths = [
+        "../outside/planted",
+        "inside/../../outside/planted",
+        "./../outside/planted",
+        direct.to_str().expect("text"),
+        "/etc/passwd",
+        "//etc/passwd",
+        "/proc/self/root/etc/passwd",
+        &deep,
+        "absolute/planted",
+        "relative/planted",
+        "relative/new/planted",
+        "secret",
+        "dangling",
+        "within/planted",
+        "repository/config",
+        "magic/planted",
+        "round",
+        "round/x",
+        ".git/config",
+        ".git/hooks/pre-commit",
+        "inside/.git/config",
+        ".GIT/config",
+        ".Git./config",
+        "git~1/config",
+        ".git ",
+        ".g\u{200c}it/config",
+        ".git\\config",
+        ".git::$INDEX_ALLOCATION/config",
+        "planted\0",
+        "\0",
+        "..",
+        "/",
+        "",
+        ".",
+        ".retake-tmp-tool-1",
+        &long,
+    ];
+    for path in paths {
+        let output = lab.call("write", json!({"path": path, "content": "planted"}));
+        assert!(output.failed, "write took {path:?}: {}", output.text);
+        let output = lab.call("edit", json!({"path": path, "old": "e", "new": "planted", "all": true}));
+        assert!(output.failed, "edit took {path:?}: {}", output.text);
+        for tool in ["read", "list"] {
+            let output = lab.call(tool, json!({"path": path}));
+            assert!(!output.text.contains("the secret") && !output.text.contains("root:"), "{tool} {path:?}");
+        }
+        let output = lab.call("search", json!({"path": path, "pattern": "secret|root:"}));
+        assert!(!output.text.contains("the secret") && !output.text.contains("root:"), "search {path:?}");
+        if !["", ".", "within", "within/planted"].contains(&path) {
+            let output = lab.call("shell", json!({"command": "cat secret", "directory": path}));
+            assert!(output.failed, "shell went to {path:?}: {}", output.text);
+        }
+        lab.check_outside();
+    }
+    assert_eq!(lab.read(".git/config"), "[core]\n");
+    assert_eq!(lab.read("inside/file"), "inside");
+    // A link that stays inside may be read through.
+    assert!(lab.call("read", json!({"path": "within/file"})).text.contains("inside"));
+}
+
+#[test]
+fn strange_names_are_only_names() {
+    let lab = Lab::new();
+    for name in ["a\nb", "a b", "-rf", "~", "$HOME", "`id`", "\u{1b}[2J", "a\\b", "日本", "*", "?.rs", " "] {
+        let output = lab.call("write", json!({"path": name, "content": name}));
+        assert!(!output.failed, "{name:?}: {}", output.text);
+        assert!(!output.text.contains(['\n', '\u{1b}']), "{name:?}: {}", output.text);
+        assert_eq!(lab.read(name), name);
+        assert!(!lab.call("read", json!({"path": name})).failed, "{name:?}");
+    }
+    lab.check_outside();
+}
+
+#[test]
+fn pipes_and_devices_are_not_opened() {
+    let lab = Lab::new();
+    assert!(!lab.call("shell", json!({"command": "mkfifo pipe .gitignore"})).failed);
+    symlink("/dev/zero", lab.root().join("zero")).expect("a link");
+    let _socket = std::os::unix::net::UnixListener::bind(lab.root().join("socket")).expect("a socket");
+    for name in ["pipe", "zero", "socket"] {
+        for (tool, input) in [
+            ("read", json!({"path": name})),
+            ("write", json!({"path": name, "content": "x"})),
+            ("edit", json!({"path": name, "old": "x", "new": "y"})),
+            ("search", json!({"path": name, "pattern": "x"})),
+        ] {
+            let output = lab.call(tool, input);
+            assert!(output.failed, "{tool} {name}: {}", output.text);
+        }
+    }
+    // Nor on the way, though one of them is where rules would be read.
+    assert!(!lab.call("search", json!({"pattern": "x"})).failed);
+    assert!(lab.call("list", json!({})).text.contains("pipe (a pipe"));
+}
+
+#[test]
+fn a_folder_that_is_swapped_for_a_link_leads_nowhere() {
+    let lab = Lab::new();
+    let stop = AtomicBool::new(false);
+    let (folder, aside) = (lab.root().join("folder"), lab.root().join("aside"));
+    fs::create_dir_all(folder.join("deep")).expect("a folder");
+    fs::create_dir(lab.outside().join("deep")).expect("a folder");
+    let (mut written, mut refused) = (0, 0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                fs::rename(&folder, &aside).expect("it is there");
+                symlink("../outside", &folder).expect("nothing is there");
+                std::thread::yield_now();
+                fs::remove_file(&folder).expect("it is there");
+                fs::rename(&aside, &folder).expect("nothing is there");
+                std::thread::yield_now();
+            }
+        });
+        // The other thread makes nothing where a call may have made a folder of the same name; so only paths
+        // whose folders exist are written.
+        for round in 0..400 {
+            let input = match round % 4 {
+                0 => ("write", json!({"path": "folder/file", "content": "x"})),
+                1 => ("write", json!({"path": "folder/deep/secret", "content": "x"})),
+                2 => ("edit", json!({"path": "folder/file", "old": "x", "new": "y"})),
+                _ => ("read", json!({"path": "folder/secret"})),
+            };
+            if !folder.exists() && round % 4 < 2 {
+                // The moment between the two names: a call would make the folder, and the swap would stumble.
+                continue;
+            }
+            let opened = super::super::beneath::folder(&lab.room.root, &Spot::Root).expect("a folder");
+            drop(opened);
+            let output = lab.call(input.0, input.1);
+            assert!(!output.text.contains("the secret"), "{}", output.text);
+            if output.failed { refused += 1 } else { written += 1 }
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert!(written > 0, "{written} written, {refused} refused");
+    fs::remove_dir(lab.outside().join("deep")).expect("nothing was put into it");
+    lab.check_outside();
+}
+
+#[test]
+fn a_file_that_is_swapped_for_a_link_is_not_written_through() {
+    let lab = Lab::new();
+    let stop = AtomicBool::new(false);
+    let file = lab.root().join("file");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                let _ = fs::remove_file(&file);
+                let _ = symlink("../outside/secret", &file);
+                std::thread::yield_now();
+                let _ = fs::remove_file(&file);
+                let _ = fs::write(&file, "e");
+            }
+        });
+        for round in 0..400 {
+            let output = if round % 2 == 0 {
+                lab.call("write", json!({"path": "file", "content": "x"}))
+            } else {
+                lab.call("edit", json!({"path": "file", "old": "e", "new": "y"}))
+            };
+            assert!(!output.text.contains("the secret"));
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    lab.check_outside();
+}
+
+#[test]
+fn nothing_that_a_repository_configures_is_run() {
+    let lab = Lab::new();
+    let trap = lab.root().join("trap.sh");
+    lab.file("trap.sh", "#!/bin/sh\ntouch \"$(dirname \"$0\")/sprung\"\n");
+    lab.file("file", "text\n");
+    let git = "chmod +x trap.sh; git init -q . && git -c user.name=a -c user.email=a@b add file";
+    let has_git = !lab.call("shell", json!({"command": git})).failed;
+    if !has_git {
+        fs::create_dir_all(lab.root().join(".git")).expect("a folder");
+    }
+    let planted = format!(
+        "[core]\n\trepositoryformatversion = 0\n\tfsmonitor = {0}\n\texcludesFile = {0}\n\tpager = {0}\n",
+        trap.display()
+    );
+    fs::write(lab.root().join(".git/config"), &planted).expect("a file");
+    for (tool, input) in [
+        ("read", json!({"path": "file"})),
+        ("write", json!({"path": "file", "content": "text\nmore\n"})),
+        ("edit", json!({"path": "file", "old": "more", "new": "less"})),
+        ("list", json!({"depth": 5})),
+        ("glob", json!({"pattern": "*"})),
+        ("search", json!({"pattern": "text"})),
+    ] {
+        let output = lab.call(tool, input);
+        assert!(!output.failed, "{tool}: {}", output.text);
+        assert!(!lab.root().join("sprung").exists(), "{tool} ran it");
+    }
+    if has_git {
+        let output = lab.call("shell", json!({"command": "git status --short && git --paginate diff"}));
+        assert!(output.text.contains("+less"), "{}", output.text);
+        assert!(!lab.root().join("sprung").exists(), "git ran it: {}", output.text);
+    }
+    assert_eq!(lab.read(".git/config"), planted);
+}

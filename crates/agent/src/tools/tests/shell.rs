@@ -1,0 +1,176 @@
+//! Commands: what they write, how they end, and what they leave behind.
+
+use std::time::Instant;
+
+use super::*;
+
+fn shell(lab: &Lab, command: &str) -> Output {
+    lab.call("shell", json!({"command": command}))
+}
+
+#[test]
+fn a_command_says_what_it_wrote_and_how_it_ended() {
+    let lab = Lab::new();
+    fs::create_dir(lab.root().join("sub")).expect("a folder");
+    let check = |command: &str, failed: bool, expected: &str| {
+        let output = shell(&lab, command);
+        assert_eq!(output.text, expected, "{command}");
+        assert_eq!(output.failed, failed, "{command}");
+    };
+    check("echo one; echo two >&2; printf three", false, "one\ntwo\nthree\n[Exit code 0]");
+    check("true", false, "[Exit code 0]");
+    check("exit 3", true, "[Exit code 3]");
+    check("kill -9 $$", true, "[Ended by signal 9]");
+    check("cat", false, "[Exit code 0]");
+    check("printf 'a\\033[31mb'", false, "a\u{1b}[31mb\n[Exit code 0]");
+    check("(exec 3</dev/tty) 2>/dev/null && echo terminal || echo none", false, "none\n[Exit code 0]");
+    check("exec >/dev/null 2>&1; sleep 0.1; exit 4", true, "[Exit code 4]");
+    let root = lab.room.directory.display().to_string();
+    check("pwd", false, &format!("{root}\n[Exit code 0]"));
+    let output = lab.call("shell", json!({"command": "pwd", "directory": "sub"}));
+    assert_eq!(output.text, format!("{root}/sub\n[Exit code 0]"));
+    assert!(shell(&lab, "-c").text.contains("not found"));
+    assert!(shell(&lab, " ").failed && shell(&lab, "echo \0").failed);
+    assert!(shell(&lab, &format!("echo {}", "x".repeat(300_000))).text.contains("cannot be started"));
+}
+
+#[test]
+fn keys_stay_out_of_the_environment() {
+    let mut lab = Lab::new();
+    for name in ["OPENAI_API_KEY", "GH_TOKEN", "MY_SECRET_THING", "PLAIN", "CUSTOM", "PWD", "TERM"] {
+        lab.room.environment.push((name.into(), "value".into()));
+    }
+    lab.room.hidden.push("CUSTOM".to_owned());
+    let output = shell(&lab, "env");
+    assert!(output.text.contains("PLAIN=value") && output.text.contains("TERM=dumb"), "{}", output.text);
+    for hidden in ["API_KEY", "GH_TOKEN", "SECRET", "CUSTOM", "PWD=value"] {
+        assert!(!output.text.contains(hidden), "{hidden}: {}", output.text);
+    }
+}
+
+#[test]
+fn much_output_is_cut_and_kept_whole() {
+    let lab = Lab::new();
+    let mut told = 0;
+    let input = json!({"command": "echo begin; head -c 10000000 /dev/zero | tr '\\0' x; echo; echo end"});
+    let output = run(&call("shell", input), &lab.room, &Cancel::new(), &mut |progress| told += progress.chunk.len());
+    assert!(output.text.starts_with("begin\n") && output.text.contains("\nend\n[Exit code 0]"));
+    assert!(output.text.chars().count() < 31_000);
+    assert_eq!(output.whole.expect("all of it").len(), 10_000_011);
+    assert_eq!(told, 10_000_011);
+}
+
+#[test]
+fn more_than_can_be_kept_keeps_both_ends() {
+    let mut lab = Lab::new();
+    lab.room.limits.whole = 100_000;
+    let output = shell(&lab, "echo begin; head -c 3000000 /dev/zero | tr '\\0' x; echo; echo end");
+    let whole = String::from_utf8(output.whole.expect("what was kept")).expect("text");
+    assert!(whole.len() < 110_000 && whole.starts_with("begin") && whole.ends_with("end\n"));
+    assert!(whole.contains("bytes were not kept"));
+}
+
+#[test]
+fn what_is_not_text_is_shown_as_far_as_it_is() {
+    let lab = Lab::new();
+    let output = shell(&lab, "printf 'a\\377b\\000c'");
+    assert_eq!(output.text, "a\u{fffd}b\0c\n[Exit code 0]");
+    assert_eq!(output.whole.as_deref(), Some(&b"a\xffb\0c"[..]));
+}
+
+#[test]
+fn output_is_told_while_it_comes() {
+    let lab = Lab::new();
+    let (cancel, mut seen) = (Cancel::new(), String::new());
+    let stop = cancel.clone();
+    let input = json!({"command": "printf 'f\\303'; sleep 0.05; printf '\\274r'; sleep 30"});
+    let output = run(&call("shell", input), &lab.room, &cancel, &mut |progress| {
+        seen.push_str(&progress.chunk);
+        if seen.ends_with('r') {
+            stop.set();
+        }
+    });
+    assert_eq!(seen, "für");
+    assert_eq!(output.text, "für\n[Interrupted before it was done]");
+}
+
+/// Each of these would go on for long.
+const LONG: [&str; 5] = [
+    "sleep 60",
+    "trap '' TERM INT HUP; while :; do sleep 60; done",
+    "sleep 60 & sleep 60 | cat",
+    "(trap '' TERM; sleep 60; sleep 60) & wait",
+    "kill -STOP $$; sleep 60",
+];
+
+#[test]
+fn an_interrupt_ends_all_of_it_within_a_second() {
+    let lab = Lab::new();
+    for command in LONG {
+        let cancel = Cancel::new();
+        let mark = format!("echo $$ > pid; {command}");
+        std::thread::scope(|scope| {
+            let running = scope.spawn(|| {
+                let output = lab.call_until("shell", json!({"command": mark}), &cancel);
+                (output, Instant::now())
+            });
+            std::thread::sleep(Duration::from_millis(300));
+            let asked = Instant::now();
+            cancel.set();
+            let (output, ended) = running.join().expect("no panic");
+            assert!(output.failed && output.text.contains("Interrupted"), "{command}: {}", output.text);
+            assert!(ended - asked < Duration::from_secs(1), "{command} took {:?}", ended - asked);
+        });
+        check_group_is_gone(&lab, command);
+    }
+}
+
+#[test]
+fn time_runs_out() {
+    let lab = Lab::new();
+    for command in LONG {
+        let begun = Instant::now();
+        let input = json!({"command": format!("echo $$ > pid; {command}"), "timeout": 1});
+        let output = lab.call("shell", input);
+        assert!(output.failed && output.text.contains("Stopped after 1 seconds"), "{command}: {}", output.text);
+        assert!(begun.elapsed() < Duration::from_secs(3), "{command} took {:?}", begun.elapsed());
+        check_group_is_gone(&lab, command);
+    }
+}
+
+#[test]
+fn what_stays_in_the_background_neither_holds_it_up_nor_stays() {
+    let lab = Lab::new();
+    for (command, left) in [
+        ("sleep 60 & echo done", true),
+        ("sleep 60 >/dev/null 2>&1 & echo done", true),
+        ("(trap '' TERM; sleep 60; sleep 60) & echo done", true),
+        ("sleep 0.01 & wait; echo done", false),
+    ] {
+        let begun = Instant::now();
+        let output = shell(&lab, &format!("echo $$ > pid; {command}"));
+        assert!(!output.failed && output.text.starts_with("done\n[Exit code 0]"), "{command}: {}", output.text);
+        assert_eq!(output.text.contains("was stopped"), left, "{command}: {}", output.text);
+        assert!(begun.elapsed() < Duration::from_secs(5), "{command} took {:?}", begun.elapsed());
+        check_group_is_gone(&lab, command);
+    }
+}
+
+#[test]
+fn one_that_leaves_the_group_with_the_pipe_does_not_hold_it_up() {
+    let lab = Lab::new();
+    let begun = Instant::now();
+    let output = shell(&lab, "setsid sleep 3 & sleep 0.1; echo done");
+    assert!(output.text.starts_with("done\n"), "{}", output.text);
+    assert!(begun.elapsed() < Duration::from_secs(2));
+}
+
+/// Nobody is left of the group whose leader wrote its number down; those who were killed may take a moment.
+fn check_group_is_gone(lab: &Lab, command: &str) {
+    let leader = lab.read("pid").trim().parse().ok().and_then(rustix::process::Pid::from_raw).expect("a number");
+    let gone = (0..100).any(|_| {
+        std::thread::sleep(Duration::from_millis(5));
+        rustix::process::test_kill_process_group(leader).is_err()
+    });
+    assert!(gone, "something of {command:?} still runs");
+}

@@ -1,0 +1,128 @@
+//! Text that is given to a model: never longer than agreed, and it says what was left out.
+
+use std::borrow::Cow;
+use std::fmt::{Display, Write as _};
+
+use super::Output;
+
+/// An output whose text is cut where it is too long, and then kept whole beside it.
+pub(super) fn capped(text: String, most: usize) -> Output {
+    match head_and_tail(&text, most) {
+        None => Output { text, ..Output::default() },
+        Some(cut) => Output { text: cut, whole: Some(text.into_bytes()), ..Output::default() },
+    }
+}
+
+/// The beginning and the end of a text that has more than so many characters. The end gets more of it: errors
+/// and sums stand there.
+pub(super) fn head_and_tail(text: &str, most: usize) -> Option<String> {
+    if text.len() <= most {
+        return None;
+    }
+    let count = text.chars().count();
+    if count <= most {
+        return None;
+    }
+    let head = most * 2 / 5;
+    let tail = most - head;
+    let at = |index: usize| text.char_indices().nth(index).map_or(text.len(), |(at, _)| at);
+    let left_out = count - head - tail;
+    Some(format!(
+        "{}\n[… {left_out} characters left out here; the whole output is kept …]\n{}",
+        &text[..at(head)],
+        &text[at(count - tail)..]
+    ))
+}
+
+/// A line with at most so many characters.
+pub(super) fn short_line(line: &str, most: usize) -> Cow<'_, str> {
+    match line.char_indices().nth(most) {
+        None => Cow::Borrowed(line),
+        Some((end, _)) => {
+            let more = line[end..].chars().count();
+            Cow::Owned(format!("{}[… {more} more characters in this line]", &line[..end]))
+        }
+    }
+}
+
+/// A name as one line: a name with a line break in it must not look like two.
+pub(super) fn one_line(name: &dyn Display) -> String {
+    let mut line = String::new();
+    for character in name.to_string().chars() {
+        if character.is_control() || matches!(character, '\u{2028}' | '\u{2029}') {
+            let _ = write!(line, "\\u{{{:x}}}", u32::from(character));
+        } else {
+            line.push(character);
+        }
+    }
+    line
+}
+
+/// `1 file`, `2 files`.
+pub(super) fn count(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+/// Text out of bytes that come in pieces: a character that is cut by the end of a piece waits for the next one.
+#[derive(Default)]
+pub(super) struct Decoder {
+    waiting: Vec<u8>,
+}
+
+impl Decoder {
+    /// What is known to be text by now.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> String {
+        self.waiting.extend_from_slice(bytes);
+        let whole = match str::from_utf8(&self.waiting) {
+            Ok(_) => self.waiting.len(),
+            Err(_) => self.waiting.len() - unfinished(&self.waiting),
+        };
+        let text = String::from_utf8_lossy(&self.waiting[..whole]).into_owned();
+        self.waiting.drain(..whole);
+        text
+    }
+
+    /// The rest, when nothing more comes.
+    pub(super) fn finish(self) -> String {
+        String::from_utf8_lossy(&self.waiting).into_owned()
+    }
+}
+
+/// How many bytes at the end could be the beginning of a character.
+fn unfinished(bytes: &[u8]) -> usize {
+    bytes
+        .utf8_chunks()
+        .last()
+        .map(|chunk| chunk.invalid())
+        .filter(|invalid| bytes.ends_with(invalid))
+        .filter(|invalid| matches!(str::from_utf8(invalid), Err(error) if error.error_len().is_none()))
+        .map_or(0, <[u8]>::len)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_text_keeps_both_ends_and_says_what_is_missing() {
+        assert_eq!(head_and_tail("short", 5), None);
+        assert_eq!(head_and_tail("ééééé", 5), None);
+        let cut = head_and_tail(&format!("{}{}", "é".repeat(100), "ß".repeat(100)), 10).expect("it is long");
+        assert!(cut.starts_with("éééé\n[… 190 characters"), "{cut}");
+        assert!(cut.ends_with("\nßßßßßß"), "{cut}");
+        assert_eq!(short_line("abc", 3), "abc");
+        assert_eq!(short_line("abcdé", 3), "abc[… 2 more characters in this line]");
+        assert_eq!(one_line(&"a\nb\u{1b}[2J"), "a\\u{a}b\\u{1b}[2J");
+    }
+
+    #[test]
+    fn pieces_give_the_same_text_as_the_whole() {
+        let bytes = "aé日本𝄞z".bytes().chain([0xff, b'x', 0xe6, 0x97]).collect::<Vec<_>>();
+        for size in 1..=bytes.len() {
+            let mut decoder = Decoder::default();
+            let mut text: String = bytes.chunks(size).map(|piece| decoder.push(piece)).collect();
+            text.push_str(&decoder.finish());
+            assert_eq!(text, String::from_utf8_lossy(&bytes), "in pieces of {size}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! `write`: a whole file.
+//!
+//! ```text
+//!   src/ (by descriptor)   .retake-tmp-tool-7   written, synced
+//!                          main.rs  ◄────────── renamed over: readers see the old file or the new one, never half
+//! ```
+
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use retake_model::path::{TEMPORARY, TreePath};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::beneath::{self, OpenError};
+use super::text::{count, one_line};
+use super::{Bench, Failure, Output, Reach, Room, Tool, input};
+
+pub(super) const TOOL: Tool = Tool {
+    name: "write",
+    description: "Write a whole file. Replaces the file if it exists, and makes missing folders. \
+                  To change part of a file, use `edit`.",
+    reach: Reach::Writes,
+    schema,
+    run,
+};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    path: String,
+    content: String,
+}
+
+fn schema() -> Value {
+    input::object(
+        &["path", "content"],
+        json!({
+            "path": { "type": "string", "description": "The file, from the project folder." },
+            "content": { "type": "string", "description": "All that the file is to hold." },
+        }),
+    )
+}
+
+fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
+    let Input { path, content } = input::parse(input)?;
+    let path = bench.room.path(&path)?;
+    let existed = replace(bench.room, &path, content.as_bytes(), &Expected::Anything)?;
+    let verb = if existed { "Replaced" } else { "Created" };
+    let lines = count(content.lines().count(), "line", "lines");
+    let bytes = count(content.len(), "byte", "bytes");
+    Ok(Output::success(format!("{verb} {} ({lines}, {bytes}).", one_line(&path))))
+}
+
+/// What the file must still be when it is replaced.
+pub(super) enum Expected<'a> {
+    /// Whatever it is.
+    Anything,
+    /// What was read.
+    This(&'a Stat),
+}
+
+/// Why a file was not written.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum WriteError {
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error("{0} is a symbolic link. Tools do not write through links, nor over them.")]
+    Link(String),
+    #[error("{0} is a folder; it cannot be written as a file.")]
+    Folder(String),
+    #[error("{0} is a pipe, a socket or a device, which tools do not write to.")]
+    Special(String),
+    #[error("{0} is read-only, so it was left as it is.")]
+    ReadOnly(String),
+    #[error("{0} was changed by someone else meanwhile, so it was left as it is. Read it again.")]
+    Changed(String),
+    #[error("{path} cannot be written: {errno}.")]
+    Failed { path: String, errno: Errno },
+}
+
+/// Puts a file in its place, whole or not at all. Whether there was one before.
+pub(super) fn replace(
+    room: &Room,
+    path: &TreePath,
+    content: &[u8],
+    expected: &Expected<'_>,
+) -> Result<bool, WriteError> {
+    let failed = |errno| WriteError::Failed { path: path.to_string(), errno };
+    let folder = beneath::make_parents(&room.root, path)?;
+    let before = check_place(folder.as_fd(), path)?;
+    let (mut file, name) = create_temporary(folder.as_fd()).map_err(failed)?;
+    let written = (|| {
+        file.write_all(content).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+        if let Some(before) = &before {
+            // Without what would let others act as its owner: new content has not earned that.
+            rustix::fs::fchmod(&file, Mode::from_raw_mode(before.st_mode & 0o777))?;
+        }
+        rustix::fs::fdatasync(&file)
+    })()
+    .map_err(failed)
+    .and_then(|()| {
+        let now = check_place(folder.as_fd(), path)?;
+        match expected {
+            Expected::This(stat) if !now.as_ref().is_some_and(|now| same(now, stat)) => {
+                Err(WriteError::Changed(path.to_string()))
+            }
+            _ => rustix::fs::renameat(&folder, name.as_str(), &folder, path.name().bytes()).map_err(failed),
+        }
+    });
+    if written.is_err() {
+        let _ = rustix::fs::unlinkat(&folder, name.as_str(), AtFlags::empty());
+    }
+    written.map(|()| before.is_some())
+}
+
+/// What stands where a file is to go, if that can be replaced.
+fn check_place(folder: BorrowedFd<'_>, path: &TreePath) -> Result<Option<Stat>, WriteError> {
+    let name = || path.to_string();
+    let found =
+        beneath::look(folder, path.name()).map_err(|errno| WriteError::Failed { path: name(), errno })?;
+    let Some(stat) = found else { return Ok(None) };
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile if stat.st_mode & 0o222 == 0 => Err(WriteError::ReadOnly(name())),
+        FileType::RegularFile => Ok(Some(stat)),
+        FileType::Symlink => Err(WriteError::Link(name())),
+        FileType::Directory => Err(WriteError::Folder(name())),
+        _ => Err(WriteError::Special(name())),
+    }
+}
+
+/// Whether it is the same file, with nothing written to it since.
+fn same(one: &Stat, other: &Stat) -> bool {
+    let identity = |stat: &Stat| {
+        (
+            stat.st_dev,
+            stat.st_ino,
+            stat.st_size,
+            stat.st_mtime,
+            stat.st_mtime_nsec,
+            stat.st_ctime,
+            stat.st_ctime_nsec,
+        )
+    };
+    identity(one) == identity(other)
+}
+
+/// A new file under a name that snapshots pass over.
+fn create_temporary(folder: BorrowedFd<'_>) -> Result<(File, String), Errno> {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let prefix = str::from_utf8(TEMPORARY).expect("it is plain text");
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    loop {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{prefix}tool-{}-{number}", std::process::id());
+        match rustix::fs::openat(folder, name.as_str(), flags, Mode::from_raw_mode(0o666)) {
+            // A process that had our number left it behind.
+            Err(Errno::EXIST) => {}
+            other => return Ok((File::from(other?), name)),
+        }
+    }
+}
