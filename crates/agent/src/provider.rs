@@ -1,1 +1,145 @@
 //! Who answers: the wires of the providers, and the one that needs none.
+//!
+//! A model is called with a request body (made by the projection of `model`), and its answer comes back as a stream
+//! of events. Each wire has a decoder that is pure: events in, blocks out. What goes wrong is a [`CallError`] that
+//! keeps everything that came before, so that nothing a user has seen, or paid for, is lost.
+//!
+//! ```text
+//!   Endpoint ─┐                        one decoder per wire
+//!   body ─────┴─► http ─► bytes ─► events ─► anthropic │ chat │ responses │ gemini ─► Answer
+//!                  ▲                                        │                     or CallError { partial }
+//!                Cancel                                     └─► Delta, for the screen
+//!
+//!   Heard ──────► offline ──────────────────────────────────────────────────────► the same, without a network
+//! ```
+//!
+//! [`config`] says how a provider is reached, [`prices`] what an answer costs.
+
+mod anthropic;
+mod assembly;
+mod cancel;
+mod chat;
+pub mod config;
+mod decoder;
+mod endpoint;
+mod events;
+mod fault;
+mod gemini;
+mod http;
+pub mod known;
+pub mod offline;
+pub mod prices;
+mod responses;
+mod secret;
+mod status;
+mod usage;
+
+use retake_model::entry::{Block, Usage};
+
+pub use assembly::{ANSWER_BYTES, BROKEN_INPUT, broken_input};
+pub use cancel::Cancel;
+pub use decoder::Decoder;
+pub use endpoint::{BadEndpoint, Endpoint, Timeouts};
+pub use events::{Event, EventReader};
+pub use fault::{CallError, Fault};
+pub use http::Client;
+pub use secret::Secret;
+
+/// The form in which a provider is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wire {
+    /// Anthropic Messages.
+    Anthropic,
+    /// Chat Completions of `OpenAI`, and everything that is compatible.
+    Chat,
+    /// Responses of `OpenAI`.
+    Responses,
+    /// `generateContent` of Gemini.
+    Gemini,
+}
+
+impl Wire {
+    /// Its name, as configuration and blocks write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::Chat => "chat",
+            Self::Responses => "responses",
+            Self::Gemini => "gemini",
+        }
+    }
+}
+
+/// What arrives of an answer, for a screen that shows it while it streams.
+///
+/// `block` is the place of the block in [`Answer::blocks`] as long as no empty block is left out at the end; it tells
+/// parallel calls apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Delta {
+    /// More of a text.
+    Text(String),
+    /// More of a thought.
+    Thinking(String),
+    /// A tool call begins.
+    CallBegan {
+        /// Which block.
+        block: usize,
+        /// The provider's name for the call.
+        call: String,
+        /// The tool.
+        name: String,
+    },
+    /// More of a call's input, as JSON text.
+    CallInput {
+        /// Which block.
+        block: usize,
+        /// The piece.
+        text: String,
+    },
+    /// A call's input is complete.
+    CallEnded {
+        /// Which block.
+        block: usize,
+    },
+    /// What was counted so far.
+    Usage(Usage),
+}
+
+/// Why a model stopped.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Stop {
+    /// It has said what it had to say.
+    #[default]
+    EndTurn,
+    /// It waits for the results of its calls.
+    ToolUse,
+    /// It reached the most tokens that it may write.
+    MaxTokens,
+    /// It, or a filter before it, would not answer.
+    Refusal,
+    /// Anything else, in the provider's word.
+    Other(String),
+}
+
+/// What a model answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// What it said, thought and called, in order.
+    pub blocks: Vec<Block>,
+    /// Tokens, if the provider counted them in a way that can be believed.
+    pub usage: Option<Usage>,
+    /// Why it stopped. In what is kept of a failed call, `EndTurn` says nothing.
+    pub stop: Stop,
+    /// The model's exact name, as it says itself.
+    pub model: Option<String>,
+    /// The provider's name for the answer.
+    pub response_id: Option<String>,
+}
+
+impl Answer {
+    /// Whether nothing at all was received.
+    pub fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+}

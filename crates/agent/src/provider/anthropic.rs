@@ -1,0 +1,198 @@
+//! The stream of Anthropic Messages.
+//!
+//! ```text
+//!   message_start ─► ( content_block_start ─► content_block_delta… ─► content_block_stop )… ─► message_delta ─► message_stop
+//! ```
+
+use std::collections::BTreeMap;
+
+use retake_model::json::Json;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::assembly::Assembly;
+use super::decoder::Flow;
+use super::events::Event;
+use super::fault::Broken;
+use super::status::shortened;
+use super::usage::usage;
+use super::{Stop, Wire};
+
+/// Where the stream stands.
+#[derive(Debug, Default)]
+pub(super) struct Anthropic {
+    started: bool,
+    /// The provider's number of a block, and our place of it.
+    places: BTreeMap<u64, usize>,
+}
+
+#[derive(Deserialize)]
+struct Said {
+    r#type: String,
+    index: Option<u64>,
+    message: Option<Message>,
+    content_block: Option<BTreeMap<String, Box<RawValue>>>,
+    delta: Option<Piece>,
+    usage: Option<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    id: Option<String>,
+    model: Option<String>,
+    usage: Option<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct Piece {
+    r#type: Option<String>,
+    text: Option<String>,
+    thinking: Option<String>,
+    signature: Option<String>,
+    partial_json: Option<String>,
+    citation: Option<Box<RawValue>>,
+    stop_reason: Option<String>,
+}
+
+impl Anthropic {
+    pub(super) fn event(&mut self, event: &Event, assembly: &mut Assembly) -> Result<Flow, Broken> {
+        let said: Said = serde_json::from_str(&event.data)?;
+        match said.r#type.as_str() {
+            "message_start" => self.start(said.message, assembly)?,
+            "content_block_start" | "content_block_delta" | "content_block_stop" | "message_delta" | "message_stop"
+                if !self.started =>
+            {
+                return Err(Broken::protocol(format!("{} before message_start", said.r#type)));
+            }
+            "content_block_start" => self.begin(said.index, said.content_block, assembly)?,
+            "content_block_delta" => {
+                let place = self.place(said.index)?;
+                let piece = said.delta.ok_or_else(|| Broken::protocol("a delta without a delta"))?;
+                more(place, piece, assembly)?;
+            }
+            "content_block_stop" => {
+                let place = self.place(said.index)?;
+                if assembly.is_ended(place) {
+                    return Err(Broken::protocol("a block ends twice"));
+                }
+                assembly.end(place);
+            }
+            "message_delta" => {
+                if let Some(reason) = said.delta.and_then(|delta| delta.stop_reason) {
+                    assembly.set_stop(stop(&reason));
+                }
+                count(said.usage.as_deref(), assembly);
+            }
+            "message_stop" => return Ok(Flow::Finished),
+            // `ping`, and what there may be in future.
+            _ => {}
+        }
+        Ok(Flow::More)
+    }
+
+    fn start(&mut self, message: Option<Message>, assembly: &mut Assembly) -> Result<(), Broken> {
+        if self.started {
+            return Err(Broken::protocol("a second message_start"));
+        }
+        self.started = true;
+        let Some(message) = message else { return Err(Broken::protocol("message_start without a message")) };
+        assembly.set_response_id(message.id.as_deref());
+        assembly.set_model(message.model.as_deref());
+        count(message.usage.as_deref(), assembly);
+        Ok(())
+    }
+
+    fn begin(
+        &mut self,
+        index: Option<u64>,
+        block: Option<BTreeMap<String, Box<RawValue>>>,
+        assembly: &mut Assembly,
+    ) -> Result<(), Broken> {
+        let (Some(index), Some(mut block)) = (index, block) else {
+            return Err(Broken::protocol("content_block_start without index or block"));
+        };
+        if self.places.contains_key(&index) {
+            return Err(Broken::protocol(format!("block {index} begins twice")));
+        }
+        let kind = text_of(&mut block, "type")?;
+        let place = match kind.as_str() {
+            "text" => {
+                let place = assembly.begin_text()?;
+                assembly.push(place, &text_of(&mut block, "text")?)?;
+                place
+            }
+            "thinking" => {
+                let place = assembly.begin_thinking()?;
+                assembly.push(place, &text_of(&mut block, "thinking")?)?;
+                assembly.seal(place, &text_of(&mut block, "signature")?)?;
+                place
+            }
+            "redacted_thinking" => {
+                let place = assembly.begin_thinking()?;
+                assembly.extra(place, "redacted_thinking", Json::string(&text_of(&mut block, "data")?))?;
+                place
+            }
+            "tool_use" => {
+                let (call, name) = (text_of(&mut block, "id")?, text_of(&mut block, "name")?);
+                let place = assembly.begin_call(&call, &name)?;
+                // The input follows in pieces; only servers that do not stream give it here.
+                if let Some(input) = block.get("input").filter(|input| !matches!(input.get(), "{}" | "null")) {
+                    assembly.push(place, input.get())?;
+                }
+                place
+            }
+            _ => {
+                let json = |raw: Box<RawValue>| Json::new(raw.get()).map_err(|error| Broken::protocol(error.to_string()));
+                let fields: Result<Vec<(String, Json)>, Broken> =
+                    block.into_iter().map(|(name, raw)| Ok((name, json(raw)?))).collect();
+                assembly.unknown(&kind, fields?)?
+            }
+        };
+        self.places.insert(index, place);
+        Ok(())
+    }
+
+    fn place(&self, index: Option<u64>) -> Result<usize, Broken> {
+        let place = index.and_then(|index| self.places.get(&index));
+        place.copied().ok_or_else(|| Broken::protocol("a piece of a block that has not begun"))
+    }
+}
+
+fn more(place: usize, piece: Piece, assembly: &mut Assembly) -> Result<(), Broken> {
+    let missing = || Broken::protocol("a delta without its content");
+    match piece.r#type.as_deref() {
+        Some("text_delta") => assembly.push(place, &piece.text.ok_or_else(missing)?),
+        Some("thinking_delta") => assembly.push(place, &piece.thinking.ok_or_else(missing)?),
+        Some("signature_delta") => assembly.seal(place, &piece.signature.ok_or_else(missing)?),
+        Some("input_json_delta") => assembly.push(place, &piece.partial_json.ok_or_else(missing)?),
+        Some("citations_delta") => {
+            assembly.append(place, "citations", &piece.citation.ok_or_else(missing)?)
+        }
+        // A kind of piece that is not known: the block is kept without it.
+        _ => Ok(()),
+    }
+}
+
+fn count(raw: Option<&RawValue>, assembly: &mut Assembly) {
+    if let Some(raw) = raw {
+        let counted = usage(Wire::Anthropic, raw, assembly.usage());
+        assembly.set_usage(counted);
+    }
+}
+
+fn stop(reason: &str) -> Stop {
+    match reason {
+        "end_turn" | "stop_sequence" => Stop::EndTurn,
+        "tool_use" => Stop::ToolUse,
+        "max_tokens" | "model_context_window_exceeded" => Stop::MaxTokens,
+        "refusal" => Stop::Refusal,
+        other => Stop::Other(shortened(other)),
+    }
+}
+
+/// A text among the fields of a block; empty if it is not there.
+fn text_of(block: &mut BTreeMap<String, Box<RawValue>>, name: &str) -> Result<String, Broken> {
+    let Some(raw) = block.remove(name) else { return Ok(String::new()) };
+    let text: Option<String> = serde_json::from_str(raw.get())?;
+    Ok(text.unwrap_or_default())
+}

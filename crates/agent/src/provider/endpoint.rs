@@ -1,0 +1,276 @@
+//! How a model is reached, and what may be sent there.
+
+use std::time::Duration;
+
+use reqwest::Url;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+
+use super::{Secret, Wire};
+
+/// How to reach a model.
+#[derive(Clone)]
+pub struct Endpoint {
+    /// The provider's name, as the user calls it.
+    pub provider: String,
+    /// What it speaks.
+    pub wire: Wire,
+    /// Where its interface begins, such as `https://api.openai.com/v1`.
+    pub base_url: String,
+    /// The model.
+    pub model: String,
+    /// The key, if one is needed.
+    pub key: Option<Secret>,
+    /// What a user does to give a key, as the end of a sentence: "set ANTHROPIC_API_KEY".
+    pub key_hint: String,
+    /// More headers, as the user configured them. Their values may be secret.
+    pub headers: Vec<(String, String)>,
+    /// How long to wait for what.
+    pub timeouts: Timeouts,
+}
+
+/// How long to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// For the server to begin its answer. A local model reads the whole conversation first.
+    pub first_byte: Duration,
+    /// For the next piece of an answer that has begun.
+    pub stall: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self { first_byte: Duration::from_mins(10), stall: Duration::from_mins(2) }
+    }
+}
+
+/// Why nothing can be sent to an endpoint.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadEndpoint {
+    /// The address cannot be used.
+    #[error("the base_url of {provider} cannot be used: {reason}")]
+    Address {
+        /// Whose.
+        provider: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The key cannot be sent.
+    #[error("the key for {provider} has characters that no key has; {hint}")]
+    Key {
+        /// Whose.
+        provider: String,
+        /// What to do.
+        hint: String,
+    },
+    /// A header cannot be sent.
+    #[error("the header {name:?} of {provider} cannot be sent")]
+    Header {
+        /// Whose.
+        provider: String,
+        /// Which.
+        name: String,
+    },
+    /// A secret would go over the network in the clear.
+    #[error("a key would go to {host} in the clear; use https, or leave the key of {provider} out")]
+    Insecure {
+        /// Whose.
+        provider: String,
+        /// Where to.
+        host: String,
+    },
+}
+
+/// A request's address and headers, checked.
+pub(super) struct Target {
+    pub(super) url: Url,
+    pub(super) headers: HeaderMap,
+    /// On this machine: no proxy is asked.
+    pub(super) loopback: bool,
+}
+
+impl Endpoint {
+    /// The text without the key and without the values of headers.
+    pub fn redact(&self, text: &str) -> String {
+        let values = self.headers.iter().map(|(_, value)| Secret::new(value));
+        self.key.iter().cloned().chain(values).fold(text.to_owned(), |text, secret| secret.redact(&text))
+    }
+
+    /// Checks that something can be sent there without giving a key away.
+    pub fn check(&self) -> Result<(), BadEndpoint> {
+        self.target().map(drop)
+    }
+
+    pub(super) fn target(&self) -> Result<Target, BadEndpoint> {
+        let url = self.url()?;
+        let loopback = is_loopback(&url);
+        let secret_header = self.headers.iter().any(|(name, _)| is_secret_header(name));
+        if url.scheme() == "http" && !loopback && (self.key.is_some() || secret_header) {
+            let host = url.host_str().unwrap_or_default().to_owned();
+            return Err(BadEndpoint::Insecure { provider: self.provider.clone(), host });
+        }
+        Ok(Target { headers: self.header_map()?, url, loopback })
+    }
+
+    fn url(&self) -> Result<Url, BadEndpoint> {
+        let bad = |reason: String| BadEndpoint::Address { provider: self.provider.clone(), reason };
+        let mut url = Url::parse(self.base_url.trim()).map_err(|error| bad(error.to_string()))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(bad("it must begin with https:// or http://".to_owned()));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(bad("a name and a password do not belong there".to_owned()));
+        }
+        let mut path: Vec<String> = match self.wire {
+            Wire::Anthropic => vec!["v1".to_owned(), "messages".to_owned()],
+            Wire::Chat => vec!["chat".to_owned(), "completions".to_owned()],
+            Wire::Responses => vec!["responses".to_owned()],
+            Wire::Gemini => vec!["models".to_owned(), format!("{}:streamGenerateContent", self.model.trim_start_matches("models/"))],
+        };
+        // Both ways to write it are common.
+        if self.wire == Wire::Anthropic && url.path().trim_end_matches('/').ends_with("/v1") {
+            path.remove(0);
+        }
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(path);
+        }
+        if self.wire == Wire::Gemini {
+            url.query_pairs_mut().append_pair("alt", "sse");
+        }
+        Ok(url)
+    }
+
+    fn header_map(&self) -> Result<HeaderMap, BadEndpoint> {
+        let mut headers = HeaderMap::new();
+        headers.insert("content-type", HeaderValue::from_static("application/json"));
+        headers.insert("accept", HeaderValue::from_static("text/event-stream"));
+        if self.wire == Wire::Anthropic {
+            headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
+        }
+        if let Some(key) = &self.key {
+            let bad = || BadEndpoint::Key { provider: self.provider.clone(), hint: self.key_hint.clone() };
+            if !key.is_usable() {
+                return Err(bad());
+            }
+            let (name, text) = match self.wire {
+                Wire::Anthropic => ("x-api-key", key.reveal().to_owned()),
+                Wire::Gemini => ("x-goog-api-key", key.reveal().to_owned()),
+                Wire::Chat | Wire::Responses => ("authorization", format!("Bearer {}", key.reveal())),
+            };
+            let mut value = HeaderValue::from_str(&text).map_err(|_| bad())?;
+            value.set_sensitive(true);
+            headers.insert(name, value);
+        }
+        for (name, text) in &self.headers {
+            let bad = || BadEndpoint::Header { provider: self.provider.clone(), name: name.clone() };
+            let mut value = HeaderValue::from_str(text).map_err(|_| bad())?;
+            value.set_sensitive(true);
+            headers.insert(HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?, value);
+        }
+        Ok(headers)
+    }
+}
+
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let headers: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
+        formatter
+            .debug_struct("Endpoint")
+            .field("provider", &self.provider)
+            .field("wire", &self.wire)
+            .field("base_url", &self.base_url)
+            .field("model", &self.model)
+            .field("key", &self.key)
+            .field("headers", &headers)
+            .field("timeouts", &self.timeouts)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Whether an address is this machine's own.
+pub(super) fn is_loopback(url: &Url) -> bool {
+    let Some(host) = url.host_str() else { return false };
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    match bare.parse::<std::net::IpAddr>() {
+        Ok(address) => address.is_loopback(),
+        Err(_) => bare == "localhost" || bare.ends_with(".localhost"),
+    }
+}
+
+fn is_secret_header(name: &str) -> bool {
+    let name = name.to_lowercase();
+    ["auth", "key", "token", "cookie", "secret"].iter().any(|word| name.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn endpoint(wire: Wire, base_url: &str) -> Endpoint {
+        Endpoint {
+            provider: "acme".to_owned(),
+            wire,
+            base_url: base_url.to_owned(),
+            model: "m/1 ?".to_owned(),
+            key: Some(Secret::new("sk-secret-1")),
+            key_hint: "set ACME_KEY".to_owned(),
+            headers: Vec::new(),
+            timeouts: Timeouts::default(),
+        }
+    }
+
+    #[test]
+    fn each_wire_has_its_address() {
+        let check = |wire: Wire, base: &str, expected: &str| {
+            let target = endpoint(wire, base).target().expect("a good endpoint");
+            assert_eq!(target.url.as_str(), expected);
+        };
+        check(Wire::Anthropic, "https://a.test", "https://a.test/v1/messages");
+        check(Wire::Anthropic, "https://a.test/x/v1/", "https://a.test/x/v1/messages");
+        check(Wire::Chat, "https://a.test/v1/", "https://a.test/v1/chat/completions");
+        check(Wire::Chat, "https://a.test/v1?api-version=2", "https://a.test/v1/chat/completions?api-version=2");
+        check(Wire::Responses, "https://a.test/v1", "https://a.test/v1/responses");
+        check(
+            Wire::Gemini,
+            "https://a.test/v1beta",
+            "https://a.test/v1beta/models/m%2F1%20%3F:streamGenerateContent?alt=sse",
+        );
+    }
+
+    #[test]
+    fn a_key_never_goes_out_in_the_clear() {
+        let check = |base: &str, key: bool, header: Option<&str>, good: bool| {
+            let mut endpoint = endpoint(Wire::Chat, base);
+            if !key {
+                endpoint.key = None;
+            }
+            endpoint.headers.extend(header.map(|name| (name.to_owned(), "value-of-it".to_owned())));
+            assert_eq!(endpoint.check().is_ok(), good, "{base} {key} {header:?}");
+        };
+        for base in ["http://localhost:1", "http://127.0.0.1:1/v1", "http://[::1]:1", "http://a.localhost"] {
+            check(base, true, None, true);
+        }
+        for base in ["http://192.168.1.5/v1", "http://localhost.evil.test", "http://127.0.0.1.evil.test", "http://[::2]"] {
+            check(base, true, None, false);
+            check(base, false, None, true);
+            check(base, false, Some("Authorization"), false);
+            check(base, false, Some("X-Trace"), true);
+        }
+        check("https://a.test", true, Some("Cookie"), true);
+        for base in ["", "a.test", "ftp://a.test", "https://u:p@a.test", "https://"] {
+            check(base, true, None, false);
+        }
+    }
+
+    #[test]
+    fn nothing_secret_is_shown() {
+        let mut endpoint = endpoint(Wire::Anthropic, "https://a.test");
+        endpoint.headers.push(("X-Own".to_owned(), "hidden-value".to_owned()));
+        let target = endpoint.target().expect("a good endpoint");
+        let shown = format!("{endpoint:?} {:?}", target.headers);
+        assert!(!shown.contains("sk-secret-1") && !shown.contains("hidden-value"), "{shown}");
+        assert_eq!(endpoint.redact("sk-secret-1 and hidden-value"), "[key] and [key]");
+        endpoint.key = Some(Secret::new("sk\nx"));
+        let refused = endpoint.check().expect_err("not a key");
+        assert!(refused.to_string().contains("ACME_KEY") && !refused.to_string().contains("sk\n"));
+    }
+}

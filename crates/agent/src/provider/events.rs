@@ -1,0 +1,202 @@
+//! Server-sent events: lines of a stream, gathered into events.
+//!
+//! Pure: bytes in, in whatever pieces they arrive; events out. A line that is not known is passed over, as the
+//! standard says. Events that were complete before the stream broke are given out before what is wrong is told.
+
+use super::assembly::ANSWER_BYTES;
+
+/// One event of a stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Event {
+    /// Its name, if it has one.
+    pub name: Option<String>,
+    /// What it says.
+    pub data: String,
+}
+
+/// Why bytes are no events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadEvents {
+    /// Not text.
+    #[error("the stream is not valid UTF-8")]
+    NotText,
+    /// Larger than an answer may be.
+    #[error("one event of the stream has more than {} MiB", ANSWER_BYTES >> 20)]
+    TooLarge,
+}
+
+/// Gathers events from a stream of bytes.
+#[derive(Debug, Default)]
+pub struct EventReader {
+    line: Vec<u8>,
+    event: Event,
+    has_data: bool,
+    begun: bool,
+    after_return: bool,
+}
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+impl EventReader {
+    /// At the beginning of a stream.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes more bytes, and adds every event that they complete to `events`.
+    pub fn feed(&mut self, mut bytes: &[u8], events: &mut Vec<Event>) -> Result<(), BadEvents> {
+        if self.after_return && !bytes.is_empty() {
+            self.after_return = false;
+            bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
+        }
+        while let Some(end) = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
+            self.hold(&bytes[..end])?;
+            events.extend(self.line_ended()?);
+            let ending = bytes[end];
+            bytes = &bytes[end + 1..];
+            if ending == b'\r' {
+                self.after_return = bytes.is_empty();
+                bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
+            }
+        }
+        self.hold(bytes)
+    }
+
+    /// The stream is over. An event that lacks only the empty line after it is still one.
+    pub fn finish(&mut self) -> Result<Option<Event>, BadEvents> {
+        match self.line_ended()? {
+            Some(event) => Ok(Some(event)),
+            None => Ok(self.event_ended()),
+        }
+    }
+
+    fn hold(&mut self, bytes: &[u8]) -> Result<(), BadEvents> {
+        if self.line.len() + self.event.data.len() + bytes.len() > ANSWER_BYTES {
+            return Err(BadEvents::TooLarge);
+        }
+        self.line.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn line_ended(&mut self) -> Result<Option<Event>, BadEvents> {
+        let held = std::mem::take(&mut self.line);
+        let mut line = held.as_slice();
+        if !self.begun {
+            self.begun = true;
+            line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
+        }
+        if line.is_empty() {
+            return Ok(self.event_ended());
+        }
+        let line = std::str::from_utf8(line).map_err(|_| BadEvents::NotText)?;
+        let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "data" => {
+                if self.has_data {
+                    self.event.data.push('\n');
+                }
+                self.has_data = true;
+                self.event.data.push_str(value);
+            }
+            "event" => self.event.name = Some(value.to_owned()),
+            // Not in the standard, but what a known local server writes when it fails in the middle.
+            "error" => {
+                self.has_data = true;
+                self.event.name = Some("error".to_owned());
+                self.event.data.push_str(value);
+            }
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    fn event_ended(&mut self) -> Option<Event> {
+        let event = std::mem::take(&mut self.event);
+        std::mem::take(&mut self.has_data).then_some(event)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(pieces: &[&[u8]]) -> (Vec<(Option<String>, String)>, Option<BadEvents>) {
+        let mut reader = EventReader::new();
+        let mut events = Vec::new();
+        let mut wrong = None;
+        for piece in pieces {
+            if let Err(error) = reader.feed(piece, &mut events) {
+                wrong = Some(error);
+                break;
+            }
+        }
+        if wrong.is_none() {
+            match reader.finish() {
+                Ok(last) => events.extend(last),
+                Err(error) => wrong = Some(error),
+            }
+        }
+        (events.into_iter().map(|event| (event.name, event.data)).collect(), wrong)
+    }
+
+    #[test]
+    fn lines_become_events() {
+        let check = |text: &str, expected: &[(Option<&str>, &str)]| {
+            let (events, wrong) = read(&[text.as_bytes()]);
+            let expected: Vec<(Option<String>, String)> =
+                expected.iter().map(|(name, data)| (name.map(str::to_owned), (*data).to_owned())).collect();
+            assert_eq!(events, expected, "{text:?}");
+            assert_eq!(wrong, None);
+        };
+        check("data: a\n\n", &[(None, "a")]);
+        check("data:a\n\ndata:  b\n\n", &[(None, "a"), (None, " b")]);
+        check("event: x\ndata: a\ndata: b\n\n", &[(Some("x"), "a\nb")]);
+        check("\u{feff}data: a\r\n\r\ndata: b\r\rdata: c", &[(None, "a"), (None, "b"), (None, "c")]);
+        check(": a comment\n\nevent: nothing\n\nid: 1\nretry: x\nwhat\n\n", &[]);
+        check("event: error\ndata: {}\n\n", &[(Some("error"), "{}")]);
+        check("error: {\"code\":500}\n\n", &[(Some("error"), "{\"code\":500}")]);
+        check("data:\n\n", &[(None, "")]);
+    }
+
+    #[test]
+    fn what_came_before_the_damage_is_given_out() {
+        let (events, wrong) = read(&[b"data: a\n\ndata: \xff\n\ndata: c\n\n"]);
+        assert_eq!(events, [(None, "a".to_owned())]);
+        assert_eq!(wrong, Some(BadEvents::NotText));
+    }
+
+    #[test]
+    fn an_event_cannot_fill_the_memory() {
+        let chunk = vec![b'x'; 1 << 20];
+        let mut reader = EventReader::new();
+        let refused = (0..100).any(|_| reader.feed(&chunk, &mut Vec::new()) == Err(BadEvents::TooLarge));
+        assert!(refused);
+        let line = [b"data: ".as_slice(), &chunk, b"\n"].concat();
+        let mut reader = EventReader::new();
+        let refused = (0..100).any(|_| reader.feed(&line, &mut Vec::new()) == Err(BadEvents::TooLarge));
+        assert!(refused);
+    }
+
+    proptest! {
+        #[test]
+        fn it_does_not_matter_how_a_stream_is_cut(
+            lines in prop::collection::vec("(data|event|id|x)?:? ?[a-zé✓]{0,5}", 0..20),
+            endings in prop::collection::vec(prop::sample::select(vec!["\n", "\r", "\r\n", "\n\n"]), 20),
+            sizes in prop::collection::vec(1_usize..7, 1..10),
+        ) {
+            let text: String = lines.iter().zip(&endings).map(|(line, end)| format!("{line}{end}")).collect();
+            let whole = read(&[text.as_bytes()]);
+            let mut pieces = Vec::new();
+            let mut rest = text.as_bytes();
+            for size in sizes.iter().cycle() {
+                if rest.is_empty() { break; }
+                let (piece, after) = rest.split_at((*size).min(rest.len()));
+                pieces.push(piece);
+                rest = after;
+            }
+            prop_assert_eq!(read(&pieces), whole);
+        }
+    }
+}

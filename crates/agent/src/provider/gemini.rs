@@ -1,0 +1,148 @@
+//! The stream of Gemini's `streamGenerateContent`.
+//!
+//! Each event is a whole response with some more parts. Runs of text are one block, but a part with a signature is
+//! never joined with one that has another: the provider wants each signature back on its own part.
+
+use retake_model::json::Json;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::assembly::Assembly;
+use super::decoder::Flow;
+use super::events::Event;
+use super::fault::Broken;
+use super::status::shortened;
+use super::usage::usage;
+use super::{Stop, Wire};
+
+/// Where the stream stands: nowhere in particular.
+#[derive(Debug, Default)]
+pub(super) struct Gemini;
+
+/// The field of a block that holds the signature of its part.
+const SIGNATURE: &str = "thought_signature";
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Said {
+    candidates: Option<Vec<Candidate>>,
+    prompt_feedback: Option<Feedback>,
+    usage_metadata: Option<Box<RawValue>>,
+    model_version: Option<String>,
+    response_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Candidate {
+    index: Option<u64>,
+    content: Option<Content>,
+    finish_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Content {
+    parts: Option<Vec<Box<RawValue>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Part {
+    text: Option<String>,
+    thought: Option<bool>,
+    thought_signature: Option<String>,
+    function_call: Option<Call>,
+}
+
+#[derive(Deserialize)]
+struct Call {
+    id: Option<String>,
+    name: Option<String>,
+    args: Option<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Feedback {
+    block_reason: Option<String>,
+}
+
+impl Gemini {
+    #[expect(clippy::unused_self, reason = "called like the decoders of the other wires")]
+    pub(super) fn event(&mut self, event: &Event, assembly: &mut Assembly) -> Result<Flow, Broken> {
+        if event.data.trim() == "[DONE]" {
+            return Ok(Flow::Finished);
+        }
+        let said: Said = serde_json::from_str(&event.data)?;
+        assembly.set_response_id(said.response_id.as_deref());
+        assembly.set_model(said.model_version.as_deref());
+        if let Some(counts) = said.usage_metadata.filter(|counts| counts.get() != "null") {
+            assembly.set_usage(usage(Wire::Gemini, &counts, None));
+        }
+        if said.prompt_feedback.is_some_and(|feedback| feedback.block_reason.is_some()) {
+            assembly.set_stop(Stop::Refusal);
+        }
+        let candidates = said.candidates.unwrap_or_default();
+        let first = candidates.into_iter().find(|candidate| candidate.index.unwrap_or(0) == 0);
+        let Some(candidate) = first else { return Ok(Flow::More) };
+        for raw in candidate.content.and_then(|content| content.parts).unwrap_or_default() {
+            part(&raw, assembly)?;
+        }
+        if let Some(reason) = candidate.finish_reason.filter(|reason| reason != "FINISH_REASON_UNSPECIFIED") {
+            assembly.set_stop(stop(&reason));
+        }
+        Ok(Flow::More)
+    }
+}
+
+fn part(raw: &RawValue, assembly: &mut Assembly) -> Result<(), Broken> {
+    let part: Part = serde_json::from_str(raw.get())?;
+    let signature = part.thought_signature.filter(|signature| !signature.is_empty());
+    let place = match (part.function_call, part.text) {
+        (Some(call), _) => {
+            let place = assembly.begin_call(&call.id.unwrap_or_default(), &call.name.unwrap_or_default())?;
+            if let Some(args) = call.args.filter(|args| args.get() != "null") {
+                assembly.push(place, args.get())?;
+            }
+            assembly.end(place);
+            place
+        }
+        (None, Some(text)) => text_part(&text, part.thought == Some(true), signature.is_some(), assembly)?,
+        (None, None) => {
+            let json = Json::new(raw.get()).map_err(|error| Broken::protocol(error.to_string()))?;
+            assembly.unknown("gemini_part", vec![("part".to_owned(), json)])?
+        }
+    };
+    if let Some(signature) = signature {
+        assembly.extra(place, SIGNATURE, Json::string(&signature))?;
+    }
+    Ok(())
+}
+
+/// Puts a text where it belongs; tells where.
+fn text_part(text: &str, thought: bool, signed: bool, assembly: &mut Assembly) -> Result<usize, Broken> {
+    // A signature at the end of a stream comes on an empty text: it belongs to what came before.
+    if text.is_empty()
+        && let Some(last) = assembly.last()
+        && !assembly.has_extra(last, SIGNATURE)
+    {
+        return Ok(last);
+    }
+    let open = if thought { assembly.open_thinking() } else { assembly.open_text() };
+    let place = match open.filter(|place| !signed && !assembly.has_extra(*place, SIGNATURE)) {
+        Some(place) => place,
+        None if thought || text.is_empty() => assembly.begin_thinking()?,
+        None => assembly.begin_text()?,
+    };
+    assembly.push(place, text)?;
+    Ok(place)
+}
+
+fn stop(reason: &str) -> Stop {
+    match reason {
+        "STOP" => Stop::EndTurn,
+        "MAX_TOKENS" => Stop::MaxTokens,
+        "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "IMAGE_SAFETY" => Stop::Refusal,
+        other => Stop::Other(shortened(other)),
+    }
+}

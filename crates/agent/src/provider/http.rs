@@ -1,0 +1,267 @@
+//! The network: one request, one stream of events, and an end that comes promptly when it is wished for.
+
+use std::collections::BTreeMap;
+use std::error::Error as _;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use reqwest::Response;
+use reqwest::redirect::Policy;
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
+
+use super::decoder::{self, Decoder};
+use super::endpoint::{Endpoint, Target};
+use super::events::{BadEvents, EventReader};
+use super::fault::{Broken, CallError, Fault};
+use super::status;
+use super::{Answer, BadEndpoint, Cancel, Delta};
+
+/// How long a connection may take to come about.
+const CONNECT: Duration = Duration::from_secs(15);
+
+/// The most that is read of an answer that is no success.
+const REFUSAL_BYTES: usize = 64 * 1024;
+
+/// How long to wait for the words of an answer that is no success.
+const REFUSAL_WAIT: Duration = Duration::from_secs(5);
+
+/// How long connections get to notice that nobody listens any more.
+const FAREWELL: Duration = Duration::from_millis(5);
+
+/// Calls models. Keeps its connections, so that the rounds of a turn need not greet the server again.
+///
+/// It blocks the thread that calls, and must not be used inside an asynchronous program. Threads that call at the
+/// same time should each have their own.
+#[derive(Debug)]
+pub struct Client {
+    /// Always there, but for the moment in which the client goes.
+    runtime: Option<Runtime>,
+    connectors: Mutex<BTreeMap<Route, reqwest::Client>>,
+}
+
+/// How a server is connected to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Route {
+    encrypted: bool,
+    loopback: bool,
+}
+
+impl Client {
+    /// A client without any connection yet.
+    pub fn new() -> std::io::Result<Self> {
+        // One of them must be named for the process; whoever else did so first is welcome.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        Ok(Self { runtime: Some(runtime), connectors: Mutex::default() })
+    }
+
+    /// Streams one answer. `on` gets every piece in order, on this thread; `cancel` ends it within moments, from any
+    /// thread, even while nothing arrives.
+    pub fn call(
+        &self,
+        endpoint: &Endpoint,
+        body: &serde_json::Value,
+        cancel: &Cancel,
+        on: &mut dyn FnMut(Delta),
+    ) -> Result<Answer, CallError> {
+        let target = endpoint.target().map_err(|bad| unsendable(&bad))?;
+        let connector = self.connector(Route { encrypted: target.url.scheme() == "https", loopback: target.loopback })?;
+        let runtime = self.runtime.as_ref().expect("there until the client goes");
+        let answered = runtime.block_on(async {
+            let mut decoder = Decoder::new(endpoint.wire);
+            let streamed = tokio::select! {
+                biased;
+                () = cancel.happened() => Err(CallError::new(Fault::Interrupted, "interrupted")),
+                streamed = stream(&connector, endpoint, target, body, &mut decoder, on) => streamed,
+            };
+            let answered = match streamed {
+                Ok(()) => decoder.finish(on),
+                Err(error) => Err(error.keeping(decoder.partial())),
+            };
+            if answered.is_err() {
+                // Connections are closed by tasks of their own, which run only in here. A server that is not told
+                // goes on writing, and the user goes on paying.
+                tokio::time::sleep(FAREWELL).await;
+            }
+            answered
+        });
+        answered.map_err(|error| CallError { message: endpoint.redact(&error.message), ..error })
+    }
+
+    fn connector(&self, route: Route) -> Result<reqwest::Client, CallError> {
+        let mut connectors = self.connectors.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(connector) = connectors.get(&route) {
+            return Ok(connector.clone());
+        }
+        let mut builder = reqwest::Client::builder()
+            .user_agent(concat!("retake/", env!("CARGO_PKG_VERSION")))
+            .redirect(Policy::none())
+            .connect_timeout(CONNECT)
+            .tcp_nodelay(true);
+        if route.loopback {
+            // What is meant for this machine is not for a proxy to see.
+            builder = builder.no_proxy();
+        }
+        if !route.encrypted && route.loopback {
+            // Without certificates, a machine that has none can still reach its own model.
+            builder = builder.tls_certs_only([]);
+        }
+        let connector = builder.build().map_err(|error| {
+            CallError::new(Fault::Network, format!("no connection can be made on this machine: {}", causes(&error)))
+        })?;
+        connectors.insert(route, connector.clone());
+        Ok(connector)
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // A look-up of a name that hangs must not hold up whoever is done.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+async fn stream(
+    connector: &reqwest::Client,
+    endpoint: &Endpoint,
+    target: Target,
+    body: &serde_json::Value,
+    decoder: &mut Decoder,
+    on: &mut dyn FnMut(Delta),
+) -> Result<(), CallError> {
+    let loopback = target.loopback;
+    let request = connector.post(target.url).headers(target.headers).body(body.to_string());
+    let response = match timeout(endpoint.timeouts.first_byte, request.send()).await {
+        Err(_) => return Err(stalled("the server did not begin to answer", endpoint.timeouts.first_byte)),
+        Ok(Err(error)) => return Err(unreachable(endpoint, loopback, &error)),
+        Ok(Ok(response)) => response,
+    };
+    if !response.status().is_success() {
+        return Err(refused(endpoint, response).await);
+    }
+    if let Some(kind) = unstreamed(&response) {
+        let said = status::shortened(&beginning(response).await);
+        let message = format!("{}: {kind} came where a stream was asked for: {said}", endpoint.provider);
+        return Err(CallError::new(Fault::Protocol, message));
+    }
+    read(response, endpoint, decoder, on).await
+}
+
+async fn read(
+    mut response: Response,
+    endpoint: &Endpoint,
+    decoder: &mut Decoder,
+    on: &mut dyn FnMut(Delta),
+) -> Result<(), CallError> {
+    let mut reader = EventReader::new();
+    let mut events = Vec::new();
+    loop {
+        let arrived = match timeout(endpoint.timeouts.stall, response.chunk()).await {
+            Err(_) => return Err(stalled("nothing more came", endpoint.timeouts.stall)),
+            Ok(Err(error)) => {
+                let message = format!("the connection to {} broke: {}", endpoint.provider, causes(&error));
+                return Err(CallError::new(Fault::Network, message));
+            }
+            Ok(Ok(arrived)) => arrived,
+        };
+        let read = match &arrived {
+            Some(bytes) => reader.feed(bytes, &mut events),
+            None => reader.finish().map(|last| events.extend(last)),
+        };
+        for event in events.drain(..) {
+            if !decoder.feed(&event, on)? {
+                return Ok(());
+            }
+        }
+        read.map_err(garbled)?;
+        if arrived.is_none() {
+            return Ok(());
+        }
+        // However fast the server writes, a wish to stop is heard.
+        tokio::task::yield_now().await;
+    }
+}
+
+/// What came, if it is plainly no stream of events.
+fn unstreamed(response: &Response) -> Option<&'static str> {
+    let kind = response.headers().get("content-type")?.to_str().ok()?.to_lowercase();
+    match kind.split(';').next().unwrap_or_default().trim() {
+        "application/json" => Some("JSON"),
+        "text/html" => Some("a web page"),
+        _ => None,
+    }
+}
+
+async fn refused(endpoint: &Endpoint, response: Response) -> CallError {
+    let code = response.status().as_u16();
+    let wait = asked_wait(&response);
+    let body = beginning(response).await;
+    let error = status::refusal(&endpoint.provider, &endpoint.model, &endpoint.key_hint, code, &body);
+    CallError { retry_after: wait, ..error }
+}
+
+fn asked_wait(response: &Response) -> Option<Duration> {
+    let header = |name: &str| response.headers().get(name)?.to_str().ok();
+    let millis = header("retry-after-ms").and_then(|text| text.trim().parse::<u64>().ok());
+    match millis {
+        Some(millis) => Some(Duration::from_millis(millis)),
+        None => status::retry_after(header("retry-after")?, jiff::Timestamp::now()),
+    }
+}
+
+/// The first bytes of an answer that is no stream, as text.
+async fn beginning(mut response: Response) -> String {
+    let mut bytes = Vec::new();
+    while let Ok(Ok(Some(chunk))) = timeout(REFUSAL_WAIT, response.chunk()).await {
+        bytes.extend_from_slice(&chunk);
+        if bytes.len() >= REFUSAL_BYTES {
+            bytes.truncate(REFUSAL_BYTES);
+            break;
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn garbled(bad: BadEvents) -> CallError {
+    decoder::error(match bad {
+        BadEvents::NotText => Broken::protocol(bad.to_string()),
+        BadEvents::TooLarge => Broken::TooLarge,
+    })
+}
+
+fn unsendable(bad: &BadEndpoint) -> CallError {
+    let fault = match bad {
+        BadEndpoint::Insecure { .. } => Fault::Insecure,
+        BadEndpoint::Key { .. } => Fault::Key,
+        BadEndpoint::Address { .. } | BadEndpoint::Header { .. } => Fault::Refused,
+    };
+    CallError::new(fault, bad.to_string())
+}
+
+fn stalled(what: &str, waited: Duration) -> CallError {
+    CallError::new(Fault::Stalled, format!("{what} for {} seconds", waited.as_secs_f64()))
+}
+
+fn unreachable(endpoint: &Endpoint, loopback: bool, error: &reqwest::Error) -> CallError {
+    let provider = &endpoint.provider;
+    let advice = match (error.is_connect(), loopback) {
+        (true, true) => format!("is the server of {provider} running at {}?", endpoint.base_url),
+        (true, false) => "is there a network?".to_owned(),
+        (false, _) => "the connection broke".to_owned(),
+    };
+    CallError::new(Fault::Network, format!("{provider} cannot be reached; {advice} ({})", causes(error)))
+}
+
+/// The innermost causes of an error, without the address: it may hold what is nobody's business.
+fn causes(error: &reqwest::Error) -> String {
+    let mut cause = error.source();
+    let mut last = None;
+    while let Some(inner) = cause {
+        last = Some(inner.to_string());
+        cause = inner.source();
+    }
+    status::shortened(&last.unwrap_or_else(|| "it failed".to_owned()))
+}

@@ -1,0 +1,200 @@
+//! What a server means by a status, and what a person can do about it.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::fault::{Broken, CallError, Fault};
+
+/// The most characters of a server's own words that are shown.
+const SAID_CHARS: usize = 300;
+
+/// Words by which providers say that a conversation does not fit. There is no status for it.
+const TOO_LONG: [&str; 8] = [
+    "prompt is too long",
+    "context_length_exceeded",
+    "maximum context length",
+    "context window",
+    "exceed_context_size",
+    "exceeds the available context size",
+    "input token count",
+    "input is too long",
+];
+
+/// What went wrong, from the status and the server's words.
+pub(super) fn fault(status: u16, kind: &str, message: &str) -> Fault {
+    let said = format!("{kind} {message}").to_lowercase();
+    match status {
+        400 | 413 | 422 if TOO_LONG.iter().any(|words| said.contains(words)) => Fault::TooLong,
+        413 => Fault::TooLong,
+        402 => Fault::Billing,
+        // Money is not a matter of waiting.
+        429 if said.contains("insufficient_quota") || said.contains("insufficient balance") => Fault::Billing,
+        401 | 403 => Fault::Key,
+        404 => Fault::NotFound,
+        408 => Fault::Stalled,
+        425 | 429 | 503 | 529 => Fault::Busy,
+        500.. => Fault::Server,
+        _ => Fault::Refused,
+    }
+}
+
+/// The error for an answer that is no success. `key_hint` says where the key comes from.
+pub(super) fn refusal(provider: &str, model: &str, key_hint: &str, status: u16, body: &str) -> CallError {
+    let (kind, said) = words(body);
+    let fault = fault(status, &kind, &said);
+    let advice = match fault {
+        Fault::Key if status == 401 => format!("the key was refused; {key_hint}"),
+        Fault::Key => format!("the key may not do this; {key_hint}, or choose another model"),
+        Fault::Billing => "the account has nothing left to pay with; add credit there".to_owned(),
+        Fault::NotFound => format!("there is no model {model:?}, or the base_url is wrong"),
+        Fault::TooLong => "the conversation is too long for the model; compress it, or choose a larger one".to_owned(),
+        Fault::Busy if status == 429 => "too many requests for now".to_owned(),
+        Fault::Busy => "the service is overloaded for now".to_owned(),
+        Fault::Stalled => "the server waited too long for the request".to_owned(),
+        Fault::Server => "the server failed".to_owned(),
+        _ if (300..400).contains(&status) => {
+            "the server sends elsewhere, which is not followed with a key; set base_url to where it should go".to_owned()
+        }
+        _ => "the request was not accepted".to_owned(),
+    };
+    let said = if said.is_empty() { kind } else { said };
+    let said = if said.is_empty() { String::new() } else { format!(" ({said})") };
+    CallError { status: Some(status), ..CallError::new(fault, format!("{provider}: {advice}{said} [{status}]")) }
+}
+
+/// A failure that is reported inside a stream.
+pub(super) fn reported(data: &str) -> Broken {
+    let (kind, message) = words(data);
+    let value: Value = serde_json::from_str(data).unwrap_or_default();
+    let error = value.get("error").unwrap_or(&value);
+    let code = error.get("code").or_else(|| value.get("code")).and_then(Value::as_u64);
+    let status = match code.and_then(|code| u16::try_from(code).ok()).filter(|code| (400..600).contains(code)) {
+        Some(code) => code,
+        None => status_of(&kind),
+    };
+    Broken::Server { status, kind, message }
+}
+
+/// The status that goes with a provider's word for a failure.
+fn status_of(kind: &str) -> u16 {
+    match kind {
+        "overloaded_error" => 529,
+        "rate_limit_error" | "rate_limit_exceeded" | "RESOURCE_EXHAUSTED" => 429,
+        "insufficient_quota" | "billing_error" => 402,
+        "authentication_error" | "invalid_api_key" => 401,
+        "permission_error" => 403,
+        "not_found_error" => 404,
+        "request_too_large" => 413,
+        "invalid_request_error" | "context_length_exceeded" | "invalid_prompt" | "INVALID_ARGUMENT" => 400,
+        "timeout_error" => 504,
+        "UNAVAILABLE" => 503,
+        _ => 500,
+    }
+}
+
+/// A provider's word for a failure, and what it says about it, on one short line.
+fn words(body: &str) -> (String, String) {
+    let value: Value = serde_json::from_str(body.trim()).unwrap_or_default();
+    // One of them wraps its answer in a list.
+    let value = value.get(0).unwrap_or(&value);
+    let error = value.get("error").unwrap_or(value);
+    let text = |value: &Value, names: &[&str]| {
+        names.iter().find_map(|name| value.get(name)?.as_str().map(str::to_owned)).unwrap_or_default()
+    };
+    let kind = ["code", "status", "type"].iter().find_map(|name| error.get(name)?.as_str()).unwrap_or_default();
+    let said = match error {
+        Value::String(said) => said.clone(),
+        Value::Object(_) => text(error, &["message", "detail", "error"]),
+        _ if body.trim_start().starts_with('<') => "an HTML page".to_owned(),
+        _ => body.to_owned(),
+    };
+    (shortened(kind), shortened(&said))
+}
+
+/// A text on one line, without control characters, cut where it gets long.
+pub(super) fn shortened(text: &str) -> String {
+    let calm: String = text.chars().take(SAID_CHARS * 8).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let folded = calm.split_whitespace().collect::<Vec<_>>().join(" ");
+    if folded.chars().count() <= SAID_CHARS {
+        return folded;
+    }
+    let mut cut: String = folded.chars().take(SAID_CHARS - 1).collect();
+    cut.push('…');
+    cut
+}
+
+/// What `Retry-After` asks for: seconds, or the time of day to wait for.
+pub(super) fn retry_after(text: &str, now: jiff::Timestamp) -> Option<Duration> {
+    let text = text.trim();
+    if let Ok(seconds) = text.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let date = jiff::fmt::rfc2822::parse(text).ok()?;
+    // A time that has passed means now.
+    Some(Duration::try_from(now.duration_until(date.timestamp())).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_status_says_what_to_do() {
+        let check = |status: u16, body: &str, fault: Fault, words: &str| {
+            let error = refusal("acme", "big-1", "set ACME_KEY", status, body);
+            assert_eq!(error.fault, fault, "{status} {body}");
+            assert!(error.message.contains(words), "{}", error.message);
+            assert_eq!(error.status, Some(status));
+            assert_eq!(error.retryable, fault.is_retryable());
+        };
+        check(401, r#"{"error":{"message":"bad key"}}"#, Fault::Key, "set ACME_KEY (bad key)");
+        check(403, "", Fault::Key, "may not");
+        check(404, r#"{"error":"no such model"}"#, Fault::NotFound, "\"big-1\"");
+        check(402, "", Fault::Billing, "credit");
+        check(413, "", Fault::TooLong, "too long");
+        check(400, r#"{"type":"error","error":{"message":"prompt is too long: 9 > 8"}}"#, Fault::TooLong, "9 > 8");
+        check(400, r#"{"error":{"code":"context_length_exceeded","message":"x"}}"#, Fault::TooLong, "compress");
+        check(400, r#"{"message":"what"}"#, Fault::Refused, "(what)");
+        check(429, r#"{"error":{"code":"insufficient_quota","message":"x"}}"#, Fault::Billing, "credit");
+        check(429, "", Fault::Busy, "too many");
+        check(408, "", Fault::Stalled, "waited");
+        for status in [500, 502, 504] {
+            check(status, "<html><h1>Bad</h1>", Fault::Server, "an HTML page");
+        }
+        check(503, r#"[{"error":{"code":503,"message":"later","status":"UNAVAILABLE"}}]"#, Fault::Busy, "later");
+        check(529, "not JSON\n\u{1b}[31m at all", Fault::Busy, "not JSON [31m at all");
+        check(302, "", Fault::Refused, "base_url");
+        let long = refusal("acme", "m", "", 500, &"word ".repeat(10_000));
+        assert!(long.message.chars().count() < SAID_CHARS + 100);
+    }
+
+    #[test]
+    fn a_failure_inside_a_stream_has_a_status() {
+        let check = |data: &str, expected: u16| {
+            let Broken::Server { status, .. } = reported(data) else { panic!("a report") };
+            assert_eq!(status, expected, "{data}");
+        };
+        check(r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#, 529);
+        check(r#"{"error":{"code":502,"message":"upstream"}}"#, 502);
+        check(r#"{"error":{"code":"rate_limit_exceeded","message":"slow"}}"#, 429);
+        check(r#"{"error":"what"}"#, 500);
+        check(r#"{"error":{"code":99999999}}"#, 500);
+        check("nonsense", 500);
+    }
+
+    #[test]
+    fn waiting_is_asked_for_in_seconds_or_by_a_date() {
+        let now: jiff::Timestamp = "2026-11-16T10:00:00Z".parse().expect("a time");
+        let check = |text: &str, expected: Option<u64>| {
+            assert_eq!(retry_after(text, now).map(|wait| wait.as_secs()), expected, "{text}");
+        };
+        check("7", Some(7));
+        check(" 0.5 ", Some(0));
+        check("Mon, 16 Nov 2026 10:01:30 GMT", Some(90));
+        check("Mon, 16 Nov 2026 09:00:00 GMT", Some(0));
+        for bad in ["", "-1", "soon", "NaN", "inf", "1e300"] {
+            check(bad, None);
+        }
+    }
+}
