@@ -72,7 +72,7 @@ impl Client {
             let mut decoder = Decoder::new(endpoint.wire);
             let streamed = tokio::select! {
                 biased;
-                () = cancel.happened() => Err(CallError::new(Fault::Interrupted, "interrupted")),
+                () = cancel.wait() => Err(CallError::new(Fault::Interrupted, "interrupted")),
                 streamed = stream(&connector, endpoint, target, body, &mut decoder, on) => streamed,
             };
             let answered = match streamed {

@@ -1,11 +1,13 @@
 //! What a provider hands out with an answer and wants to see again, unchanged, where it wrote it.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::entry::{Block, EntryVersion, Fields, RoleKind};
 
 /// How requests and answers are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Wire {
     /// Anthropic Messages.
     Anthropic,
