@@ -34,7 +34,7 @@ use retake_model::surroundings::Surroundings;
 use retake_timeline::{Caller, Command, Desk, Handling, Timeline};
 
 pub use error::TurnError;
-pub use event::{Audience, Decision, TurnEvent};
+pub use event::{Audience, Reply, TurnEvent};
 pub use letters::{Sender, Unreached};
 
 use crate::approval::Policy as Approval;

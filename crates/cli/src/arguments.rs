@@ -137,6 +137,37 @@ pub(crate) enum Command {
     #[command(display_order = 203)]
     Man(commands::man::Arguments),
 
+    /// Ask the agent to do something, and watch it work.
+    #[command(display_order = 1)]
+    Run(commands::run::Arguments),
+    /// Talk with the agent, line by line.
+    #[command(display_order = 2)]
+    Chat(commands::chat::Arguments),
+    /// Try a message again, in a take of its own.
+    #[command(display_order = 3)]
+    Retry(commands::retry::Arguments),
+    /// Go on with a turn that failed, or whose program was killed.
+    #[command(display_order = 4)]
+    Resume(commands::resume::Arguments),
+    /// End the turn that runs in a take, in whatever terminal.
+    #[command(display_order = 5)]
+    Stop(commands::stop::Arguments),
+    /// Tell the turn that runs something, from another terminal.
+    #[command(display_order = 6)]
+    Steer(commands::steer::Arguments),
+    /// Put two takes side by side: what was said, what it cost, how their files differ.
+    #[command(display_order = 7)]
+    Compare(commands::compare::Arguments),
+    /// Put a summary by the model in the place of old entries.
+    #[command(display_order = 8)]
+    Compress(commands::compress::Arguments),
+    /// Show what was said to models and what they answered.
+    #[command(display_order = 9)]
+    Comms(commands::comms::Arguments),
+    /// Show which providers and models can be asked.
+    #[command(display_order = 10)]
+    Models(commands::models::Arguments),
+
     /// Threads: conversations, each with a history of its own.
     #[command(subcommand, visible_alias = "threads")]
     Thread(commands::thread::Command),
@@ -160,7 +191,7 @@ pub(crate) enum Command {
     #[command(subcommand, visible_alias = "snapshots")]
     Snapshot(commands::snapshot::Command),
     /// Run a command, and record what it does to files as one change that can be undone.
-    Run(commands::run::Arguments),
+    Exec(commands::exec::Arguments),
     /// Go to any moment of a thread's history.
     Jump(commands::jump::Arguments),
     /// Show what was done to a thread, newest first.

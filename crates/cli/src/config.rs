@@ -6,15 +6,20 @@
 mod edit;
 mod keys;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use etcetera::BaseStrategy;
+use retake_agent::approval::Rule;
+use retake_agent::provider::config::ProviderConfig;
+use retake_agent::provider::prices::Price;
 use serde::Deserialize;
 
 pub(crate) use edit::{checked, get, set, unset};
 pub(crate) use keys::{KEYS, Key, Takes, key};
 
+use crate::agent::Approve;
 use crate::failure::{Code, Failure};
 use crate::ui::command::environment;
 
@@ -26,6 +31,39 @@ pub(crate) struct Config {
     pub(crate) history: History,
     pub(crate) output: Output,
     pub(crate) files: Files,
+    pub(crate) agent: Agent,
+    /// How calls are decided on, beyond `agent.approval`.
+    pub(crate) approval: Approval,
+    /// Providers, by the name that the user gives them.
+    pub(crate) providers: BTreeMap<String, ProviderConfig>,
+    /// What models cost, by the beginning of their names.
+    pub(crate) prices: BTreeMap<String, Price>,
+}
+
+/// About turns.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Agent {
+    /// Who serves the model, where a thread does not say.
+    pub(crate) provider: Option<String>,
+    /// Which model answers, where a thread does not say.
+    pub(crate) model: Option<String>,
+    /// What tools may do without being asked about.
+    pub(crate) approval: Option<Approve>,
+    /// How many tokens a model may think for.
+    pub(crate) thinking: Option<u32>,
+    /// How often a call that failed is tried.
+    pub(crate) attempts: u32,
+    /// How many tokens a model takes, where that is not known.
+    pub(crate) window: Option<u64>,
+}
+
+/// About what tools may do.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Approval {
+    /// Rules; the strictest that matches decides.
+    pub(crate) rules: Vec<Rule>,
 }
 
 /// About the store.
@@ -104,6 +142,12 @@ impl Default for Files {
             exclude: Vec::new(),
             secrets: Vec::new(),
         }
+    }
+}
+
+impl Default for Agent {
+    fn default() -> Self {
+        Self { provider: None, model: None, approval: None, thinking: None, attempts: 5, window: None }
     }
 }
 

@@ -3,6 +3,7 @@
 //! `main` stays a table: each command is one file in [`commands`], what they share is in [`context`] (the
 //! timeline, the project, the thread that is meant) and in [`ui`] (the terminal).
 
+mod agent;
 mod arguments;
 mod commands;
 mod config;
@@ -67,7 +68,17 @@ fn run(general: arguments::General, command: Command) -> Result<ExitCode, Failur
         Command::Restore(arguments) => arguments.run(&context)?,
         Command::Status(arguments) => arguments.run(&context)?,
         Command::Snapshot(command) => commands::snapshot::run(command, &context)?,
+        Command::Exec(arguments) => return arguments.run(&context),
         Command::Run(arguments) => return arguments.run(&context),
+        Command::Chat(arguments) => return arguments.run(&context),
+        Command::Retry(arguments) => return arguments.run(&context),
+        Command::Resume(arguments) => return arguments.run(&context),
+        Command::Stop(arguments) => arguments.run(&context)?,
+        Command::Steer(arguments) => arguments.run(&context)?,
+        Command::Compare(arguments) => arguments.run(&context)?,
+        Command::Compress(arguments) => arguments.run(&context)?,
+        Command::Comms(arguments) => arguments.run(&context)?,
+        Command::Models(arguments) => arguments.run(&context)?,
         Command::Jump(arguments) => arguments.run(&context)?,
         Command::History(arguments) => arguments.run(&context)?,
         Command::Diff(arguments) => arguments.run(&context)?,

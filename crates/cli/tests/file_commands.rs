@@ -24,7 +24,7 @@ fn project() -> Sandbox {
 }
 
 fn agent(sandbox: &Sandbox, script: &str) {
-    sandbox.done(&["run", "--by", "agent", "--", "sh", "-c", script]);
+    sandbox.done(&["exec", "--by", "agent", "--", "sh", "-c", script]);
 }
 
 fn screen(sandbox: &Sandbox, arguments: &[&str]) -> String {

@@ -28,7 +28,7 @@ fn read(sandbox: &Sandbox, name: &str) -> Option<String> {
 }
 
 fn agent(sandbox: &Sandbox, script: &str) {
-    sandbox.done(&["run", "--", "sh", "-c", script]);
+    sandbox.done(&["exec", "--", "sh", "-c", script]);
 }
 
 /// What became of a path, as an answer tells it.
@@ -100,11 +100,11 @@ fn a_look_ahead_asks_on_a_terminal() {
 #[test]
 fn what_a_command_did_is_recorded_and_its_exit_code_kept() {
     let sandbox = project();
-    let output = sandbox.run(&["run", "--", "sh", "-c", "echo said; echo 2 > b; exit 7"]);
+    let output = sandbox.run(&["exec", "--", "sh", "-c", "echo said; echo 2 > b; exit 7"]);
     assert_eq!((output.code, output.stdout.as_str()), (7, "said\n"));
     sandbox.done(&["undo"]);
     assert_eq!(read(&sandbox, "b"), None);
-    assert_eq!(sandbox.run(&["run", "--", "no-such-program"]).code, 3);
+    assert_eq!(sandbox.run(&["exec", "--", "no-such-program"]).code, 3);
 }
 
 #[test]

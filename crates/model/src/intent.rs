@@ -42,10 +42,10 @@ pub struct Running {
     /// For which thread.
     #[n(0)]
     pub thread: ThreadId,
-    /// For which take; whoever runs it holds that take's lease.
+    /// For which take.
     #[n(1)]
     pub take: TakeId,
-    /// In which turn.
+    /// In which turn; whoever runs it keeps that alive.
     #[n(2)]
     pub turn: TurnId,
     /// Who.

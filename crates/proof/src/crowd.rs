@@ -94,7 +94,7 @@ fn work(laboratory: &Laboratory, name: &str, mut dice: Dice, commands: u64) -> R
     for number in 0..commands {
         let path = format!("{name}/{number}");
         let line = format!("echo {number} > {name}/count; echo {number} > {path}");
-        let run = ["run", "--thread", name, "--", "sh", "-c", &line];
+        let run = ["exec", "--thread", name, "--", "sh", "-c", &line];
         let (undo, redo) = (["undo", "--thread", name], ["redo", "--thread", name]);
         let (arguments, changes): (&[&str], bool) = match dice.below(4) {
             0 => (&undo, false),

@@ -18,10 +18,11 @@ mod pieces;
 mod turns;
 
 use std::fs::{File, TryLockError};
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use retake_model::id::TakeId;
+use retake_model::id::{TakeId, TurnId};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
@@ -89,6 +90,20 @@ pub struct TurnLease {
     _file: File,
 }
 
+/// A turn, or a program that was let loose on a folder, that is alive as long as this is held.
+#[derive(Debug)]
+pub struct Alive {
+    path: PathBuf,
+    _file: File,
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        // Whoever asks finds no file, which means the same as one that nobody holds.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
 impl Store {
     /// Opens the ledger, making it if there is none.
     pub fn ledger(&self) -> Result<Ledger, StoreError> {
@@ -103,6 +118,27 @@ impl Store {
         let opened = Ledger { connection: Mutex::new(connection) };
         opened.prepare()?;
         Ok(opened)
+    }
+
+    /// Says that a turn is alive, to everybody who asks, until it is let go of or the process dies.
+    pub fn keep_alive(&self, turn: TurnId) -> Result<Alive, StoreError> {
+        let place = folders(&self.folder);
+        private_folder(&place)?;
+        let path = place.join(format!("{turn}.alive"));
+        let file = open_private(&path)?;
+        // Nobody else holds it but one who asks at this very moment.
+        file.lock().map_err(|error| StoreError::File { path: path.clone(), error })?;
+        Ok(Alive { path, _file: file })
+    }
+
+    /// Whether somebody keeps a turn alive.
+    pub fn is_alive(&self, turn: TurnId) -> Result<bool, StoreError> {
+        let path = folders(&self.folder).join(format!("{turn}.alive"));
+        match File::open(&path) {
+            Ok(file) => Ok(matches!(file.try_lock(), Err(TryLockError::WouldBlock))),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(StoreError::File { path, error }),
+        }
     }
 
     /// The only turn of a take, for as long as it is held; `None` if another one runs, in whatever process.
@@ -163,9 +199,22 @@ fn version(connection: &Connection) -> Result<i64, StoreError> {
 
 #[cfg(test)]
 mod tests {
-    use retake_model::id::TakeId;
+    use retake_model::id::{TakeId, TurnId};
 
     use crate::Store;
+
+    #[test]
+    fn a_turn_is_alive_while_somebody_holds_it() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let store = Store::open(folder.path()).expect("a store");
+        let turn = TurnId::from_bytes([7; 16]);
+        let alive = || store.is_alive(turn).expect("it can be asked");
+        assert!(!alive());
+        let held = store.keep_alive(turn).expect("a lock file");
+        assert!(alive());
+        drop(held);
+        assert!(!alive());
+    }
 
     #[test]
     fn a_take_has_one_lease_at_a_time() {

@@ -7,10 +7,10 @@ use retake_model::operation::{Actor, TurnStep};
 use retake_model::turn::Letter;
 
 use super::driver::Driver;
-use super::event::{Decision, TurnEvent};
+use super::event::{Reply, TurnEvent};
 use super::TurnError;
-use crate::approval::{self, Verdict};
-use crate::tools::Call;
+use crate::approval::{self, Because, Decision, Fingerprint, Place, Verdict};
+use crate::tools::{self, Call};
 
 impl Driver<'_> {
     /// Decides on a call.
@@ -22,20 +22,22 @@ impl Driver<'_> {
         let Some(call) = self.call_of(id)? else {
             return self.fail(Self::missing_call(), Vec::new());
         };
-        match self.verdict(&call)? {
-            Verdict::Allow => self.allow(&call),
-            Verdict::Deny { reason } => self.deny(id, reason),
-            Verdict::Ask => self.ask(&call),
+        let verdict = self.verdict(&call);
+        match verdict.decision {
+            Decision::Allow => self.allow(&call),
+            Decision::Deny => self.deny(id, denied(verdict.because)),
+            Decision::Ask => self.ask(&call),
         }
     }
 
-    fn verdict(&self, call: &Call) -> Result<Verdict, TurnError> {
-        let verdict = self.shop.approval.decide(call, &self.shop.folder);
-        if verdict != Verdict::Ask {
-            return Ok(verdict);
-        }
-        let known = self.ledger.is_approved(self.shop.project, &approval::fingerprint(call))?;
-        Ok(if known { Verdict::Allow } else { Verdict::Ask })
+    fn verdict(&self, call: &Call) -> Verdict {
+        let project = self.shop.project.to_string();
+        let place = Place { directory: &self.shop.folder, project: &project };
+        let remembered = |fingerprint: &Fingerprint| {
+            self.ledger.is_approved(self.shop.project, fingerprint.bytes()).unwrap_or(false)
+        };
+        // Where it cannot be looked up, a person is asked once more.
+        self.shop.approval.decide(call, place, &remembered)
     }
 
     fn ask(&mut self, call: &Call) -> Result<(), TurnError> {
@@ -50,15 +52,17 @@ impl Driver<'_> {
         match decision {
             _ if self.cancel.is_set() => self.interrupt(Vec::new()),
             None => self.interrupt(Vec::new()),
-            Some(Decision { allowed: true, remember, .. }) => {
+            Some(Reply { allowed: true, remember, .. }) => {
                 if remember {
-                    let facts = question.what.join("\n");
+                    let facts = format!("{}: {}", question.tool, question.what.join("\n"));
+                    let project = self.shop.project.to_string();
+                    let fingerprint = approval::fingerprint(call, &project, tools::VERSION);
                     let now = self.shop.timeline.now();
-                    self.ledger.approve(self.shop.project, &approval::fingerprint(call), &facts, now)?;
+                    self.ledger.approve(self.shop.project, fingerprint.bytes(), &facts, now)?;
                 }
                 self.allow(call)
             }
-            Some(Decision { reason, .. }) => {
+            Some(Reply { reason, .. }) => {
                 let why = reason.unwrap_or_else(|| "The user does not allow this call.".to_owned());
                 self.deny(&call.id, why)
             }
@@ -66,17 +70,31 @@ impl Driver<'_> {
     }
 
     /// Waits for a letter that decides; `None` if the turn is to end.
-    fn wait_for_decision(&mut self, id: &str) -> Result<Option<Decision>, TurnError> {
+    fn wait_for_decision(&mut self, id: &str) -> Result<Option<Reply>, TurnError> {
         loop {
             let ours = |letter: &Letter| matches!(letter, Letter::Decide { call, .. } if call == id);
             if let Some(place) = self.decisions.iter().position(ours)
                 && let Letter::Decide { allowed, remember, reason, .. } = self.decisions.remove(place)
             {
-                return Ok(Some(Decision { allowed, remember, reason }));
+                return Ok(Some(Reply { allowed, remember, reason }));
             }
             if self.wait(Duration::from_millis(100))? {
                 return Ok(None);
             }
+        }
+    }
+}
+
+/// What a model is told of a call that may not run.
+fn denied(because: Because) -> String {
+    match because {
+        Because::UnknownTool => {
+            let names: Vec<&str> = tools::all().iter().map(|tool| tool.name).collect();
+            format!("There is no such tool. There are: {}.", names.join(", "))
+        }
+        Because::Rule(_) => "A rule of the user's denies this call. Find another way, or ask.".to_owned(),
+        Because::Mode(_) | Because::Remembered => {
+            "Tools may only look at files here. Say what you would have done instead.".to_owned()
         }
     }
 }

@@ -9,8 +9,8 @@ use retake_model::entry::{Block, EntryVersion, Fields, Usage};
 use retake_model::id::{EntryId, TakeId, ThreadId, TurnId};
 use retake_model::operation::{Actor, TurnStep, Version};
 use retake_model::turn::{Letter, RunningTurn};
-use retake_timeline::store::{Ledger, TurnLease};
-use retake_timeline::{Around, Caller, Command, FileError};
+use retake_timeline::store::{Alive, Ledger, TurnLease};
+use retake_timeline::{Around, Caller, Command};
 
 use super::entries::{self, Answered, INTERRUPTED};
 use super::event::{Audience, TurnEvent};
@@ -18,9 +18,6 @@ use super::{Outcome, TurnError, Workshop};
 use crate::cancel::Cancel;
 use crate::comms::Comms;
 use crate::provider::{Answer, Stop};
-
-/// How long a tool of another turn in the same folder is waited for between two looks.
-const TAKING_TURNS: Duration = Duration::from_millis(50);
 
 /// One turn, while this process runs it.
 pub(super) struct Driver<'a> {
@@ -40,6 +37,7 @@ pub(super) struct Driver<'a> {
     pub(super) micro_dollars: Option<u64>,
     version: Version,
     message: Option<String>,
+    alive: Option<Alive>,
     _lease: TurnLease,
 }
 
@@ -79,6 +77,7 @@ impl<'a> Driver<'a> {
             micro_dollars: None,
             version: 0,
             message: None,
+            alive: None,
             _lease: lease,
         })
     }
@@ -98,6 +97,7 @@ impl<'a> Driver<'a> {
         self.version = version;
         self.state = AgentState::Calling { attempt: 1, steered: false };
         self.queue.push_back(Action::CallModel);
+        self.alive = Some(self.shop.timeline.store().keep_alive(self.turn)?);
         self.ledger.put_turn(&self.running)?;
         self.tell_start();
         Ok(())
@@ -121,6 +121,7 @@ impl<'a> Driver<'a> {
         self.take_up(agent.turn);
         self.state = agent.state;
         let partial = self.leftover()?;
+        self.alive = Some(self.shop.timeline.store().keep_alive(self.turn)?);
         self.ledger.put_turn(&self.running)?;
         self.go(Event::Resumed, partial, TurnStep::Resumed, Caller::human().actor)?;
         self.tell_start();
@@ -198,6 +199,7 @@ impl<'a> Driver<'a> {
             }
         };
         self.ledger.end_turn(self.take)?;
+        self.alive = None;
         let event = TurnEvent::Ended {
             how,
             message: self.message.clone(),
@@ -245,14 +247,8 @@ impl<'a> Driver<'a> {
             return Ok(0);
         };
         let (advance, actions) = self.next(event, entries, turn_step);
-        let advanced = loop {
-            let caller = self.caller(actor.clone());
-            match desk.advance(self.thread, self.take, advance.clone(), caller, around) {
-                // A tool of another turn is at work in the same folder: one after the other.
-                Err(FileError::Running(_)) if !self.cancel.wait_timeout(TAKING_TURNS) => {}
-                other => break other?,
-            }
-        };
+        let caller = self.caller(actor);
+        let advanced = desk.advance(self.thread, self.take, advance.clone(), caller, around)?;
         self.arrived(advanced.done.version, advance.state, actions);
         Ok(advanced.paths)
     }

@@ -141,7 +141,7 @@ pub enum TurnEvent {
 
 /// What a person, or a program in its place, decided about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decision {
+pub struct Reply {
     /// Whether it may run.
     pub allowed: bool,
     /// Whether the same call need not be asked about again in this project.
@@ -156,7 +156,7 @@ pub trait Audience {
     fn hear(&mut self, event: &TurnEvent);
 
     /// Whether a call may run; `None` if nobody is there to say so, and the answer comes by letter.
-    fn ask(&mut self, question: &Question) -> Option<Decision> {
+    fn ask(&mut self, question: &Question) -> Option<Reply> {
         let _ = question;
         None
     }

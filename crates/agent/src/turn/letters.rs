@@ -5,7 +5,7 @@ use retake_model::turn::Letter;
 use retake_timeline::Timeline;
 use retake_timeline::store::{Ledger, StoreError};
 
-use super::Decision;
+use super::Reply;
 
 /// Sends letters to turns.
 pub struct Sender {
@@ -43,8 +43,8 @@ impl Sender {
     }
 
     /// Decides about a call that waits.
-    pub fn decide(&self, take: TakeId, call: &str, decision: Decision) -> Result<(), Unreached> {
-        let Decision { allowed, remember, reason } = decision;
+    pub fn decide(&self, take: TakeId, call: &str, decision: Reply) -> Result<(), Unreached> {
+        let Reply { allowed, remember, reason } = decision;
         self.send(take, &Letter::Decide { call: call.to_owned(), allowed, remember, reason })
     }
 

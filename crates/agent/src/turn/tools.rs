@@ -70,7 +70,10 @@ impl Driver<'_> {
 
     /// Runs the tool in a thread of its own, and passes on what it says.
     fn work(&mut self, call: &Call) -> Result<Output, TurnError> {
-        let room = Room::open(&self.shop.folder)?.hiding(&self.shop.hidden);
+        let mut room = Room::open(&self.shop.folder)?;
+        room.environment = std::env::vars_os().collect();
+        room.hidden.clone_from(&self.shop.hidden);
+        room.closed = self.shop.approval.closed();
         let (sender, receiver) = mpsc::channel::<Progress>();
         let cancel = self.cancel.clone();
         std::thread::scope(|scope| {

@@ -3,6 +3,7 @@
 mod draw;
 mod stat;
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -10,12 +11,13 @@ use retake_model::id::ThreadId;
 use retake_timeline::{Changes, Detail, Question, USUAL_CONTEXT};
 use serde::Serialize;
 
-use self::draw::Words;
+pub(super) use self::draw::Words;
 pub(super) use self::stat::happened;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::moments::{Moment, Moments};
 use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::style::Styles;
 
 /// Show how files differ between two moments.
 #[derive(Args)]
@@ -93,14 +95,8 @@ impl Arguments {
                 }
                 return Ok(());
             }
-            if self.stat {
-                return stat::write(out, context, &answer.changes);
-            }
             let words = if self.word { Words::Marked } else { Words::Highlighted };
-            for file in &answer.changes.files {
-                draw::write(out, styles, file, words)?;
-            }
-            Ok(())
+            write_changes(out, context, &answer.changes, (!self.stat).then_some(words), styles)
         })
     }
 
@@ -112,4 +108,19 @@ impl Arguments {
             (None, [from, to, ..]) => Ok((moments.find(from)?, moments.find(to)?)),
         }
     }
+}
+
+/// What differs, line by line, or by counts where no words are asked for.
+pub(super) fn write_changes(
+    out: &mut dyn Write,
+    context: &Context,
+    changes: &Changes,
+    words: Option<Words>,
+    styles: &Styles,
+) -> io::Result<()> {
+    let Some(words) = words else { return stat::write(out, context, changes) };
+    for file in &changes.files {
+        draw::write(out, styles, file, words)?;
+    }
+    Ok(())
 }

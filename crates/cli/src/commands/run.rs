@@ -1,71 +1,153 @@
 //! `retake run`
 
-use std::process::{Command, ExitCode};
-use std::sync::Arc;
+use std::io::{self, IsTerminal, Read};
+use std::process::ExitCode;
 
 use clap::Args;
-use retake_timeline::{Caller, Seen};
-use serde::Serialize;
-use signal_hook::consts::{SIGINT, SIGQUIT};
+use retake_agent::Beginning;
+use retake_model::command::{NewEntry, Prompt};
+use retake_model::content::{ContentId, Kind};
+use retake_model::entry::{Block, EntryVersion, Fields, default_role, preview};
+use retake_timeline::{Command, NewThread};
 
-use super::snapshot::actor;
-use crate::arguments::ThreadTarget;
-use crate::context::Context;
-use crate::describe::files::write_report;
+use super::entry::picture;
+use crate::agent::{AgentFlags, Interruptible, Watcher, exit};
+use crate::arguments::Target;
+use crate::context::{Context, Meant};
+use crate::desk::FileFlags;
 use crate::failure::{Code, Failure};
-use crate::ui::style::stderr;
 
-/// Run a command, and record what it does to files as one change that can be undone.
+/// Ask the agent to do something, and watch it work.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  retake run -- cargo fmt
-  retake run --by agent -- ./agent.sh \"tidy up\"
-  retake undo                             takes back what the command did, and keeps what you did since
+  retake run \"Why does the login test fail?\"
+  retake run --approve edits \"Fix it\"           write files without asking; ask about commands
+  cargo test 2>&1 | retake run \"What is wrong?\"  what is piped in goes along
+  retake run --model anthropic/claude-sonnet-4-5 \"Once more, with care\"
+  retake run --json \"…\"                         one event a line
 
-What you changed before is recorded as yours first. The exit code is the command's own.")]
+Without a thread one is made. The turn is one step of undo, with the files that it changed. Ctrl-C ends the turn and
+keeps what arrived; `retake stop` does from another terminal. Without any configuration Retake's own assistant answers:
+no model, but real tools; ask it anything and it says what it can do.
+
+The answer goes to standard output, everything else to standard error. Where nobody is at the terminal, calls that
+would have to be asked about are refused. Exit codes: 0 answered, 1 failed, 130 interrupted.")]
 pub(crate) struct Arguments {
-    /// Who runs it.
-    #[arg(long, value_name = "NAME", default_value = "agent")]
-    by: String,
+    /// What to ask [default: standard input, or the draft with --draft].
+    prompt: Vec<String>,
+    /// Send the take's draft.
+    #[arg(long, conflicts_with = "prompt")]
+    draft: bool,
+    /// Make a thread for it.
+    #[arg(long, conflicts_with_all = ["thread", "take", "draft"])]
+    new: bool,
+    /// A picture to show; may be given several times.
+    #[arg(short, long, value_name = "FILE")]
+    image: Vec<std::path::PathBuf>,
     #[command(flatten)]
-    target: ThreadTarget,
-    /// The command and its arguments.
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
-    command: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct Answer {
-    /// The command's exit code; none if a signal ended it.
-    exit: Option<i32>,
-    #[serde(flatten)]
-    seen: Seen,
+    agent: AgentFlags,
+    #[command(flatten)]
+    target: Target,
 }
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<ExitCode, Failure> {
-        let desk = context.desk()?;
-        let thread = context.thread(&context.timeline()?.look()?, self.target.thread.as_deref())?.summary.id;
-        desk.look(thread, context.caller(self.target.expect)?)?;
-        let (program, arguments) = self.command.split_first().expect("clap asks for at least one");
-        // Ctrl-C reaches the command too, and means it: we stay to record what it did.
-        for signal in [SIGINT, SIGQUIT] {
-            signal_hook::flag::register(signal, Arc::default())?;
+        let text = if self.draft { String::new() } else { prompt(&self.prompt)? };
+        if !self.draft && text.trim().is_empty() && self.image.is_empty() {
+            return Err(Failure::new(Code::Usage, "there is nothing to ask; say it, pipe it in, or use --draft"));
         }
-        let ended = Command::new(program).args(arguments).current_dir(context.directory()).status();
-        // What it did is recorded even if it could not be waited for.
-        let caller = Caller { actor: actor(self.by), ..context.caller(None)? };
-        let seen = desk.record(thread, caller)?;
-        let ended = ended.map_err(|error| Failure::new(Code::NotFound, format!("{program}: {error}")))?;
-        let answer = Answer { exit: ended.code(), seen };
-        if context.general.json {
-            context.answer(&answer, |_, _| Ok(()))?;
-        } else if !context.general.quiet {
-            // Standard output belongs to the command.
-            write_report(&mut stderr(context.general.color), context, &answer.seen.files)?;
+        let meant = meant(context, &self.target, self.new, &text)?;
+        let looking = context.timeline()?.look()?;
+        let settings = looking.settings(&meant.state)?;
+        drop(looking);
+        let shop = context.workshop(&settings, &self.agent)?;
+        let prompt = if self.draft {
+            Prompt::Draft
+        } else {
+            let role = default_role(&meant.state.roles);
+            let mut version = EntryVersion::from_text(role, &text, context.now());
+            let mut blobs = Vec::new();
+            for path in &self.image {
+                let (media, bytes) = picture::read(path)?;
+                let blob = ContentId::of(Kind::Blob, &bytes);
+                version.blocks.push(Block::Image { media, blob, extra: Fields::default() });
+                blobs.push(bytes);
+            }
+            Prompt::Entry(NewEntry { id: None, version, blobs })
+        };
+        let beginning =
+            Beginning { prompt, settings: self.agent.settings(&settings), expected: self.target.expect };
+        let interruptible = Interruptible::new()?;
+        let mut watcher = Watcher::new(context, interruptible.cancel());
+        let outcome = shop.run(
+            meant.thread.summary.id,
+            meant.take.id,
+            beginning,
+            interruptible.cancel(),
+            &mut watcher,
+        )?;
+        if let Some(hint) = watcher.hint() {
+            context.remark(hint)?;
         }
-        let code = ended.code().and_then(|code| u8::try_from(code).ok());
-        Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+        context.warn_of_budget();
+        Ok(exit(&outcome))
     }
+}
+
+/// What is asked: the words of the command line, and what is piped in behind them.
+fn prompt(words: &[String]) -> Result<String, Failure> {
+    let mut text = words.join(" ");
+    if words == ["-"] {
+        text.clear();
+    }
+    // A pipe that nobody writes to must not make the program wait, where the words are there already.
+    let piped = !io::stdin().is_terminal() && (text.is_empty() || something_is_piped());
+    if piped {
+        let mut rest = String::new();
+        io::stdin().take(crate::ui::input::LIMIT).read_to_string(&mut rest)?;
+        if !rest.trim().is_empty() {
+            if !text.is_empty() {
+                text.push_str("\n\n");
+            }
+            text.push_str(rest.trim_end_matches('\n'));
+        }
+    }
+    Ok(text)
+}
+
+/// Whether standard input is a pipe or a file, and not a null device or something inherited that never ends.
+fn something_is_piped() -> bool {
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::FileTypeExt;
+    let Ok(copy) = io::stdin().as_fd().try_clone_to_owned() else { return false };
+    let kind = std::fs::File::from(copy).metadata().map(|metadata| metadata.file_type());
+    kind.is_ok_and(|kind| kind.is_fifo() || kind.is_file())
+}
+
+/// The thread and the take that a turn is for. Where there is no thread, one is made; a take whose files are not in the
+/// folder is switched to.
+pub(super) fn meant(
+    context: &Context,
+    target: &Target,
+    new: bool,
+    text: &str,
+) -> Result<Meant, Failure> {
+    let current = context.project()?.current;
+    if new || (target.thread.is_none() && current.is_none()) {
+        let title = Some(preview(text)).filter(|title| !title.is_empty());
+        let thread = NewThread { title, ..NewThread::in_project(context.own_project()?.id) };
+        let done = context.timeline()?.create_thread_titled_alike(thread, context.caller(None)?)?;
+        context.remark(&format!("Made thread {}.", done.summary.title))?;
+        let target = Target { thread: Some(done.thread.to_string()), ..Target::default() };
+        return context.meant(&context.timeline()?.look()?, &target);
+    }
+    let meant = context.meant(&context.timeline()?.look()?, target)?;
+    if meant.take.id == meant.state.active || context.apart()?.is_some() {
+        return Ok(meant);
+    }
+    let switch = Command::Switch { take: meant.take.id };
+    context.change_takes(meant.thread.summary.id, switch, target.expect, FileFlags::default())?;
+    context.remark(&format!("Switched to take {}.", meant.take.name))?;
+    context.meant(&context.timeline()?.look()?, target)
 }

@@ -20,6 +20,7 @@ pub(crate) enum Takes {
     Size,
     Number,
     Flag,
+    Text,
     /// Texts, with commas between them.
     List,
 }
@@ -32,13 +33,14 @@ impl Takes {
             Self::Size => "size",
             Self::Number => "number",
             Self::Flag => "true or false",
+            Self::Text => "text",
             Self::List => "list",
         }
     }
 }
 
 /// All keys, in the order in which they are listed.
-pub(crate) const KEYS: [Key; 13] = [
+pub(crate) const KEYS: [Key; 19] = [
     Key {
         name: "storage.folder",
         takes: Takes::Path,
@@ -111,6 +113,42 @@ pub(crate) const KEYS: [Key; 13] = [
         takes: Takes::List,
         default: Some("[]"),
         purpose: "patterns of what is likely a secret, beyond the usual",
+    },
+    Key {
+        name: "agent.provider",
+        takes: Takes::Text,
+        default: None,
+        purpose: "who serves the model; one of `retake models`",
+    },
+    Key {
+        name: "agent.model",
+        takes: Takes::Text,
+        default: None,
+        purpose: "which model answers, where a thread does not say",
+    },
+    Key {
+        name: "agent.approval",
+        takes: Takes::Text,
+        default: Some("\"ask\""),
+        purpose: "what tools may do without being asked about: ask, edits, all or none",
+    },
+    Key {
+        name: "agent.thinking",
+        takes: Takes::Number,
+        default: None,
+        purpose: "how many tokens a model may think for",
+    },
+    Key {
+        name: "agent.attempts",
+        takes: Takes::Number,
+        default: Some("5"),
+        purpose: "how often a call that failed is tried",
+    },
+    Key {
+        name: "agent.window",
+        takes: Takes::Number,
+        default: None,
+        purpose: "how many tokens the model takes, where Retake does not know",
     },
 ];
 

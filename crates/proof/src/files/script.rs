@@ -63,7 +63,7 @@ pub const SCRIPT: &[Step] = &[
     step(&["snapshot", "take"]),
     step(&["entry", "add", "Tidy up, please."]),
     run(&[
-        "run",
+        "exec",
         "--",
         "sh",
         "-c",
@@ -74,13 +74,13 @@ pub const SCRIPT: &[Step] = &[
     // Someone works on the same file in another place, and on one of their own.
     hand("echo six >> code.rs; echo mine > mine.txt", &["undo"]),
     step(&["redo"]),
-    run(&["run", "--", "sh", "-c", MANY]),
+    run(&["exec", "--", "sh", "-c", MANY]),
     step(&["undo"]),
     step(&["redo"]),
     hand("echo late > many/late; ln -sf tool.sh link", &["undo"]),
     step(&["entry", "add", "Once more."]),
     run(&[
-        "run",
+        "exec",
         "--by",
         "agent",
         "--",
@@ -94,7 +94,7 @@ pub const SCRIPT: &[Step] = &[
     step(&["restore", "11", "code.rs", "many"]),
     step(&["take", "branch", "1"]),
     run(&[
-        "run",
+        "exec",
         "--",
         "sh",
         "-c",
@@ -107,7 +107,7 @@ pub const SCRIPT: &[Step] = &[
     Step { nature: Nature::Opens, ..step(&["take", "open", "main_take_1", "--apart", "../apart"]) },
     Step {
         place: APART,
-        ..run(&["run", "--", "sh", "-c", "echo apart > apart.txt; rm branch.txt; sync -f ."])
+        ..run(&["exec", "--", "sh", "-c", "echo apart > apart.txt; rm branch.txt; sync -f ."])
     },
     Step { place: APART, ..step(&["undo"]) },
     Step { place: APART, ..step(&["redo"]) },

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use retake_model::content::ContentId;
-use retake_model::id::ThreadId;
+use retake_model::id::{ThreadId, TurnId};
 use retake_model::intent::{FolderRecord, Running};
 use retake_model::object::{Additions, load};
 use retake_model::operation::{FileChange, OperationKind, Version};
@@ -58,6 +58,18 @@ impl Desk {
         self.look_as(thread, caller, Whose::Hand)
     }
 
+    /// Says that the caller (a tool, the agent, a client) is let loose on the folder now, in the turn that it names.
+    /// What a hand changed before is recorded first. If the caller's program dies, what it changed is still known to be
+    /// its doing; [`Desk::record`] ends it.
+    pub fn let_loose(&self, thread: ThreadId, caller: Caller, turn: TurnId) -> Result<Seen, FileError> {
+        let seen = self.look(thread, Caller { turn: None, ..caller.clone() })?;
+        let place = Place::of(self);
+        let take = place.take(&self.timeline.look()?.state(thread)?);
+        let run = Running { thread, take, turn, actor: caller.actor };
+        self.timeline.store.write(move |writing| Ok::<_, FileError>(place.let_loose(writing, run)?))?;
+        Ok(seen)
+    }
+
     /// Records what the caller (a tool, the agent, a client) has just changed, as a change that can be undone.
     /// What a hand changed before the caller began should have been recorded by [`Desk::look`] then.
     pub fn record(&self, thread: ThreadId, caller: Caller) -> Result<Seen, FileError> {
@@ -107,7 +119,7 @@ impl Session<'_> {
             return Ok((Present { id, snapshot, version }, None, None));
         }
         let (clock, caller) = (desk.timeline.clock.clone(), caller.clone());
-        let (place, dead) = (Place::of(desk), desk.dead_run()?);
+        let (place, dead) = (Place::of(desk), desk.run_is_dead()?);
         let stored = Arc::clone(&taken);
         let (version, done, before) = desk.timeline.store.write(move |writing| -> Result<_, FileError> {
             stored.store(writing, clock.now())?;
@@ -117,9 +129,9 @@ impl Session<'_> {
             }
             let here = at.last.operation.version;
             let Known { before, running } = place.known(writing, id)?;
-            // What a caller has just done itself is over, and so is what its program did not live to end.
-            let over = dead.is_some() || whose == Whose::Caller;
-            place.put(writing, id, running.clone().filter(|_| !over))?;
+            // What the caller has just done itself is over, and so is what its program did not live to end.
+            let own = |run: &Running| whose == Whose::Caller && caller.turn == Some(run.turn);
+            place.put(writing, id, running.clone().filter(|run| !dead && !own(run)))?;
             let Some((before, paths)) = before else { return Ok((here, None, None)) };
             let (at, run) = owner(writing, at, running.filter(|_| whose == Whose::Hand))?;
             let elsewhere = at.row.summary.id != thread;
@@ -195,7 +207,7 @@ pub(super) fn with_files<'writing, 'transaction>(
 }
 
 /// Whoever asks, what was changed by hand was changed by a human, and belongs to no turn.
-pub(super) fn by_hand(caller: &Caller) -> Caller {
+fn by_hand(caller: &Caller) -> Caller {
     Caller { actor: retake_model::operation::Actor::Human, turn: None, ..caller.clone() }
 }
 

@@ -5,7 +5,7 @@ use retake_model::id::{FolderId, ProjectId, TakeId};
 use retake_model::intent::{Apart, FolderRecord, Running};
 use retake_model::operation::{Actor, FileChange};
 use retake_model::state::ThreadState;
-use retake_store::{StoreError, TurnLease, Writing};
+use retake_store::{StoreError, Writing};
 
 use super::look::count_changed;
 use super::{Desk, FileError};
@@ -58,6 +58,16 @@ impl Place {
         })
     }
 
+    /// Says at the folder what runs in it, unless something else does already: what changes meanwhile is its doing.
+    pub(super) fn let_loose(&self, writing: &Writing<'_>, run: Running) -> Result<(), StoreError> {
+        match writing.folder(self.id)? {
+            Some(record) if record.running.is_none() => {
+                writing.put_folder(&FolderRecord { running: Some(run), ..record })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The take whose files are in the folder.
     pub(super) fn take(&self, state: &ThreadState) -> TakeId {
         self.apart.map_or(state.active, |apart| apart.take)
@@ -70,19 +80,18 @@ impl Place {
 }
 
 impl Desk {
-    /// The lease of what ran in the folder and is dead; `None` if nothing ran, or is alive. While the lease is held
-    /// nobody begins anew.
-    pub(super) fn dead_run(&self) -> Result<Option<TurnLease>, FileError> {
+    /// Whether what ran in the folder is dead.
+    pub(super) fn run_is_dead(&self) -> Result<bool, FileError> {
         match self.run()? {
-            Some(run) => Ok(self.timeline.store.lease_turn(run.take)?),
-            None => Ok(None),
+            Some(run) => Ok(!self.timeline.store.is_alive(run.turn)?),
+            None => Ok(false),
         }
     }
 
     /// Refuses to move files while something is at work on them.
     pub(super) fn check_idle(&self) -> Result<(), FileError> {
         match self.run()? {
-            Some(run) if self.timeline.store.lease_turn(run.take)?.is_none() => {
+            Some(run) if self.timeline.store.is_alive(run.turn)? => {
                 Err(FileError::Running(named(&run.actor)))
             }
             _ => Ok(()),

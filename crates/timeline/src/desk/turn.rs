@@ -6,7 +6,8 @@
 //!   after    snapshot ─► result and changed files published, nothing runs any more          one transaction
 //! ```
 //!
-//! Between the two a crash may happen. The folder then says whose the changes are that are found later.
+//! Between the two a crash may happen. The folder then says whose the changes are that are found later. Where two are at
+//! work in one folder at once, what is found before one begins is the other's, and what is found after it is its own.
 
 use std::sync::Arc;
 
@@ -14,16 +15,14 @@ use retake_model::command::{Advance, Command};
 use retake_model::content::ContentId;
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::intent::Running;
-use retake_model::object::Additions;
-use retake_model::operation::OperationKind;
 use retake_store::Writing;
 use retake_workspace::snapshot;
 use serde::Serialize;
 
-use super::look::{by_hand, with_files};
+use super::look::with_files;
 use super::place::{Known, Place};
 use super::{Desk, FileError};
-use crate::change::{Composed, Head, compose_change, compose_command, finish};
+use crate::change::{Composed, Head, compose_command, finish};
 use crate::clock::Clock;
 use crate::{Caller, ChangeError, Done, Rules};
 
@@ -58,63 +57,52 @@ impl Desk {
         caller: Caller,
         around: Around,
     ) -> Result<Advanced, FileError> {
-        let _session = self.begin()?;
-        if around == Around::Before {
-            // One at a time: of what two do at once nobody could say whose it is.
-            self.check_idle()?;
-        }
-        loop {
-            match self.try_advance(thread, take, &advance, &caller, around) {
-                Err(FileError::Outdated) => {}
-                other => return other,
+        let session = self.begin()?;
+        match around {
+            Around::Before => {
+                let present = session.present(thread, &Caller { turn: None, ..caller.clone() })?;
+                let (place, clock, rules) =
+                    (Place::of(self), self.timeline.clock.clone(), self.timeline.rules);
+                let run = Running { thread, take, turn: advance.turn, actor: caller.actor.clone() };
+                let done = self.timeline.store.write(move |writing| -> Result<Done, FileError> {
+                    place.let_loose(writing, run)?;
+                    let at = Head::of(writing, thread, &caller)?;
+                    let composed = compose(writing, &at, take, advance, &caller, &*clock, rules)?;
+                    Ok(finish(writing, &at, composed)?.0)
+                })?;
+                Ok(Advanced { done, snapshot: present.id, paths: 0 })
             }
+            Around::After => loop {
+                match self.try_after(thread, take, &advance, &caller) {
+                    Err(FileError::Outdated) => {}
+                    other => return other,
+                }
+            },
         }
     }
 
-    fn try_advance(
+    fn try_after(
         &self,
         thread: ThreadId,
         take: TakeId,
         advance: &Advance,
         caller: &Caller,
-        around: Around,
     ) -> Result<Advanced, FileError> {
         let taken = Arc::new(snapshot::snapshot(&self.timeline.store, &self.workspace)?);
         let (id, stored) = (taken.id, Arc::clone(&taken));
         let (clock, rules, place) = (self.timeline.clock.clone(), self.timeline.rules, Place::of(self));
         let (caller, advance) = (caller.clone(), advance.clone());
-        let run = Running { thread, take, turn: advance.turn, actor: caller.actor.clone() };
         let (done, paths) = self.timeline.store.write(move |writing| -> Result<_, FileError> {
             stored.store(writing, clock.now())?;
-            let mut at = Head::of(writing, thread, &caller)?;
-            let Known { before, .. } = place.known(writing, id)?;
-            match around {
-                Around::Before => {
-                    if let Some((before, paths)) = before {
-                        let kind = OperationKind::FilesSeen { paths };
-                        let hand = by_hand(&caller);
-                        let additions = Additions::new(&**writing);
-                        let composed =
-                            compose_change(writing, &at, additions, &at.state, kind, &hand, &*clock, rules)?;
-                        let files = place.change(before, id, place.take(&at.state));
-                        at = finish(writing, &at, with_files(composed, files))?.1;
-                    }
-                    place.put(writing, id, Some(run))?;
-                    let composed = compose(writing, &at, take, advance, &caller, &*clock, rules)?;
-                    Ok((finish(writing, &at, composed)?.0, 0))
-                }
-                Around::After => {
-                    place.put(writing, id, None)?;
-                    let composed = compose(writing, &at, take, advance, &caller, &*clock, rules)?;
-                    let (composed, paths) = match before {
-                        Some((before, paths)) => {
-                            (with_files(composed, place.change(before, id, take)), paths)
-                        }
-                        None => (composed, 0),
-                    };
-                    Ok((finish(writing, &at, composed)?.0, paths))
-                }
-            }
+            let at = Head::of(writing, thread, &caller)?;
+            let Known { before, running } = place.known(writing, id)?;
+            place.put(writing, id, running.filter(|run| run.turn != advance.turn))?;
+            let composed = compose(writing, &at, take, advance, &caller, &*clock, rules)?;
+            let (composed, paths) = match before {
+                Some((before, paths)) => (with_files(composed, place.change(before, id, take)), paths),
+                None => (composed, 0),
+            };
+            Ok((finish(writing, &at, composed)?.0, paths))
         })?;
         // That it is not remembered costs time at the next look, and nothing else.
         let _ = taken.remember();

@@ -61,7 +61,7 @@ pub(super) const TOUR: &[Scene] = &[
     scene("", &["entry", "add", "Good. Now write the toggle."]),
     look(
         "The agent works through the shell. Whatever it does to files is one change on the same timeline.",
-        &["run", "--", "sh", "agent.sh"],
+        &["exec", "--", "sh", "agent.sh"],
     ),
     scene("", &["entry", "add", "--role", "AI", "Done. I also deleted theme.css, since nothing uses it."]),
     shell(

@@ -1,0 +1,168 @@
+//! What commands that run turns share: who answers, by which rules, and who watches.
+
+mod asking;
+mod interrupt;
+mod screen;
+
+use clap::{Args, ValueEnum};
+use retake_agent::approval::{Mode, Policy as Approval};
+use retake_agent::provider::prices::Prices;
+use retake_agent::provider::{self, Choice};
+use retake_agent::{Brain, Outcome, TurnError, Workshop};
+use retake_model::agent::{Ended, Policy};
+use retake_model::settings::Settings;
+use retake_timeline::Desk;
+use retake_workspace::folder::path_from_text;
+
+pub(crate) use interrupt::Interruptible;
+pub(crate) use screen::{Watcher, dollars};
+
+use crate::context::Context;
+use crate::failure::{Code, Failure};
+use crate::ui::command::environment;
+
+/// Who answers, and what tools may do.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Agent")]
+pub(crate) struct AgentFlags {
+    /// Who serves the model [default: the thread's setting, then agent.provider, then one that has a key].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) provider: Option<String>,
+    /// Which model answers; PROVIDER/MODEL names both. It holds for the thread from here on.
+    #[arg(short, long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// What tools may do without being asked about [default: agent.approval].
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) approve: Option<Approve>,
+}
+
+/// What tools may do without being asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Approve {
+    /// Look at files; ask about everything else.
+    Ask,
+    /// Also write files; ask about commands.
+    Edits,
+    /// Everything.
+    All,
+    /// Look at files, and nothing else: what would have to be asked about is refused.
+    None,
+}
+
+impl From<Approve> for Mode {
+    fn from(approve: Approve) -> Self {
+        match approve {
+            Approve::Ask => Self::Ask,
+            Approve::Edits => Self::AllowEdits,
+            Approve::All => Self::AllowAll,
+            Approve::None => Self::Deny,
+        }
+    }
+}
+
+impl AgentFlags {
+    /// Settings of the thread that these flags change.
+    pub(crate) fn settings(&self, settings: &Settings) -> Vec<(String, String)> {
+        let (provider, model) = self.named();
+        let mut changed = Vec::new();
+        if let Some(provider) = provider
+            && settings.provider.as_deref() != Some(provider)
+        {
+            changed.push(("provider".to_owned(), provider.to_owned()));
+        }
+        if let Some(model) = model
+            && settings.model.as_deref() != Some(model)
+        {
+            changed.push(("model".to_owned(), model.to_owned()));
+        }
+        changed
+    }
+
+    /// The provider and the model that were named.
+    fn named(&self) -> (Option<&str>, Option<&str>) {
+        match (&self.provider, &self.model) {
+            (Some(provider), model) => (Some(provider), model.as_deref()),
+            (None, Some(model)) => match model.split_once('/') {
+                // A model's own name may have a slash in it; a provider's has none and is known.
+                Some((provider, model)) if provider::is_known(provider) => (Some(provider), Some(model)),
+                _ => (None, Some(model)),
+            },
+            (None, None) => (None, None),
+        }
+    }
+}
+
+impl Context {
+    /// Where turns of a thread run, and by which rules.
+    pub(crate) fn workshop(&self, settings: &Settings, flags: &AgentFlags) -> Result<Workshop, Failure> {
+        let config = &self.config.agent;
+        let (provider, model) = flags.named();
+        // A model that was named without its provider is looked for where the thread's model was.
+        let provider = provider.or(settings.provider.as_deref()).or(config.provider.as_deref());
+        let model = model.or(settings.model.as_deref()).or(config.model.as_deref());
+        let choice = Choice { provider, model };
+        let reached = provider::reach(choice, &self.config.providers, &environment_text)
+            .map_err(|error| Failure::new(Code::Refused, error))?;
+        let prices = Prices::with(&self.config.prices);
+        let window = prices.window(reached.model());
+        let brain = Brain::of(reached, config.thinking).map_err(|error| Failure::new(Code::Failed, error))?;
+        let mode = flags.approve.or(config.approval).unwrap_or(Approve::Ask);
+        let approval = Approval::new(mode.into(), self.config.approval.rules.clone());
+        let desk = self.agent_desk()?;
+        let folder = match (&desk, self.apart()?) {
+            (_, Some(apart)) => apart.path.clone(),
+            _ => path_from_text(&self.own_project()?.path),
+        };
+        Ok(Workshop {
+            timeline: self.timeline()?.clone(),
+            desk,
+            folder,
+            project: self.own_project()?.id,
+            brain,
+            approval,
+            patience: Policy { most_attempts: config.attempts.max(1), ..Policy::default() },
+            prices,
+            window: config.window.unwrap_or(window),
+            surroundings: self.caller(None)?.surroundings,
+            hidden: provider::key_variables(&self.config.providers),
+        })
+    }
+
+    /// The folder with its files, if files are kept of it.
+    fn agent_desk(&self) -> Result<Option<Desk>, Failure> {
+        if !self.config.files.enabled {
+            return Ok(None);
+        }
+        self.desk().map(Some)
+    }
+}
+
+/// What came of a turn, as the shell sees it.
+pub(crate) fn exit(outcome: &Outcome) -> std::process::ExitCode {
+    match outcome.how {
+        Ended::Completed => std::process::ExitCode::SUCCESS,
+        Ended::Failed => std::process::ExitCode::FAILURE,
+        // As a shell says of a program that Ctrl-C ended.
+        Ended::Interrupted => std::process::ExitCode::from(130),
+    }
+}
+
+pub(crate) fn environment_text(name: &str) -> Option<String> {
+    environment(name)?.into_string().ok()
+}
+
+impl From<TurnError> for Failure {
+    fn from(error: TurnError) -> Self {
+        match error {
+            TurnError::Change(error) => error.into(),
+            TurnError::Files(error) => error.into(),
+            TurnError::Look(error) => error.into(),
+            error @ (TurnError::Busy | TurnError::Gone | TurnError::Provider(_) | TurnError::TooLong { .. }) => {
+                Self::new(Code::Refused, error)
+            }
+            error @ (TurnError::Nothing | TurnError::NoSuchTake) => Self::new(Code::NotFound, error),
+            error => Self::new(Code::Failed, error),
+        }
+    }
+}

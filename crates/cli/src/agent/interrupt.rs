@@ -1,0 +1,58 @@
+//! Ctrl-C while a turn runs: the first ends the turn, the second the program.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use retake_agent::Cancel;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::{SigId, flag, low_level};
+
+/// How often it is looked whether Ctrl-C was pressed.
+const GLANCE: Duration = Duration::from_millis(30);
+
+/// While this is held, Ctrl-C ends the turn and not the program.
+pub(crate) struct Interruptible {
+    cancel: Cancel,
+    over: Arc<AtomicBool>,
+    signals: Vec<SigId>,
+}
+
+impl Interruptible {
+    pub(crate) fn new() -> std::io::Result<Self> {
+        let (pressed, over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let mut signals = Vec::new();
+        for signal in [SIGINT, SIGTERM] {
+            // In this order: the second press finds the flag that the first one set.
+            signals.push(flag::register_conditional_shutdown(signal, 130, Arc::clone(&pressed))?);
+            signals.push(flag::register(signal, Arc::clone(&pressed))?);
+        }
+        let cancel = Cancel::new();
+        let (watched, ended) = (cancel.clone(), Arc::clone(&over));
+        thread::spawn(move || {
+            while !ended.load(Ordering::SeqCst) {
+                if pressed.load(Ordering::SeqCst) {
+                    watched.set();
+                    return;
+                }
+                thread::sleep(GLANCE);
+            }
+        });
+        Ok(Self { cancel, over, signals })
+    }
+
+    /// What the turn looks at.
+    pub(crate) fn cancel(&self) -> &Cancel {
+        &self.cancel
+    }
+}
+
+impl Drop for Interruptible {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::SeqCst);
+        for signal in self.signals.drain(..) {
+            low_level::unregister(signal);
+        }
+    }
+}

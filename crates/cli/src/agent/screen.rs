@@ -1,0 +1,243 @@
+//! A turn on a terminal, in a pipe, or as JSON lines.
+//!
+//! What the model says goes to standard output, as it arrives; everything about it goes to standard error. So a pipe
+//! gets the answer and nothing else. With `--json`, standard output has one event a line.
+
+use std::io::{self, IsTerminal, Write};
+
+use retake_agent::approval::Question;
+use retake_agent::{Audience, Cancel, Reply, TurnEvent};
+use retake_model::agent::{Ended, ToolOutcome};
+use retake_model::entry::Usage;
+
+use super::asking;
+use crate::context::Context;
+use crate::ui::bytes::{count, counted};
+use crate::ui::json;
+use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::style::stderr;
+
+/// Lines of a tool's result that are shown.
+const RESULT_LINES: usize = 4;
+
+/// Who watches a turn at this program.
+pub(crate) struct Watcher<'context> {
+    context: &'context Context,
+    cancel: Cancel,
+    /// What is being written, so that a new line begins where one is needed.
+    at: At,
+    /// Whether somebody looks at standard error.
+    seen: bool,
+    /// Whether a call was refused because nobody was there to ask.
+    refused: bool,
+    broken: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum At {
+    LineStart,
+    Text,
+    Thinking,
+    Progress,
+}
+
+impl<'context> Watcher<'context> {
+    pub(crate) fn new(context: &'context Context, cancel: &Cancel) -> Self {
+        let seen = io::stderr().is_terminal() && !context.general.quiet;
+        Self { context, cancel: cancel.clone(), at: At::LineStart, seen, refused: false, broken: false }
+    }
+
+    /// What to say when the turn is over and something was refused.
+    pub(crate) fn hint(&self) -> Option<&'static str> {
+        self.refused.then_some(
+            "Some calls were refused because nobody was there to ask; `--approve edits` or `--approve all` lets them run.",
+        )
+    }
+
+    fn show(&mut self, event: &TurnEvent) -> io::Result<()> {
+        if self.context.general.json {
+            let mut out = io::stdout().lock();
+            json::write(&mut out, event)?;
+            writeln!(out)?;
+            return out.flush();
+        }
+        match event {
+            TurnEvent::Text { text } => self.text(text),
+            TurnEvent::Thinking { text } => self.aside(At::Thinking, text),
+            TurnEvent::ToolProgress { text, .. } => self.aside(At::Progress, text),
+            _ if self.context.general.quiet => Ok(()),
+            TurnEvent::ToolRuns { tool, what, .. } => {
+                let style = self.context.styles.tool;
+                self.line(&format!("{style}● {}{style:#} {}", fold(tool), fold(what)))
+            }
+            TurnEvent::ToolEnded { outcome, text, files, .. } => self.tool_ended(*outcome, text, *files),
+            TurnEvent::Retrying { message, millis, attempt } => {
+                let style = self.context.styles.warning;
+                let seconds = millis.div_ceil(1000);
+                let message = fold(message);
+                self.line(&format!(
+                    "{style}attempt {attempt} failed:{style:#} {message}; trying again in {seconds} s"
+                ))
+            }
+            TurnEvent::Compressed { removed } => {
+                let what = counted(*removed, "entry", "entries");
+                self.muted(&format!("The conversation was too long: a summary stands for {what} now."))
+            }
+            TurnEvent::Answered { stop: Some(stop), .. } => {
+                self.muted(&format!("The model stopped: {}", fold(stop)))
+            }
+            TurnEvent::Ended { how, message, version, micro_dollars, usage } => {
+                self.ended(*how, message.as_deref(), *version, *micro_dollars, usage)
+            }
+            TurnEvent::Started { .. }
+            | TurnEvent::Calling { .. }
+            | TurnEvent::CallBegan { .. }
+            | TurnEvent::Answered { .. }
+            | TurnEvent::Asked { .. }
+            | TurnEvent::Steered { .. } => Ok(()),
+        }
+    }
+
+    fn text(&mut self, text: &str) -> io::Result<()> {
+        if self.at != At::Text {
+            self.fresh_line()?;
+        }
+        let mut out = io::stdout().lock();
+        // Each piece is made safe by itself: whatever acts on a terminal is a single character at its beginning.
+        write!(out, "{}", sanitize(text, Lines::Keep))?;
+        out.flush()?;
+        self.at = if text.ends_with('\n') { At::LineStart } else { At::Text };
+        Ok(())
+    }
+
+    fn aside(&mut self, what: At, text: &str) -> io::Result<()> {
+        if !self.seen || text.is_empty() {
+            return Ok(());
+        }
+        if self.at != what {
+            self.fresh_line()?;
+        }
+        let style = self.context.styles.muted;
+        let mut out = stderr(self.context.general.color);
+        write!(out, "{style}{}{style:#}", sanitize(text, Lines::Keep))?;
+        out.flush()?;
+        self.at = if text.ends_with('\n') { At::LineStart } else { what };
+        Ok(())
+    }
+
+    fn tool_ended(&mut self, outcome: ToolOutcome, text: &str, files: u64) -> io::Result<()> {
+        let (success, error, muted) =
+            (self.context.styles.success, self.context.styles.error, self.context.styles.muted);
+        let head = match outcome {
+            ToolOutcome::Succeeded if files > 0 => {
+                format!("{success}  ✓{success:#} {} changed", counted(files, "file", "files"))
+            }
+            ToolOutcome::Succeeded => return self.fresh_line(),
+            ToolOutcome::Failed => format!("{error}  ✗ failed{error:#}"),
+            ToolOutcome::Denied => format!("{error}  ✗ not allowed{error:#}"),
+            ToolOutcome::Interrupted => format!("{error}  ✗ interrupted{error:#}"),
+        };
+        self.line(&head)?;
+        if outcome != ToolOutcome::Succeeded {
+            for line in text.lines().take(RESULT_LINES) {
+                self.line(&format!("    {muted}{}{muted:#}", fold(line)))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn ended(
+        &mut self,
+        how: Ended,
+        message: Option<&str>,
+        version: u64,
+        micro_dollars: Option<u64>,
+        usage: &Usage,
+    ) -> io::Result<()> {
+        self.fresh_line()?;
+        let error = self.context.styles.error;
+        match how {
+            Ended::Completed => {}
+            Ended::Interrupted => {
+                self.line(&format!("{error}Interrupted.{error:#} What arrived is kept."))?;
+            }
+            Ended::Failed => {
+                let message = sanitize(message.unwrap_or("something went wrong"), Lines::Keep).into_owned();
+                self.line(&format!("{error}error:{error:#} {message}"))?;
+                self.muted("`retake resume` goes on with this turn.")?;
+            }
+        }
+        if !self.seen {
+            return Ok(());
+        }
+        let mut facts = Vec::new();
+        if usage.input_tokens + usage.output_tokens > 0 {
+            let read = usage.input_tokens + usage.cache_read_input_tokens + usage.cache_creation_input_tokens;
+            facts.push(format!("{} tokens read, {} written", count(read), count(usage.output_tokens)));
+        }
+        if let Some(cost) = micro_dollars {
+            facts.push(dollars(cost));
+        }
+        facts.push(format!("version {version}; `retake undo` takes the turn back"));
+        self.muted(&facts.join(" · "))
+    }
+
+    fn muted(&mut self, text: &str) -> io::Result<()> {
+        let style = self.context.styles.muted;
+        self.line(&format!("{style}{text}{style:#}"))
+    }
+
+    /// A line of its own on standard error.
+    fn line(&mut self, text: &str) -> io::Result<()> {
+        self.fresh_line()?;
+        writeln!(stderr(self.context.general.color), "{text}")
+    }
+
+    /// Ends the line that is being written, on the stream that it is on.
+    fn fresh_line(&mut self) -> io::Result<()> {
+        match std::mem::replace(&mut self.at, At::LineStart) {
+            At::LineStart => Ok(()),
+            At::Text => {
+                let mut out = io::stdout().lock();
+                writeln!(out)?;
+                out.flush()
+            }
+            At::Thinking | At::Progress => writeln!(stderr(self.context.general.color)),
+        }
+    }
+}
+
+impl Audience for Watcher<'_> {
+    fn hear(&mut self, event: &TurnEvent) {
+        // A reader who has left is no reason to stop: what happens is on the timeline.
+        if !self.broken && self.show(event).is_err() {
+            self.broken = true;
+        }
+    }
+
+    fn ask(&mut self, question: &Question) -> Option<Reply> {
+        if self.context.general.json || !asking::somebody_is_there() {
+            self.refused = true;
+            let reason = "Not allowed: nobody is there to be asked. Do what can be done without it.";
+            return Some(Reply { allowed: false, remember: false, reason: Some(reason.to_owned()) });
+        }
+        let _ = self.fresh_line();
+        let decision = asking::ask(self.context, question, &self.cancel).ok().flatten();
+        if decision.is_none() {
+            self.cancel.set();
+        }
+        decision
+    }
+}
+
+/// A sum of money.
+pub(crate) fn dollars(micro: u64) -> String {
+    match micro {
+        0..10_000 => format!("${:.4}", micro as f64 / 1e6),
+        _ => format!("${:.2}", micro as f64 / 1e6),
+    }
+}
+
+fn fold(text: &str) -> String {
+    sanitize(text, Lines::Fold).into_owned()
+}

@@ -1,0 +1,123 @@
+//! `retake comms`
+
+use std::io::Write;
+
+use clap::Args;
+use retake_store::{Comm, CommFilter, StoreError};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::ui::json;
+use crate::ui::sanitize::{Lines, sanitize};
+
+/// Show what was said to models and what they answered: every request, answer and tool call.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake comms                            the last 20 of the current thread
+  retake comms 17                         all of number 17
+  retake comms --all --json > comms.jsonl everything, one record a line
+
+The log is kept beside the timeline: no undo and no reset touches it. Keys are taken out before anything is written.
+`retake purge` destroys what is known of a thread, `retake redact` what was said in it.")]
+pub(crate) struct Arguments {
+    /// Show all of this one.
+    number: Option<i64>,
+    /// The thread: a title, or the beginning of an id [default: the current one].
+    #[arg(short, long, value_name = "THREAD")]
+    thread: Option<String>,
+    /// Of all threads, and all of them.
+    #[arg(long, conflicts_with_all = ["thread", "number"])]
+    all: bool,
+    /// How many of the last ones.
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, conflicts_with_all = ["all", "number"])]
+    last: u64,
+}
+
+#[derive(Serialize)]
+struct Record<'a> {
+    number: i64,
+    thread: String,
+    take: String,
+    time: retake_model::time::Timestamp,
+    kind: &'a str,
+    facts: &'a RawValue,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body: Option<&'a str>,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let timeline = context.timeline()?;
+        let thread = match (self.all, self.number) {
+            (true, _) | (_, Some(_)) => None,
+            _ => Some(context.thread(&timeline.look()?, self.thread.as_deref())?.summary.id),
+        };
+        let filter = CommFilter {
+            thread,
+            numbers: self.number.map(|number| number..number.saturating_add(1)),
+            last: (!self.all && self.number.is_none()).then_some(self.last),
+            bodies: context.general.json || self.number.is_some(),
+        };
+        let mut found = Vec::new();
+        let mut out = std::io::stdout().lock();
+        timeline.store().ledger()?.comms(&filter, &mut |comm| {
+            if context.general.json {
+                // As they are read: a log can be larger than memory.
+                write_record(&mut out, &comm).map_err(|error| StoreError::Damaged(error.to_string()))
+            } else {
+                found.push(comm);
+                Ok(())
+            }
+        })?;
+        drop(out);
+        if context.general.json {
+            return Ok(());
+        }
+        if found.is_empty() {
+            return context.remark("Nothing was said to a model yet.");
+        }
+        context.answer(&(), |out, styles| {
+            let (id, muted, heading) = (styles.id, styles.muted, styles.heading);
+            for comm in &found {
+                let facts = sanitize(&comm.facts, Lines::Fold);
+                writeln!(
+                    out,
+                    "{id}{:>6}{id:#} {muted}{}{muted:#} {heading}{:<11}{heading:#} {muted}{facts}{muted:#}",
+                    comm.number,
+                    context.ago(comm.time),
+                    comm.kind,
+                )?;
+                if let Some(body) = &comm.body {
+                    writeln!(out, "\n{}", sanitize(&pretty(body), Lines::Keep))?;
+                } else if self.number.is_some() {
+                    writeln!(out, "\nWhat was said was destroyed by a redaction.")?;
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+fn write_record(out: &mut impl Write, comm: &Comm) -> std::io::Result<()> {
+    let facts = RawValue::from_string(comm.facts.clone()).map_err(std::io::Error::other)?;
+    let record = Record {
+        number: comm.number,
+        thread: comm.thread.to_string(),
+        take: comm.take.to_string(),
+        time: comm.time,
+        kind: &comm.kind,
+        facts: &facts,
+        body: comm.body.as_deref(),
+    };
+    json::write(out, &record)?;
+    writeln!(out)
+}
+
+/// JSON with line breaks, anything else as it is.
+fn pretty(body: &str) -> String {
+    let parsed: Result<serde_json::Value, _> = serde_json::from_str(body);
+    parsed.ok().and_then(|value| serde_json::to_string_pretty(&value).ok()).unwrap_or_else(|| body.to_owned())
+}

@@ -1,0 +1,152 @@
+//! `retake compare`
+
+use std::io::{self, Write};
+
+use clap::Args;
+use retake_agent::compare::{Comparison, Side, compare};
+use retake_agent::provider::prices::Prices;
+use retake_model::content::ContentId;
+use retake_timeline::{Changes, Detail, EntryView, LookError, Question, USUAL_CONTEXT};
+use serde::Serialize;
+
+use super::diff::{Words, write_changes};
+use crate::agent::dollars;
+use crate::context::Context;
+use crate::failure::{Code, Failure};
+use crate::ui::bytes::{count, counted};
+use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::style::Styles;
+
+/// Put two takes side by side: what each said since they parted, what it cost, and how their files differ.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake compare main main_take_1
+  retake compare main                     with the active take
+  retake compare main retry --stat        files by their counts only
+  retake take promote retry               then keep the better one as a thread of its own
+  retake take switch retry                or go on with it")]
+pub(crate) struct Arguments {
+    /// One take: a name, or the beginning of an id.
+    one: String,
+    /// The other [default: the active take].
+    other: Option<String>,
+    /// Only how many lines of each file differ.
+    #[arg(long)]
+    stat: bool,
+    /// The thread: a title, or the beginning of an id [default: the current one].
+    #[arg(short, long, value_name = "THREAD")]
+    thread: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    #[serde(flatten)]
+    comparison: Comparison,
+    /// How the files of the second differ from those of the first; `None` if the files of one are not known.
+    files: Option<Changes>,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let looking = context.timeline()?.look()?;
+        let thread = context.thread(&looking, self.thread.as_deref())?;
+        let state = looking.state(thread.summary.id)?;
+        let find = |text: Option<&str>| -> Result<_, Failure> {
+            let id = match text {
+                Some(text) => looking.find_take(&thread, text)?.summary.id,
+                None => state.active,
+            };
+            let take = state.take(&looking.queries(), id).map_err(LookError::from)?;
+            take.ok_or_else(|| Failure::new(Code::NotFound, "the take is gone"))
+        };
+        let (one, other) = (find(Some(&self.one))?, find(self.other.as_deref())?);
+        if one.id == other.id {
+            return Err(Failure::new(Code::Usage, "that is the same take twice; name another one"));
+        }
+        let prices = Prices::with(&context.config.prices);
+        let mut comparison = compare(&looking, thread.summary.id, [&one, &other], &prices)?;
+        // The folder is the truth for the active take; what was changed by hand is recorded by looking.
+        for side in &mut comparison.sides {
+            if side.take == state.active && context.config.files.enabled && context.apart()?.is_none() {
+                side.files = Some(context.desk()?.look(thread.summary.id, context.caller(None)?)?.snapshot);
+            }
+        }
+        drop(looking);
+        let detail = if self.stat { Detail::Counts } else { Detail::Hunks(USUAL_CONTEXT) };
+        let files = match comparison.sides.each_ref().map(|side| side.files) {
+            [Some(one), Some(other)] => Some(changes(context, one, other, detail)?),
+            _ => None,
+        };
+        let answer = Answer { comparison, files };
+        context.answer(&answer, |out, styles| {
+            let [one, other] = &answer.comparison.sides;
+            table(out, styles, &answer.comparison)?;
+            for side in [one, other] {
+                let heading = styles.heading;
+                writeln!(out, "\n{heading}{}{heading:#}", sanitize(&side.name, Lines::Fold))?;
+                for view in &side.entries {
+                    entry(out, styles, view)?;
+                }
+            }
+            let heading = styles.heading;
+            match &answer.files {
+                None => writeln!(out, "\nThe files of one of the two are not known."),
+                Some(files) if files.files.is_empty() => writeln!(out, "\nThe files are the same."),
+                Some(files) => {
+                    let (one, other) = (sanitize(&one.name, Lines::Fold), sanitize(&other.name, Lines::Fold));
+                    writeln!(out, "\n{heading}Files, from {one} to {other}{heading:#}\n")?;
+                    let words = (!self.stat).then_some(Words::Highlighted);
+                    write_changes(out, context, files, words, styles)
+                }
+            }
+        })
+    }
+}
+
+fn changes(context: &Context, one: ContentId, other: ContentId, detail: Detail) -> Result<Changes, Failure> {
+    let looking = context.timeline()?.look()?;
+    Ok(looking.changes(one, other, &Question { paths: Vec::new(), detail })?)
+}
+
+fn table(out: &mut dyn Write, styles: &Styles, comparison: &Comparison) -> io::Result<()> {
+    let muted = styles.muted;
+    let [one, other] = &comparison.sides;
+    let shared = counted(comparison.shared, "entry", "entries");
+    writeln!(out, "{muted}Both begin with the same {shared}.{muted:#}\n")?;
+    let tokens = |side: &Side| {
+        let usage = &side.usage;
+        let read = usage.input_tokens + usage.cache_read_input_tokens + usage.cache_creation_input_tokens;
+        format!("{} read, {} written", count(read), count(usage.output_tokens))
+    };
+    let cost = |side: &Side| side.micro_dollars.map_or_else(|| "not known".to_owned(), dollars);
+    let calls = |side: &Side| match side.calls.failed {
+        0 => count(side.calls.made),
+        failed => format!("{} ({} failed)", count(side.calls.made), count(failed)),
+    };
+    let rows: [(&str, &dyn Fn(&Side) -> String); 6] = [
+        ("entries", &|side| count(side.entries.len() as u64)),
+        ("models", &|side| side.models.join(", ")),
+        ("tool calls", &calls),
+        ("tokens", &tokens),
+        ("cost", &cost),
+        ("time", &|side| format!("{:.1} s", side.millis as f64 / 1e3)),
+    ];
+    let (first, second) = (sanitize(&one.name, Lines::Fold), sanitize(&other.name, Lines::Fold));
+    let heading = styles.heading;
+    writeln!(out, "{:>12}  {heading}{first:<28}{heading:#}  {heading}{second}{heading:#}", "")?;
+    for (name, value) in rows {
+        let (first, second) = (value(one), value(other));
+        let (first, second) = (sanitize(&first, Lines::Fold), sanitize(&second, Lines::Fold));
+        writeln!(out, "{muted}{name:>12}{muted:#}  {first:<28}  {second}")?;
+    }
+    Ok(())
+}
+
+fn entry(out: &mut dyn Write, styles: &Styles, view: &EntryView) -> io::Result<()> {
+    let (muted, role) = (styles.muted, styles.assistant);
+    let name = sanitize(&view.entry.role, Lines::Fold);
+    let preview = view.entry.preview();
+    let preview = sanitize(&preview, Lines::Fold);
+    writeln!(out, "{muted}{:>5}{muted:#} {role}{name:<8}{role:#} {preview}", view.number)
+}

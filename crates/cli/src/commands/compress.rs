@@ -1,0 +1,63 @@
+//! `retake compress`
+
+use clap::Args;
+use retake_agent::CompressError;
+
+use crate::agent::{AgentFlags, Interruptible};
+use crate::arguments::Target;
+use crate::context::Context;
+use crate::failure::{Code, Failure};
+use crate::ui::bytes::counted;
+use crate::ui::sanitize::{Lines, sanitize};
+
+/// Put a summary by the model in the place of old entries. One undo brings them back.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake compress                         all but about the last 10 entries
+  retake compress --keep 0                everything
+  retake undo                             the originals are back
+
+A turn does the same by itself when the conversation no longer fits into the model.")]
+pub(crate) struct Arguments {
+    /// About how many of the last entries stay; the cut is made before a message of yours.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    keep: u64,
+    #[command(flatten)]
+    agent: AgentFlags,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let looking = context.timeline()?.look()?;
+        let meant = context.meant(&looking, &self.target)?;
+        let settings = looking.settings(&meant.state)?;
+        drop(looking);
+        let shop = context.workshop(&settings, &self.agent)?;
+        let interruptible = Interruptible::new()?;
+        let compressed = shop
+            .compress(
+                meant.thread.summary.id,
+                meant.take.id,
+                self.keep,
+                self.target.expect,
+                interruptible.cancel(),
+            )
+            .map_err(|error| match error {
+                CompressError::Turn(error) => error.into(),
+                error => Failure::new(Code::Failed, error),
+            })?;
+        context.report(&compressed, |out, styles| {
+            let muted = styles.muted;
+            let what = counted(compressed.removed, "entry", "entries");
+            writeln!(
+                out,
+                "A summary stands for {what} now. {muted}version {}; `retake undo` brings them back{muted:#}\n",
+                compressed.version
+            )?;
+            writeln!(out, "{}", sanitize(&compressed.summary, Lines::Keep))
+        })
+    }
+}

@@ -1,0 +1,78 @@
+//! `retake exec`
+
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+
+use clap::Args;
+use retake_model::id::TurnId;
+use retake_timeline::{Caller, Seen};
+use serde::Serialize;
+use signal_hook::consts::{SIGINT, SIGQUIT};
+
+use super::snapshot::actor;
+use crate::arguments::ThreadTarget;
+use crate::context::Context;
+use crate::describe::files::write_report;
+use crate::failure::{Code, Failure};
+use crate::ui::style::stderr;
+
+/// Run a command, and record what it does to files as one change that can be undone.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake exec -- cargo fmt
+  retake exec --by agent -- ./agent.sh \"tidy up\"
+  retake undo                             takes back what the command did, and keeps what you did since
+
+What you changed before is recorded as yours first. If Retake is killed meanwhile, what the command changed is still
+recorded as its doing by the next command that looks. The exit code is the command's own.")]
+pub(crate) struct Arguments {
+    /// Who runs it.
+    #[arg(long, value_name = "NAME", default_value = "agent")]
+    by: String,
+    #[command(flatten)]
+    target: ThreadTarget,
+    /// The command and its arguments.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    /// The command's exit code; none if a signal ended it.
+    exit: Option<i32>,
+    #[serde(flatten)]
+    seen: Seen,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<ExitCode, Failure> {
+        let desk = context.desk()?;
+        let thread = context.thread(&context.timeline()?.look()?, self.target.thread.as_deref())?.summary.id;
+        let turn = TurnId::fresh(&mut context.timeline()?.fresh());
+        let alive = context.timeline()?.store().keep_alive(turn)?;
+        let by = actor(self.by);
+        let caller = Caller { actor: by.clone(), turn: Some(turn), ..context.caller(self.target.expect)? };
+        desk.let_loose(thread, caller, turn)?;
+        let (program, arguments) = self.command.split_first().expect("clap asks for at least one");
+        // Ctrl-C reaches the command too, and means it: we stay to record what it did.
+        for signal in [SIGINT, SIGQUIT] {
+            signal_hook::flag::register(signal, Arc::default())?;
+        }
+        let ended = Command::new(program).args(arguments).current_dir(context.directory()).status();
+        // What it did is recorded even if it could not be waited for.
+        let caller = Caller { actor: by, turn: Some(turn), ..context.caller(None)? };
+        let seen = desk.record(thread, caller)?;
+        drop(alive);
+        let ended = ended.map_err(|error| Failure::new(Code::NotFound, format!("{program}: {error}")))?;
+        let answer = Answer { exit: ended.code(), seen };
+        if context.general.json {
+            context.answer(&answer, |_, _| Ok(()))?;
+        } else if !context.general.quiet {
+            // Standard output belongs to the command.
+            write_report(&mut stderr(context.general.color), context, &answer.seen.files)?;
+        }
+        let code = ended.code().and_then(|code| u8::try_from(code).ok());
+        Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+    }
+}

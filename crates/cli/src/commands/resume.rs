@@ -1,0 +1,46 @@
+//! `retake resume`
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::agent::{AgentFlags, Interruptible, Watcher, exit};
+use crate::arguments::Target;
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Go on with a turn that failed, or whose program was killed.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake resume
+  retake resume --model openai/gpt-5      with another model
+  retake resume --take main_take_1
+
+A tool that was running when the program died is never run again: the model is told that it was interrupted.")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    agent: AgentFlags,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<ExitCode, Failure> {
+        let meant = super::run::meant(context, &self.target, false, "")?;
+        let thread = meant.thread.summary.id;
+        let settings = context.timeline()?.look()?.settings(&meant.state)?;
+        let shop = context.workshop(&settings, &self.agent)?;
+        let changed = self.agent.settings(&settings);
+        if !changed.is_empty() {
+            context.change(thread, retake_timeline::Command::Set { values: changed }, None)?;
+        }
+        let interruptible = Interruptible::new()?;
+        let mut watcher = Watcher::new(context, interruptible.cancel());
+        let outcome = shop.resume(thread, meant.take.id, interruptible.cancel(), &mut watcher)?;
+        if let Some(hint) = watcher.hint() {
+            context.remark(hint)?;
+        }
+        Ok(exit(&outcome))
+    }
+}

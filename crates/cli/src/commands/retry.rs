@@ -1,0 +1,104 @@
+//! `retake retry`
+
+use std::process::ExitCode;
+
+use clap::Args;
+use retake_agent::Beginning;
+use retake_model::command::Prompt;
+use retake_model::entry::{EntryVersion, RoleKind};
+use retake_model::id::EntryId;
+use retake_timeline::Looking;
+
+use crate::agent::{AgentFlags, Interruptible, Watcher, exit};
+use crate::arguments::Target;
+use crate::context::{Context, Meant};
+use crate::failure::{Code, Failure};
+
+/// Try a message again, in a take of its own: the same or another prompt, the same or another model.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake retry                            the last message, once more
+  retake retry 3                          message 3
+  retake retry 3 \"Only the dates, please\"  said differently
+  retake retry --model openai/gpt-5 --name by-gpt
+  retake compare main by-gpt              then see which is better
+
+The new take has everything before the message, with the files as they were then. Fork, files and the beginning of the
+turn are one operation: where any of it fails, there is no new take. The old take stays as it is.")]
+pub(crate) struct Arguments {
+    /// The message: its number, `last`, or the beginning of its id [default: the last message of yours].
+    entry: Option<String>,
+    /// What to say instead.
+    prompt: Option<String>,
+    /// What to call the new take [default: the next free name].
+    #[arg(short, long)]
+    name: Option<String>,
+    #[command(flatten)]
+    agent: AgentFlags,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<ExitCode, Failure> {
+        let looking = context.timeline()?.look()?;
+        let meant = context.meant(&looking, &self.target)?;
+        let thread = meant.thread.summary.id;
+        let at = match self.entry.as_deref() {
+            Some("last") | None => last_message(&looking, &meant)?,
+            Some(entry) => looking.find_entry(&meant.take, entry)?.1,
+        };
+        let settings = looking.settings(&meant.state)?;
+        let prompt = match &self.prompt {
+            None => Prompt::Same,
+            Some(text) => {
+                let role = looking.entry(&meant.take, at)?.map_or_else(String::new, |(_, entry)| entry.role);
+                Prompt::Entry(EntryVersion::from_text(&role, text, context.now()).into())
+            }
+        };
+        drop(looking);
+        let shop = context.workshop(&settings, &self.agent)?;
+        let beginning =
+            Beginning { prompt, settings: self.agent.settings(&settings), expected: self.target.expect };
+        let interruptible = Interruptible::new()?;
+        let mut watcher = Watcher::new(context, interruptible.cancel());
+        let outcome = shop.retry(
+            thread,
+            meant.take.id,
+            at,
+            self.name,
+            beginning,
+            interruptible.cancel(),
+            &mut watcher,
+        )?;
+        if let Some(hint) = watcher.hint() {
+            context.remark(hint)?;
+        }
+        let state = context.timeline()?.look()?.state(thread)?;
+        let take = state.take(&context.timeline()?.look()?.queries(), outcome.take);
+        if let Ok(Some(take)) = take {
+            context.remark(&format!(
+                "This is take {}; `retake compare {} {}` puts the two side by side.",
+                take.name, meant.take.name, take.name
+            ))?;
+        }
+        Ok(exit(&outcome))
+    }
+}
+
+/// The last message of the user's.
+fn last_message(looking: &Looking<'_>, meant: &Meant) -> Result<EntryId, Failure> {
+    const PAGE: u64 = 100;
+    let mut end = meant.take.entries.len();
+    while end > 0 {
+        let start = end.saturating_sub(PAGE);
+        let page = looking.page(meant.thread.summary.id, &meant.take, start..end)?;
+        let found = page.iter().rev().find(|view| RoleKind::of(&view.entry.role) == RoleKind::User);
+        if let Some(view) = found {
+            return Ok(view.id);
+        }
+        end = start;
+    }
+    Err(Failure::new(Code::NotFound, "this take has no message of yours to try again"))
+}

@@ -1,0 +1,47 @@
+//! `retake steer`
+
+use clap::Args;
+use retake_agent::{Sender, Unreached};
+use retake_model::id::EntryId;
+use serde::Serialize;
+
+use crate::arguments::{TakeTarget, Target};
+use crate::context::Context;
+use crate::failure::{Code, Failure};
+
+/// Tell the turn that runs something, from another terminal: the model hears it before it is called again.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake steer \"Leave the tests alone\"
+  retake steer --take main_take_1 \"Use the old parser\"")]
+pub(crate) struct Arguments {
+    /// What to tell it.
+    message: String,
+    #[command(flatten)]
+    target: TakeTarget,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    /// The entry that the message becomes.
+    entry: EntryId,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        if self.message.trim().is_empty() {
+            return Err(Failure::new(Code::Usage, "there is nothing to tell it"));
+        }
+        let meant = context.meant(&context.timeline()?.look()?, &Target::from(&self.target))?;
+        let sender = Sender::new(context.timeline()?)?;
+        match sender.steer(meant.take.id, &self.message) {
+            Ok(entry) => context.report(&Answer { entry }, |out, _| writeln!(out, "It will hear it.")),
+            Err(Unreached::Store(error)) => Err(error.into()),
+            Err(error @ Unreached::NothingRuns) => {
+                let message = format!("{error}; `retake run` begins one");
+                Err(Failure::new(Code::NotFound, message))
+            }
+        }
+    }
+}
