@@ -12,7 +12,7 @@
 //! (`setsid`, or a service manager).
 
 mod environment;
-mod group;
+pub(super) mod group;
 mod kept;
 
 use std::fs::File;
@@ -117,7 +117,7 @@ impl Running {
             prepared.spawn().map_err(|error| Failure(format!("The command cannot be started: {error}.")))?;
         // It holds the other end of the pipe, which would never be closed.
         drop(prepared);
-        let group = Group::of(&child);
+        let group = Group::led_by(child.id());
         let kept = Kept::new(room.limits.whole);
         let (pipe, buffer, decoder) = (Some(File::from(reader)), vec![0; 64 * 1024], Decoder::default());
         Ok(Self { child, group, pipe, buffer, decoder, kept })
@@ -166,7 +166,7 @@ impl Running {
                     let _ = self.child.kill();
                     break;
                 }
-                std::thread::sleep(Duration::from_millis(5));
+                std::thread::sleep(Duration::from_millis(10));
             }
         }
         let status = self.child.wait().ok();

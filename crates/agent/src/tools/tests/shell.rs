@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use super::super::shell::group::Group;
 use super::*;
 
 fn shell(lab: &Lab, command: &str) -> Output {
@@ -53,7 +54,8 @@ fn much_output_is_cut_and_kept_whole() {
     let lab = Lab::new();
     let mut told = 0;
     let input = json!({"command": "echo begin; head -c 10000000 /dev/zero | tr '\\0' x; echo; echo end"});
-    let output = run(&call("shell", input), &lab.room, &Cancel::new(), &mut |progress| told += progress.chunk.len());
+    let output =
+        run(&call("shell", input), &lab.room, &Cancel::new(), &mut |progress| told += progress.chunk.len());
     assert!(output.text.starts_with("begin\n") && output.text.contains("\nend\n[Exit code 0]"));
     assert!(output.text.chars().count() < 31_000);
     assert_eq!(output.whole.expect("all of it").len(), 10_000_011);
@@ -132,7 +134,11 @@ fn time_runs_out() {
         let begun = Instant::now();
         let input = json!({"command": format!("echo $$ > pid; {command}"), "timeout": 1});
         let output = lab.call("shell", input);
-        assert!(output.failed && output.text.contains("Stopped after 1 seconds"), "{command}: {}", output.text);
+        assert!(
+            output.failed && output.text.contains("Stopped after 1 seconds"),
+            "{command}: {}",
+            output.text
+        );
         assert!(begun.elapsed() < Duration::from_secs(3), "{command} took {:?}", begun.elapsed());
         check_group_is_gone(&lab, command);
     }
@@ -149,7 +155,11 @@ fn what_stays_in_the_background_neither_holds_it_up_nor_stays() {
     ] {
         let begun = Instant::now();
         let output = shell(&lab, &format!("echo $$ > pid; {command}"));
-        assert!(!output.failed && output.text.starts_with("done\n[Exit code 0]"), "{command}: {}", output.text);
+        assert!(
+            !output.failed && output.text.starts_with("done\n[Exit code 0]"),
+            "{command}: {}",
+            output.text
+        );
         assert_eq!(output.text.contains("was stopped"), left, "{command}: {}", output.text);
         assert!(begun.elapsed() < Duration::from_secs(5), "{command} took {:?}", begun.elapsed());
         check_group_is_gone(&lab, command);
@@ -167,10 +177,10 @@ fn one_that_leaves_the_group_with_the_pipe_does_not_hold_it_up() {
 
 /// Nobody is left of the group whose leader wrote its number down; those who were killed may take a moment.
 fn check_group_is_gone(lab: &Lab, command: &str) {
-    let leader = lab.read("pid").trim().parse().ok().and_then(rustix::process::Pid::from_raw).expect("a number");
+    let group = Group::led_by(lab.read("pid").trim().parse().expect("a number"));
     let gone = (0..100).any(|_| {
         std::thread::sleep(Duration::from_millis(5));
-        rustix::process::test_kill_process_group(leader).is_err()
+        !group.is_alive()
     });
     assert!(gone, "something of {command:?} still runs");
 }
