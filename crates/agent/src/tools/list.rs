@@ -40,7 +40,7 @@ fn schema() -> Value {
 
 fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
     let input: Input = input::parse(input)?;
-    let start = bench.room.spot(input.path.as_deref().unwrap_or("."))?;
+    let start = bench.spot(input.path.as_deref().unwrap_or("."))?;
     let ignored = if input.ignored == Some(true) { Ignored::Show } else { Ignored::Skip };
     let asked = Walk { start: &start, depth: input.depth.unwrap_or(1).clamp(1, DEEPEST), ignored };
     let most = bench.room.limits.names;

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::beneath::{self, OpenError};
-use super::glob::Pattern;
+use super::glob;
 use super::text::{self, capped, one_line, short_line};
 use super::walk::{DEEPEST, Found, Ignored, Walk, walk};
 use super::{Bench, Failure, Output, Reach, Spot, Tool, input};
@@ -64,8 +64,8 @@ const LONGEST_LINE: usize = 500;
 fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
     let input: Input = input::parse(input)?;
     let matcher = matcher(&input)?;
-    let pattern = input.glob.as_deref().map(Pattern::new).transpose()?;
-    let start = bench.room.spot(input.path.as_deref().unwrap_or("."))?;
+    let pattern = input.glob.as_deref().map(glob::pattern).transpose()?;
+    let start = bench.spot(input.path.as_deref().unwrap_or("."))?;
     let context = input.context.unwrap_or(0).min(MOST_CONTEXT);
     let searcher = SearcherBuilder::new()
         .line_number(true)
@@ -128,7 +128,7 @@ fn matcher(input: &Input) -> Result<RegexMatcher, Failure> {
 /// The file that was named, if it is a file and no folder.
 fn single_file(bench: &Bench<'_>, start: &Spot) -> Result<Option<(TreePath, File)>, Failure> {
     let Spot::Below(path) = start else { return Ok(None) };
-    match beneath::file(&bench.room.root, path) {
+    match beneath::file(&bench.room.root, path, bench.links()) {
         Ok(opened) => Ok(Some((path.clone(), opened.file))),
         Err(OpenError::Folder(_)) => Ok(None),
         Err(error) => Err(error.into()),

@@ -28,6 +28,7 @@ use rustix::fs::OFlags;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::beneath::Links;
 use super::text::{Decoder, capped};
 use super::{Bench, Failure, Output, Progress, Reach, Room, Spot, Tool, beneath, input};
 use group::Group;
@@ -99,7 +100,7 @@ const PULSE: Duration = Duration::from_millis(20);
 
 impl Running {
     fn start(command: &str, spot: &Spot, room: &Room) -> Result<Self, Failure> {
-        let folder = beneath::folder(&room.root, spot)?;
+        let folder = beneath::folder(&room.root, spot, Links::Follow)?;
         let (reader, writer) = io::pipe()?;
         let reader = OwnedFd::from(reader);
         let flags = rustix::fs::fcntl_getfl(&reader)?;

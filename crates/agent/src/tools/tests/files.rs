@@ -123,7 +123,8 @@ fn a_file_that_someone_else_changed_meanwhile_is_left_alone() {
     let lab = Lab::new();
     lab.file("file", "one");
     let path = TreePath::new(b"file").expect("a path");
-    let read = super::super::beneath::file(&lab.room.root, &path).expect("a file");
+    let read = super::super::beneath::file(&lab.room.root, &path, super::super::beneath::Links::Follow)
+        .expect("a file");
     lab.file("file", "another");
     let expected = super::super::write::Expected::This(&read.stat);
     let result = super::super::write::replace(&lab.room, &path, b"ours", &expected);

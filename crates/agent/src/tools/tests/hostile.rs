@@ -242,3 +242,42 @@ fn nothing_that_a_repository_configures_is_run() {
     }
     assert_eq!(lab.read(".git/config"), planted);
 }
+
+#[test]
+fn closed_paths_are_not_shown_by_what_goes_through_folders() {
+    let mut lab = Lab::new();
+    lab.file("secrets/key", "the word\n");
+    lab.file("a/.env", "the word\n");
+    lab.file("open", "the word\n");
+    symlink("secrets", lab.root().join("alias")).expect("a link");
+    symlink("secrets/key", lab.root().join("alias.txt")).expect("a link");
+    let rules = json!([
+        {"path": "secrets", "decision": "deny"},
+        {"path": ".env", "decision": "deny"},
+        {"tool": "write", "path": "/open", "decision": "deny"},
+    ]);
+    let policy = crate::approval::Policy {
+        rules: serde_json::from_value(rules).expect("rules"),
+        ..crate::approval::Policy::default()
+    };
+    assert!(!lab.call("read", json!({"path": "alias.txt"})).failed);
+    lab.room.closed = policy.closed();
+    assert_eq!(lab.call("search", json!({"pattern": "word"})).text, "open:1:the word\n[1 match in 1 file]\n");
+    assert_eq!(lab.call("glob", json!({"pattern": "**"})).text, "alias\nalias.txt\nopen\n");
+    let listed = lab.call("list", json!({"depth": 9, "ignored": true})).text;
+    assert_eq!(listed, "a/\nalias -> secrets\nalias.txt -> secrets/key\nopen\n");
+    for path in ["secrets/key", "Secrets/key", "a/.env", "a/.ENV", "alias/key", "alias.txt"] {
+        for (tool, input) in [
+            ("read", json!({"path": path})),
+            ("search", json!({"path": path, "pattern": "word"})),
+            ("edit", json!({"path": path, "old": "word", "new": "x"})),
+            ("write", json!({"path": path, "content": "x"})),
+        ] {
+            let output = lab.call(tool, input);
+            assert!(output.failed && !output.text.contains("the word"), "{tool} {path}: {}", output.text);
+        }
+    }
+    assert!(lab.call("list", json!({"path": "alias"})).failed);
+    assert!(lab.call("write", json!({"path": "open", "content": "x"})).failed);
+    assert!(!lab.call("edit", json!({"path": "open", "old": "word", "new": "x"})).failed);
+}
