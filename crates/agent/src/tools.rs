@@ -8,7 +8,7 @@
 //!
 //! A call is data from a model, and a model repeats what it has read: a path may lead out of the folder, a link may
 //! have been planted by the call before. Paths become [`TreePath`]s first, which cannot lead out, and are then
-//! walked by descriptor ([`beneath`]), so that what is swapped meanwhile leads nowhere else.
+//! walked by descriptor (`beneath.rs`), so that what is swapped meanwhile leads nowhere else.
 //!
 //! A tool that fails is no error of the program: it is an output that tells the model what to do instead.
 

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::closed::{Case, PathPattern};
-use super::text::one_line;
+use super::text::{capped, one_line};
 use super::walk::{DEEPEST, Ignored, Walk, walk};
 use super::{Bench, Failure, Output, Reach, Tool, input};
 
@@ -61,7 +61,7 @@ fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
     if total > most {
         let _ = writeln!(text, "[{total} files; the first {most} are shown. Narrow the pattern.]");
     }
-    Ok(Output::success(text))
+    Ok(capped(text, bench.room.limits.text))
 }
 
 /// The pattern that a model wrote.

@@ -85,8 +85,8 @@ fn lines_are_found_by_what_they_hold() {
         "src/main.rs-1-fn main() {\nsrc/main.rs:2:    hello();\nsrc/main.rs-3-}\n[1 match in 1 file]\n",
     );
     check(json!({"pattern": "hello", "path": "target"}), "target/out.rs:1:hello\n[1 match in 1 file]\n");
-    check(json!({"pattern": "the secret"}), "No line matches.");
-    check(json!({"pattern": "fsmonitor"}), "No line matches.");
+    check(json!({"pattern": "the secret"}), "No line matches.\n");
+    check(json!({"pattern": "fsmonitor"}), "No line matches.\n");
     let output = lab.call("search", json!({"pattern": "l", "limit": 1}));
     assert!(output.text.contains("there may be more"), "{}", output.text);
     for (pattern, said) in
@@ -105,6 +105,22 @@ fn many_matches_are_cut_and_kept_whole() {
     assert!(output.text.chars().count() < 31_000);
     let whole = output.whole.expect("all of it");
     assert_eq!(whole.split(|byte| *byte == b'\n').count(), 4_002);
+}
+
+#[test]
+fn files_that_are_too_long_are_counted() {
+    let mut lab = Lab::new();
+    lab.room.limits.file = 100;
+    lab.file("long", "word\n".repeat(100));
+    lab.file("short", "word\n");
+    let output = lab.call("search", json!({"pattern": "word"}));
+    assert!(
+        output.text.starts_with("short:1:word\n[1 match in 1 file]\n[1 file was too long"),
+        "{}",
+        output.text
+    );
+    // One that is named is searched, whatever its length.
+    assert!(lab.call("search", json!({"pattern": "word", "path": "long"})).text.contains("100 matches"));
 }
 
 #[test]

@@ -25,6 +25,10 @@ fn a_command_says_what_it_wrote_and_how_it_ended() {
     check("cat", false, "[Exit code 0]");
     check("printf 'a\\033[31mb'", false, "a\u{1b}[31mb\n[Exit code 0]");
     check("(exec 3</dev/tty) 2>/dev/null && echo terminal || echo none", false, "none\n[Exit code 0]");
+    if cfg!(target_os = "linux") {
+        // It leads a session of its own, which has no terminal: the sixth and the seventh of these numbers.
+        check(r#"set -- $(cat /proc/$$/stat); [ "$6" = $$ ] && echo "$7""#, false, "0\n[Exit code 0]");
+    }
     check("exec >/dev/null 2>&1; sleep 0.1; exit 4", true, "[Exit code 4]");
     let root = lab.room.directory.display().to_string();
     check("pwd", false, &format!("{root}\n[Exit code 0]"));
@@ -164,6 +168,23 @@ fn what_stays_in_the_background_neither_holds_it_up_nor_stays() {
         assert!(begun.elapsed() < Duration::from_secs(5), "{command} took {:?}", begun.elapsed());
         check_group_is_gone(&lab, command);
     }
+}
+
+#[test]
+fn those_who_are_a_moment_behind_may_finish() {
+    let lab = Lab::new();
+    let output = shell(&lab, "(sleep 0.03; echo later) & echo now");
+    assert_eq!(output.text, "now\nlater\n[Exit code 0]");
+}
+
+#[test]
+fn a_listener_that_breaks_down_leaves_no_command_behind() {
+    let lab = Lab::new();
+    let input = json!({"command": "echo $$ > pid; echo; sleep 60"});
+    let output =
+        run(&call("shell", input), &lab.room, &Cancel::new(), &mut |_| panic!("the listener breaks down"));
+    assert!(output.failed && output.text.contains("broke down"), "{}", output.text);
+    check_group_is_gone(&lab, "sleep 60");
 }
 
 #[test]
