@@ -51,18 +51,21 @@ type Visit<'a> = dyn FnMut(&Found<'_>) -> Result<ControlFlow<()>, Failure> + 'a;
 
 /// Visits everything until told to stop.
 pub(super) fn walk(bench: &Bench<'_>, walk: &Walk<'_>, visit: &mut Visit<'_>) -> Result<(), Failure> {
-    let mut rules = Rules::default();
+    let mut rules = match walk.ignored {
+        Ignored::Skip => Rules::above(&bench.room.directory),
+        Ignored::Show => Rules::default(),
+    };
     let mut way = Vec::new();
     let root = beneath::folder(&bench.room.root, &Spot::Root, Links::Refuse)?;
     if let (Some(path), Ignored::Skip) = (walk.start.path(), walk.ignored) {
-        // The rules above the start hold below it too. Where a link stands on the way, there are none to read.
-        let mut here = root.try_clone()?;
+        // The rules above the start hold below it too. Behind a link there are none to read.
+        let mut here = Some(root);
         for name in path.names() {
-            rules.enter(here.as_fd());
-            match beneath::step(here.as_fd(), name) {
-                Ok(next) => here = next,
-                Err(_) => break,
+            match &here {
+                Some(folder) => rules.enter(folder.as_fd()),
+                None => rules.enter_unread(),
             }
+            here = here.and_then(|folder| beneath::step(folder.as_fd(), name).ok());
         }
     }
     way.extend(walk.start.path().iter().flat_map(|path| path.names()).cloned());

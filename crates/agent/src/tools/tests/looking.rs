@@ -36,6 +36,8 @@ fn a_folder_is_listed_without_what_is_ignored() {
     check(&lab, json!({"path": "src/lib"}), ".ignore\ndeep.rs\n");
     check(&lab, json!({"path": "src/lib", "ignored": true}), ".ignore\ndeep.rs\nsecret.rs\n");
     check(&lab, json!({"path": "target"}), "out.rs\n");
+    symlink("..", lab.root().join("target/up")).expect("a link");
+    check(&lab, json!({"path": "target/up/src/lib"}), ".ignore\ndeep.rs\n");
     lab.room.limits.names = 2;
     check(
         &lab,
@@ -105,6 +107,23 @@ fn many_matches_are_cut_and_kept_whole() {
     assert!(output.text.chars().count() < 31_000);
     let whole = output.whole.expect("all of it");
     assert_eq!(whole.split(|byte| *byte == b'\n').count(), 4_002);
+}
+
+#[test]
+fn rules_above_the_folder_hold_in_it() {
+    let lab = Lab::new();
+    for folder in ["top/.git/objects", "top/.git/refs", "top/part/here"] {
+        fs::create_dir_all(lab.root().join(folder)).expect("a folder");
+    }
+    lab.file("top/.git/HEAD", "ref: refs/heads/main\n");
+    lab.file("top/.gitignore", "*.log\n/part/here/built\n/elsewhere\n");
+    lab.file("top/part/.gitignore", "!kept.log\n");
+    for name in ["a.log", "kept.log", "built", "elsewhere", "plain"] {
+        lab.file(&format!("top/part/here/{name}"), "word\n");
+    }
+    let room = Room::open(&lab.root().join("top/part/here")).expect("a folder");
+    let output = run(&call("list", json!({})), &room, &Cancel::new(), &mut |_| {});
+    assert_eq!(output.text, "elsewhere\nkept.log\nplain\n");
 }
 
 #[test]
