@@ -8,11 +8,12 @@
 //!
 //! A call is data from a model, and a model repeats what it has read: a path may lead out of the folder, a link may
 //! have been planted by the call before. Paths become [`TreePath`]s first, which cannot lead out, and are then
-//! walked by descriptor ([`beneath`]), so that what is swapped meanwhile leads nowhere else.
+//! walked by descriptor (`beneath.rs`), so that what is swapped meanwhile leads nowhere else.
 //!
 //! A tool that fails is no error of the program: it is an output that tells the model what to do instead.
 
 mod beneath;
+mod closed;
 mod edit;
 mod glob;
 mod input;
@@ -36,6 +37,9 @@ use serde_json::Value;
 
 use crate::cancel::Cancel;
 
+pub use closed::Closed;
+pub(crate) use closed::{Case, PathPattern};
+pub(crate) use room::spot;
 pub use room::{Limits, PathRefused, Room, Spot};
 
 /// Something that a model can ask for.
@@ -119,6 +123,10 @@ pub struct Progress {
     pub chunk: String,
 }
 
+/// What the tools are taken to do. It goes up when a call comes to mean something else, so that what was allowed
+/// for good is asked about again.
+pub const VERSION: u32 = 1;
+
 /// All tools, in the order in which a model is told about them.
 pub fn all() -> &'static [Tool] {
     &[read::TOOL, write::TOOL, edit::TOOL, list::TOOL, glob::TOOL, search::TOOL, shell::TOOL]
@@ -159,7 +167,7 @@ pub fn run(call: &Call, room: &Room, cancel: &Cancel, progress: &mut dyn FnMut(P
     if cancel.is_set() {
         return Output::failure(INTERRUPTED.to_owned());
     }
-    let mut bench = Bench { room, cancel, progress };
+    let mut bench = Bench { tool: tool.name, room, cancel, progress };
     // A defect in a tool must not take the turn with it, nor what the turn has not yet published.
     match catch_unwind(AssertUnwindSafe(|| (tool.run)(&call.input, &mut bench))) {
         Ok(Ok(output)) => output,
@@ -177,6 +185,7 @@ pub(crate) fn named_path(call: &Call) -> Option<&str> {
 
 /// What a tool works with.
 struct Bench<'a> {
+    tool: &'static str,
     room: &'a Room,
     cancel: &'a Cancel,
     progress: &'a mut dyn FnMut(Progress),
@@ -200,6 +209,36 @@ impl<Error: std::error::Error> From<Error> for Failure {
 }
 
 impl Bench<'_> {
+    /// What a text means as a path, unless that is closed.
+    fn spot(&self, text: &str) -> Result<Spot, PathRefused> {
+        let spot = self.room.spot(text)?;
+        match &spot {
+            Spot::Below(path) if self.is_closed(&path.bytes()) => {
+                Err(PathRefused::Closed(room::shortened(text)))
+            }
+            _ => Ok(spot),
+        }
+    }
+
+    /// The same, where only something below the folder will do.
+    fn path(&self, text: &str) -> Result<TreePath, PathRefused> {
+        match self.spot(text)? {
+            Spot::Root => Err(PathRefused::Root),
+            Spot::Below(path) => Ok(path),
+        }
+    }
+
+    /// Whether a path is closed to this tool.
+    fn is_closed(&self, path: &[u8]) -> bool {
+        self.room.closed.holds(self.tool, path)
+    }
+
+    /// Whether links may be followed.
+    fn links(&self) -> beneath::Links {
+        let any = self.room.closed.concerns(self.tool);
+        if any { beneath::Links::Refuse } else { beneath::Links::Follow }
+    }
+
     /// Between two steps of something long.
     fn check_cancel(&self) -> Result<(), Failure> {
         if self.cancel.is_set() { Err(Failure(INTERRUPTED.to_owned())) } else { Ok(()) }

@@ -53,6 +53,14 @@ impl OpenError {
     }
 }
 
+/// What is done with links that stay below the root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Links {
+    Follow,
+    /// Where some paths are closed, a link could be another name for one of them.
+    Refuse,
+}
+
 /// A file, to be read.
 pub(super) struct Opened {
     pub(super) file: File,
@@ -60,10 +68,10 @@ pub(super) struct Opened {
 }
 
 /// Opens an ordinary file to read it.
-pub(super) fn file(root: impl AsFd, path: &TreePath) -> Result<Opened, OpenError> {
+pub(super) fn file(root: impl AsFd, path: &TreePath, links: Links) -> Result<Opened, OpenError> {
     let root = root.as_fd();
     let failed = |errno| OpenError::new(path, errno);
-    let looked = open(root, path, OFlags::PATH).map_err(failed)?;
+    let looked = open(root, path, OFlags::PATH, links).map_err(failed)?;
     let ordinary = |descriptor: &OwnedFd| {
         let stat = rustix::fs::fstat(descriptor).map_err(failed)?;
         match FileType::from_raw_mode(stat.st_mode) {
@@ -77,18 +85,20 @@ pub(super) fn file(root: impl AsFd, path: &TreePath) -> Result<Opened, OpenError
     ordinary(&looked)?;
     // Should a pipe have been put there since, this does not wait for its other end.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let descriptor = open(root, path, flags).map_err(failed)?;
+    let descriptor = open(root, path, flags, links).map_err(failed)?;
     let stat = ordinary(&descriptor)?;
     Ok(Opened { file: File::from(descriptor), stat })
 }
 
 /// Opens a folder to look at what is in it.
-pub(super) fn folder(root: impl AsFd, spot: &Spot) -> Result<OwnedFd, OpenError> {
+pub(super) fn folder(root: impl AsFd, spot: &Spot, links: Links) -> Result<OwnedFd, OpenError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
     match spot {
         Spot::Root => rustix::fs::openat(root, ".", flags | OFlags::CLOEXEC, Mode::empty())
             .map_err(|errno| OpenError::new(&".", errno)),
-        Spot::Below(path) => open(root.as_fd(), path, flags).map_err(|errno| OpenError::new(path, errno)),
+        Spot::Below(path) => {
+            open(root.as_fd(), path, flags, links).map_err(|errno| OpenError::new(path, errno))
+        }
     }
 }
 
@@ -98,7 +108,7 @@ pub(super) fn make_parents(root: impl AsFd, path: &TreePath) -> Result<OwnedFd, 
         Errno::LOOP => OpenError::WriteThroughLink(path.to_string()),
         errno => OpenError::new(path, errno),
     };
-    let mut here = folder(&root, &Spot::Root)?;
+    let mut here = folder(&root, &Spot::Root, Links::Refuse)?;
     for name in path.parents() {
         here = match step(here.as_fd(), name) {
             Err(Errno::NOENT) => {
@@ -140,7 +150,10 @@ fn is_link(above: BorrowedFd<'_>, name: &FileName) -> bool {
 }
 
 /// Opens something below the root, through links that stay there where the system can hold them to it.
-fn open(root: BorrowedFd<'_>, path: &TreePath, flags: OFlags) -> Result<OwnedFd, Errno> {
+fn open(root: BorrowedFd<'_>, path: &TreePath, flags: OFlags, links: Links) -> Result<OwnedFd, Errno> {
+    if links == Links::Refuse {
+        return open_stepwise(root, path, flags | OFlags::CLOEXEC);
+    }
     match open_resolved(root, path, flags | OFlags::CLOEXEC) {
         // An old system, or one that is kept from the call, which says either.
         Err(Errno::NOSYS | Errno::PERM | Errno::INVAL) => open_stepwise(root, path, flags | OFlags::CLOEXEC),
@@ -205,7 +218,8 @@ mod tests {
 
         let check = |path: &str, resolved: bool, stepwise: bool| {
             let path = TreePath::new(path.as_bytes()).expect("a path");
-            assert_eq!(file(&opened, &path).is_ok(), resolved, "{path}");
+            assert_eq!(file(&opened, &path, Links::Follow).is_ok(), resolved, "{path}");
+            assert_eq!(file(&opened, &path, Links::Refuse).is_ok(), stepwise, "{path} without links");
             let by_steps = open_stepwise(opened.as_fd(), &path, OFlags::RDONLY);
             assert_eq!(by_steps.is_ok(), stepwise, "{path} step by step");
         };

@@ -46,8 +46,8 @@ fn schema() -> Value {
 
 fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
     let input: Input = input::parse(input)?;
-    let path = bench.room.path(&input.path)?;
-    let Opened { file, stat } = beneath::file(&bench.room.root, &path)?;
+    let path = bench.path(&input.path)?;
+    let Opened { file, stat } = beneath::file(&bench.room.root, &path, bench.links())?;
     let most = bench.room.limits.file;
     let mut bytes = Vec::new();
     file.take(most + 1).read_to_end(&mut bytes)?;

@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
-use globset::{Candidate, GlobBuilder, GlobMatcher};
 use rustix::fs::FileType;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::text::one_line;
+use super::closed::{Case, PathPattern};
+use super::text::{capped, one_line};
 use super::walk::{DEEPEST, Ignored, Walk, walk};
 use super::{Bench, Failure, Output, Reach, Tool, input};
 
@@ -40,13 +40,13 @@ fn schema() -> Value {
 
 fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
     let input: Input = input::parse(input)?;
-    let pattern = Pattern::new(&input.pattern)?;
-    let start = bench.room.spot(input.path.as_deref().unwrap_or("."))?;
+    let wanted = pattern(&input.pattern)?;
+    let start = bench.spot(input.path.as_deref().unwrap_or("."))?;
     let asked = Walk { start: &start, depth: DEEPEST, ignored: Ignored::Skip };
     let most = bench.room.limits.names;
     let (mut text, mut total) = (String::new(), 0);
     walk(bench, &asked, &mut |found| {
-        if found.kind != FileType::Directory && pattern.matches(&found.from(&start)) {
+        if found.kind != FileType::Directory && wanted.matches(&found.from(&start)) {
             total += 1;
             if total <= most {
                 text.push_str(&one_line(found.path));
@@ -61,30 +61,10 @@ fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
     if total > most {
         let _ = writeln!(text, "[{total} files; the first {most} are shown. Narrow the pattern.]");
     }
-    Ok(Output::success(text))
+    Ok(capped(text, bench.room.limits.text))
 }
 
-/// A pattern for paths. One without a slash is for the last name alone, wherever that is.
-pub(super) struct Pattern {
-    matcher: GlobMatcher,
-    last_name: bool,
-}
-
-impl Pattern {
-    pub(super) fn new(text: &str) -> Result<Self, Failure> {
-        let text = text.strip_prefix("./").unwrap_or(text);
-        let glob = GlobBuilder::new(text)
-            .literal_separator(true)
-            .build()
-            .map_err(|error| Failure(format!("{text:?} is not a pattern: {}.", error.kind())))?;
-        Ok(Self { matcher: glob.compile_matcher(), last_name: !text.contains('/') })
-    }
-
-    pub(super) fn matches(&self, path: &[u8]) -> bool {
-        let part = match path.iter().rposition(|byte| *byte == b'/') {
-            Some(slash) if self.last_name => &path[slash + 1..],
-            _ => path,
-        };
-        self.matcher.is_match_candidate(&Candidate::from_bytes(part))
-    }
+/// The pattern that a model wrote.
+pub(super) fn pattern(text: &str) -> Result<PathPattern, Failure> {
+    PathPattern::new(text, Case::Matters).map_err(|why| Failure(format!("{text:?} is not a pattern: {why}.")))
 }

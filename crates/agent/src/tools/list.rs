@@ -7,7 +7,7 @@ use rustix::fs::FileType;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::text::one_line;
+use super::text::{capped, one_line};
 use super::walk::{DEEPEST, Ignored, Walk, walk};
 use super::{Bench, Failure, Output, Reach, Tool, input};
 
@@ -40,7 +40,7 @@ fn schema() -> Value {
 
 fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
     let input: Input = input::parse(input)?;
-    let start = bench.room.spot(input.path.as_deref().unwrap_or("."))?;
+    let start = bench.spot(input.path.as_deref().unwrap_or("."))?;
     let ignored = if input.ignored == Some(true) { Ignored::Show } else { Ignored::Skip };
     let asked = Walk { start: &start, depth: input.depth.unwrap_or(1).clamp(1, DEEPEST), ignored };
     let most = bench.room.limits.names;
@@ -71,5 +71,5 @@ fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
     if total > most {
         let _ = writeln!(text, "[{total} names; the first {most} are shown. List a folder further down.]");
     }
-    Ok(Output::success(text))
+    Ok(capped(text, bench.room.limits.text))
 }

@@ -44,8 +44,8 @@ const BEGINNING: usize = 8 * 1024;
 
 fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
     let input: Input = input::parse(input)?;
-    let path = bench.room.path(&input.path)?;
-    let Opened { file, stat } = beneath::file(&bench.room.root, &path)?;
+    let path = bench.path(&input.path)?;
+    let Opened { file, stat } = beneath::file(&bench.room.root, &path, bench.links())?;
     let size = u64::try_from(stat.st_size).unwrap_or_default();
     let mut reader = BufReader::with_capacity(64 * 1024, file);
     let mut beginning = Vec::new();

@@ -8,6 +8,8 @@ use std::time::Duration;
 use retake_model::path::{BadPath, TreePath};
 use retake_workspace::apply::OpenRoot;
 
+use super::closed::Closed;
+
 /// The folder that calls work in, held open, with what goes along.
 #[derive(Debug)]
 pub struct Room {
@@ -21,6 +23,8 @@ pub struct Room {
     pub environment: Vec<(OsString, OsString)>,
     /// More names that commands must not see, such as those that the user's config reads keys from.
     pub hidden: Vec<String>,
+    /// Paths that rules deny, from [`Policy::closed`](crate::approval::Policy::closed).
+    pub closed: Closed,
 }
 
 /// What calls may use up.
@@ -69,6 +73,9 @@ pub enum PathRefused {
     /// It is no path for other reasons.
     #[error("{0:?} is not a path that tools may use: {1}.")]
     Bad(String, BadPath),
+    /// A rule of the user's closes it.
+    #[error("{0:?} is closed to this tool by a rule of the user's. Do without it.")]
+    Closed(String),
     /// A file is needed.
     #[error("The path names the project folder itself. Name a file in it.")]
     Root,
@@ -100,20 +107,13 @@ impl Room {
             limits: Limits::default(),
             environment: Vec::new(),
             hidden: Vec::new(),
+            closed: Closed::default(),
         })
     }
 
     /// What a text means as a path in this room.
     pub fn spot(&self, text: &str) -> Result<Spot, PathRefused> {
         spot(text, &self.directory)
-    }
-
-    /// The same, where only something below the folder will do.
-    pub(super) fn path(&self, text: &str) -> Result<TreePath, PathRefused> {
-        match self.spot(text)? {
-            Spot::Root => Err(PathRefused::Root),
-            Spot::Below(path) => Ok(path),
-        }
     }
 }
 
@@ -128,7 +128,7 @@ impl Spot {
 }
 
 /// What a text means as a path in the folder at `directory`.
-pub(super) fn spot(text: &str, directory: &Path) -> Result<Spot, PathRefused> {
+pub(crate) fn spot(text: &str, directory: &Path) -> Result<Spot, PathRefused> {
     let outside = || PathRefused::Outside(shortened(text));
     let written = Path::new(text);
     // Before anything is cut off: what leads up may lead anywhere, whatever stands before it.
@@ -153,7 +153,7 @@ pub(super) fn spot(text: &str, directory: &Path) -> Result<Spot, PathRefused> {
 }
 
 /// Enough of a text to recognise it by.
-fn shortened(text: &str) -> String {
+pub(super) fn shortened(text: &str) -> String {
     const MOST: usize = 200;
     match text.char_indices().nth(MOST) {
         None => text.to_owned(),

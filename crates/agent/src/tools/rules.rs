@@ -1,4 +1,4 @@
-//! Ignore rules while walking down: those of the folders from the root to here.
+//! Ignore rules while walking down: those of the folders from the top of the repository to here.
 //!
 //! The deepest file that says something decides; among the files of one folder `.retakeignore` before `.ignore`
 //! before `.gitignore`. Files are read here by descriptor, and the matcher sees only their text: no configuration
@@ -7,13 +7,14 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use retake_model::path::FileName;
+use retake_workspace::root::find_root;
 use rustix::fs::{FileType, Mode, OFlags};
 
 /// The files of a folder, the strongest first.
@@ -21,16 +22,40 @@ const FILES: [&str; 4] = [".retakeignore", ".ignore", ".gitignore", ".git/info/e
 /// Longer ignore files are not read: they would be something else.
 const LONGEST: u64 = 1024 * 1024;
 
-/// The rules of the folders on the way, from the root down.
+/// The rules of the folders on the way, from the top of the repository down.
 #[derive(Default)]
 pub(super) struct Rules {
     levels: Vec<Vec<Gitignore>>,
+    /// The way from the top of the repository to the root.
+    above: Vec<Vec<u8>>,
 }
 
 impl Rules {
+    /// What the folders above a root say, if it lies in a repository. They are the user's own, and only their
+    /// rules are read.
+    pub(super) fn above(root: &Path) -> Self {
+        let mut rules = Self::default();
+        let mut folder = find_root(root, |_| false);
+        let Ok(way) = root.strip_prefix(folder.clone()) else { return rules };
+        for name in way {
+            match rustix::fs::open(&folder, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) {
+                Ok(opened) => rules.enter(opened.as_fd()),
+                Err(_) => rules.enter_unread(),
+            }
+            rules.above.push(name.as_encoded_bytes().to_vec());
+            folder.push(name);
+        }
+        rules
+    }
+
     /// Goes into a folder.
     pub(super) fn enter(&mut self, folder: BorrowedFd<'_>) {
         self.levels.push(FILES.iter().filter_map(|name| matcher(folder, name)).collect());
+    }
+
+    /// Goes into a folder whose rules cannot be read.
+    pub(super) fn enter_unread(&mut self) {
+        self.levels.push(Vec::new());
     }
 
     /// Leaves the last folder that was gone into.
@@ -40,11 +65,13 @@ impl Rules {
 
     /// Whether something in the last folder is ignored; `names` is the way to it from the root.
     pub(super) fn ignores(&self, names: &[FileName], kind: FileType) -> bool {
+        let above = self.above.iter().map(Vec::as_slice);
+        let whole: Vec<&[u8]> = above.chain(names.iter().map(FileName::bytes)).collect();
         for (depth, matchers) in self.levels.iter().enumerate().rev() {
             if matchers.is_empty() {
                 continue;
             }
-            let way = names[depth..].iter().map(FileName::bytes).collect::<Vec<_>>().join(&b'/');
+            let way = whole[depth..].join(&b'/');
             let way = Path::new(OsStr::from_bytes(&way));
             for matcher in matchers {
                 match matcher.matched(way, kind == FileType::Directory) {

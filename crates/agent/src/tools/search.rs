@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::beneath::{self, OpenError};
-use super::glob::Pattern;
+use super::glob;
 use super::text::{self, capped, one_line, short_line};
 use super::walk::{DEEPEST, Found, Ignored, Walk, walk};
 use super::{Bench, Failure, Output, Reach, Spot, Tool, input};
@@ -64,8 +64,8 @@ const LONGEST_LINE: usize = 500;
 fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
     let input: Input = input::parse(input)?;
     let matcher = matcher(&input)?;
-    let pattern = input.glob.as_deref().map(Pattern::new).transpose()?;
-    let start = bench.room.spot(input.path.as_deref().unwrap_or("."))?;
+    let pattern = input.glob.as_deref().map(glob::pattern).transpose()?;
+    let start = bench.spot(input.path.as_deref().unwrap_or("."))?;
     let context = input.context.unwrap_or(0).min(MOST_CONTEXT);
     let searcher = SearcherBuilder::new()
         .line_number(true)
@@ -84,28 +84,33 @@ fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
         let asked = Walk { start: &start, depth: DEEPEST, ignored: Ignored::Skip };
         walk(bench, &asked, &mut |found| {
             let wanted = pattern.as_ref().is_none_or(|pattern| pattern.matches(&found.from(&start)));
-            if found.kind == FileType::RegularFile
-                && wanted
-                && let Some(file) = open_found(found, bench.room.limits.file)
-            {
-                search.file(found.path, file);
+            if found.kind == FileType::RegularFile && wanted {
+                match open_found(found) {
+                    Some((_, size)) if size > bench.room.limits.file => search.hits.passed_over += 1,
+                    Some((file, _)) => search.file(found.path, file),
+                    None => {}
+                }
             }
             Ok(if search.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
     }
     bench.check_cancel()?;
     let full = search.is_full();
-    let Hits { text: mut found, matches, files } = search.hits;
+    let Hits { text: mut found, matches, files, passed_over } = search.hits;
     if matches == 0 {
-        return Ok(Output::success("No line matches.".to_owned()));
+        found.push_str("No line matches.\n");
+    } else {
+        let more = if full { "; there may be more: narrow the search or raise `limit`" } else { "" };
+        let matches = text::count(matches, "match", "matches");
+        let _ = writeln!(found, "[{matches} in {}{more}]", text::count(files, "file", "files"));
     }
-    let sum = format!(
-        "[{} in {}{}]\n",
-        text::count(matches, "match", "matches"),
-        text::count(files, "file", "files"),
-        if full { "; there may be more: narrow the search or raise `limit`" } else { "" }
-    );
-    found.push_str(&sum);
+    if passed_over > 0 {
+        let _ = writeln!(
+            found,
+            "[{} too long to be searched whole; `shell` can]",
+            text::count(passed_over, "file was", "files were")
+        );
+    }
     Ok(capped(found, bench.room.limits.text))
 }
 
@@ -128,21 +133,20 @@ fn matcher(input: &Input) -> Result<RegexMatcher, Failure> {
 /// The file that was named, if it is a file and no folder.
 fn single_file(bench: &Bench<'_>, start: &Spot) -> Result<Option<(TreePath, File)>, Failure> {
     let Spot::Below(path) = start else { return Ok(None) };
-    match beneath::file(&bench.room.root, path) {
+    match beneath::file(&bench.room.root, path, bench.links()) {
         Ok(opened) => Ok(Some((path.clone(), opened.file))),
         Err(OpenError::Folder(_)) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Opens an ordinary file that is not too long; any other is passed over.
-fn open_found(found: &Found<'_>, longest: u64) -> Option<File> {
+/// Opens an ordinary file; anything else, and what is not for us to read, is passed over.
+fn open_found(found: &Found<'_>) -> Option<(File, u64)> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = rustix::fs::openat(found.folder, found.path.name().bytes(), flags, Mode::empty()).ok()?;
     let stat = rustix::fs::fstat(&file).ok()?;
     let ordinary = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-    let short = u64::try_from(stat.st_size).is_ok_and(|size| size <= longest);
-    (ordinary && short).then(|| File::from(file))
+    ordinary.then(|| (File::from(file), u64::try_from(stat.st_size).unwrap_or_default()))
 }
 
 struct Search<'a> {
@@ -158,6 +162,8 @@ struct Hits {
     text: String,
     matches: usize,
     files: usize,
+    /// Files that were not searched, or not to their end: too long, or with lines too long to hold.
+    passed_over: usize,
 }
 
 impl Search<'_> {
@@ -170,7 +176,8 @@ impl Search<'_> {
         let before = self.hits.matches;
         let reader = Interruptible { file, cancel: self.cancel };
         let sink = Lines { path: one_line(path), limit: self.limit, begun: false, hits: &mut self.hits };
-        let _ = self.searcher.search_reader(&self.matcher, reader, sink);
+        let searched = self.searcher.search_reader(&self.matcher, reader, sink);
+        self.hits.passed_over += usize::from(searched.is_err());
         self.hits.files += usize::from(self.hits.matches > before);
     }
 }

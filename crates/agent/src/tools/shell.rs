@@ -12,7 +12,7 @@
 //! (`setsid`, or a service manager).
 
 mod environment;
-mod group;
+pub(super) mod group;
 mod kept;
 
 use std::fs::File;
@@ -28,6 +28,7 @@ use rustix::fs::OFlags;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::beneath::Links;
 use super::text::{Decoder, capped};
 use super::{Bench, Failure, Output, Progress, Reach, Room, Spot, Tool, beneath, input};
 use group::Group;
@@ -67,7 +68,10 @@ fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
         return Err(Failure("The command is empty, or holds a zero byte.".to_owned()));
     }
     let limits = &bench.room.limits;
-    let time = input.timeout.map_or(limits.time, Duration::from_secs).min(limits.longest_time);
+    let time = input
+        .timeout
+        .map_or(limits.time, |seconds| Duration::from_secs(seconds.max(1)))
+        .min(limits.longest_time);
     let spot = bench.room.spot(input.directory.as_deref().unwrap_or("."))?;
     let mut running = Running::start(&input.command, &spot, bench.room)?;
     let end = running.watch(bench, Instant::now() + time);
@@ -96,10 +100,12 @@ struct Running {
 
 /// How often it is asked whether it should stop.
 const PULSE: Duration = Duration::from_millis(20);
+/// How long those have to end by themselves who are still there when the shell has ended.
+const MOMENT: Duration = Duration::from_millis(100);
 
 impl Running {
     fn start(command: &str, spot: &Spot, room: &Room) -> Result<Self, Failure> {
-        let folder = beneath::folder(&room.root, spot)?;
+        let folder = beneath::folder(&room.root, spot, Links::Follow)?;
         let (reader, writer) = io::pipe()?;
         let reader = OwnedFd::from(reader);
         let flags = rustix::fs::fcntl_getfl(&reader)?;
@@ -117,7 +123,7 @@ impl Running {
             prepared.spawn().map_err(|error| Failure(format!("The command cannot be started: {error}.")))?;
         // It holds the other end of the pipe, which would never be closed.
         drop(prepared);
-        let group = Group::of(&child);
+        let group = Group::led_by(child.id());
         let kept = Kept::new(room.limits.whole);
         let (pipe, buffer, decoder) = (Some(File::from(reader)), vec![0; 64 * 1024], Decoder::default());
         Ok(Self { child, group, pipe, buffer, decoder, kept })
@@ -128,7 +134,7 @@ impl Running {
         let mut pause = Duration::from_millis(1);
         loop {
             self.drain(bench);
-            if matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)) {
+            if self.is_over() {
                 return End::Exited;
             }
             if bench.cancel.is_set() {
@@ -150,30 +156,45 @@ impl Running {
 
     /// Stops what is left, and takes the last of what was written. Whether anything was left.
     fn close(&mut self, bench: &mut Bench<'_>, end: End) -> (Option<ExitStatus>, bool) {
-        let left = end != End::Exited || self.group.is_alive();
-        if left {
-            let deadline = Instant::now() + bench.room.limits.grace;
+        // The other end of a pipe may be a moment behind the shell that began it, and still has something to say.
+        let by_itself = end == End::Exited && self.ends_within(bench, MOMENT);
+        if !by_itself {
             self.group.ask_to_stop();
-            loop {
-                self.drain(bench);
-                let over = matches!(self.child.try_wait(), Ok(Some(_)) | Err(_));
-                if over && !self.group.is_alive() {
-                    break;
-                }
-                if Instant::now() >= deadline {
-                    self.group.kill();
-                    // Interrupted at its very start it may not have a group yet.
-                    let _ = self.child.kill();
-                    break;
-                }
-                std::thread::sleep(Duration::from_millis(5));
+            if !self.ends_within(bench, bench.room.limits.grace) {
+                self.kill();
             }
         }
         let status = self.child.wait().ok();
         self.drain(bench);
         let rest = std::mem::take(&mut self.decoder).finish();
         tell(bench, rest);
-        (status, left)
+        (status, !by_itself)
+    }
+
+    /// Whether all of them are gone, sooner or later in that time.
+    fn ends_within(&mut self, bench: &mut Bench<'_>, time: Duration) -> bool {
+        let deadline = Instant::now() + time;
+        loop {
+            self.drain(bench);
+            if self.is_over() && !self.group.is_alive() {
+                return true;
+            }
+            if Instant::now() >= deadline {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Whether the shell itself is gone.
+    fn is_over(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(Some(_)) | Err(_))
+    }
+
+    fn kill(&mut self) {
+        self.group.kill();
+        // Interrupted at its very start it may not have a group yet.
+        let _ = self.child.kill();
     }
 
     /// Takes what is there to be read, but not for ever: there are those who write faster than anyone reads.
@@ -194,6 +215,16 @@ impl Running {
             }
         }
         tell(bench, text);
+    }
+}
+
+impl Drop for Running {
+    /// Whoever hears of the progress may break down, and must not leave a command behind that nobody knows of.
+    fn drop(&mut self) {
+        if !self.is_over() {
+            self.kill();
+            let _ = self.child.wait();
+        }
     }
 }
 

@@ -60,11 +60,14 @@ impl Lab {
 
     /// What is outside is as it was.
     fn check_outside(&self) {
-        let names: Vec<_> = fs::read_dir(self.outside()).expect("a folder").map(|e| e.expect("a name").file_name()).collect();
+        let names: Vec<_> =
+            fs::read_dir(self.outside()).expect("a folder").map(|e| e.expect("a name").file_name()).collect();
         assert_eq!(names, ["secret"]);
         assert_eq!(fs::read_to_string(self.outside().join("secret")).expect("a file"), "the secret");
-        let mut beside: Vec<_> =
-            fs::read_dir(self.place.path()).expect("a folder").map(|e| e.expect("a name").file_name()).collect();
+        let mut beside: Vec<_> = fs::read_dir(self.place.path())
+            .expect("a folder")
+            .map(|e| e.expect("a name").file_name())
+            .collect();
         beside.sort();
         assert_eq!(beside, ["outside", "root"]);
     }
@@ -81,9 +84,20 @@ fn every_tool_says_what_it_takes_and_refuses_the_rest() {
         let schema = schema(tool);
         assert_eq!(schema["type"], "object", "{}", tool.name);
         for name in schema["required"].as_array().expect("a list") {
-            assert!(schema["properties"].get(name.as_str().expect("a name")).is_some(), "{} {name}", tool.name);
+            assert!(
+                schema["properties"].get(name.as_str().expect("a name")).is_some(),
+                "{} {name}",
+                tool.name
+            );
         }
-        for input in [json!(null), json!([]), json!("x"), json!({"path": 1}), json!({"unheard": "of"}), json!({"path": {"a": []}})] {
+        for input in [
+            json!(null),
+            json!([]),
+            json!("x"),
+            json!({"path": 1}),
+            json!({"unheard": "of"}),
+            json!({"path": {"a": []}}),
+        ] {
             let output = lab.call(tool.name, input.clone());
             assert!(output.failed, "{} took {input}", tool.name);
             assert!(output.text.contains("schema"), "{}: {}", tool.name, output.text);

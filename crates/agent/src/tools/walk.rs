@@ -1,7 +1,7 @@
 //! Going through a folder and what is below it, by descriptor.
 //!
 //! Links are shown and not followed. Names that are no [`FileName`] (a repository's own data, our temporary files)
-//! are passed over, as are ignored ones unless they are asked for. In the order of names, folder by folder.
+//! are passed over, as are closed ones, and ignored ones unless they are asked for. In the order of names, folder by folder.
 
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use retake_model::path::{FileName, TreePath};
 use rustix::fs::{Dir, FileType};
 
+use super::beneath::Links;
 use super::rules::Rules;
 use super::{Bench, Failure, Spot, beneath};
 
@@ -50,22 +51,25 @@ type Visit<'a> = dyn FnMut(&Found<'_>) -> Result<ControlFlow<()>, Failure> + 'a;
 
 /// Visits everything until told to stop.
 pub(super) fn walk(bench: &Bench<'_>, walk: &Walk<'_>, visit: &mut Visit<'_>) -> Result<(), Failure> {
-    let mut rules = Rules::default();
+    let mut rules = match walk.ignored {
+        Ignored::Skip => Rules::above(&bench.room.directory),
+        Ignored::Show => Rules::default(),
+    };
     let mut way = Vec::new();
-    let root = beneath::folder(&bench.room.root, &Spot::Root)?;
+    let root = beneath::folder(&bench.room.root, &Spot::Root, Links::Refuse)?;
     if let (Some(path), Ignored::Skip) = (walk.start.path(), walk.ignored) {
-        // The rules above the start hold below it too. Where a link stands on the way, there are none to read.
-        let mut here = root.try_clone()?;
+        // The rules above the start hold below it too. Behind a link there are none to read.
+        let mut here = Some(root);
         for name in path.names() {
-            rules.enter(here.as_fd());
-            match beneath::step(here.as_fd(), name) {
-                Ok(next) => here = next,
-                Err(_) => break,
+            match &here {
+                Some(folder) => rules.enter(folder.as_fd()),
+                None => rules.enter_unread(),
             }
+            here = here.and_then(|folder| beneath::step(folder.as_fd(), name).ok());
         }
     }
     way.extend(walk.start.path().iter().flat_map(|path| path.names()).cloned());
-    let start = beneath::folder(&bench.room.root, walk.start)?;
+    let start = beneath::folder(&bench.room.root, walk.start, bench.links())?;
     let mut walker = Walker { bench, ignored: walk.ignored, rules, visit };
     walker.folder(start.as_fd(), &mut way, walk.depth.min(DEEPEST)).map(|_| ())
 }
@@ -117,6 +121,9 @@ impl Walker<'_, '_> {
             return Ok(ControlFlow::Continue(()));
         }
         let bytes = way.iter().map(FileName::bytes).collect::<Vec<_>>().join(&b'/');
+        if self.bench.is_closed(&bytes) {
+            return Ok(ControlFlow::Continue(()));
+        }
         // Only a path that is too long is none: nothing could be done with it.
         let Ok(path) = TreePath::new(&bytes) else { return Ok(ControlFlow::Continue(())) };
         let flow = (self.visit)(&Found { path: &path, kind, folder })?;

@@ -48,7 +48,7 @@ fn schema() -> Value {
 
 fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
     let Input { path, content } = input::parse(input)?;
-    let path = bench.room.path(&path)?;
+    let path = bench.path(&path)?;
     let existed = replace(bench.room, &path, content.as_bytes(), &Expected::Anything)?;
     let verb = if existed { "Replaced" } else { "Created" };
     let lines = count(content.lines().count(), "line", "lines");

@@ -211,6 +211,8 @@ fn likeness(one: &str, other: &str) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -261,5 +263,25 @@ mod tests {
         let replaced = replace("x\na\nx x\n", &wish(true)).expect("all of them");
         assert_eq!(replaced.text, "yy\na\nyy yy\n");
         assert_eq!(replaced.lines, [1, 3, 3]);
+    }
+
+    proptest! {
+        /// Whatever the texts are: no panic, what is exact is exact, and lines that were not meant are as they were.
+        #[test]
+        fn nothing_else_changes(text in "[ab \t\r\n{é]{0,40}", old in "[ab \t\r\n{é]{0,8}", new in "[ab \t\nx]{0,8}", all: bool) {
+            let Ok(replaced) = replace(&text, &Wish { old: &old, new: &new, all }) else { return Ok(()) };
+            let first = replaced.lines[0];
+            let before: Vec<&str> = text.split_inclusive('\n').take(first - 1).collect();
+            prop_assert!(replaced.text.starts_with(&before.concat()));
+            if replaced.how == How::WithoutWhiteSpace {
+                prop_assert_eq!(replaced.lines.len(), 1);
+                let height = old.trim_matches(['\n', '\r']).lines().count();
+                let after: String = text.split_inclusive('\n').skip(first - 1 + height).collect();
+                prop_assert!(replaced.text.ends_with(&after));
+            } else if !text.contains('\r') {
+                prop_assert!(all || replaced.lines.len() == 1);
+                prop_assert_eq!(replaced.text, text.replace(&old, &new));
+            }
+        }
     }
 }

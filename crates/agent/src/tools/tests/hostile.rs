@@ -3,6 +3,8 @@
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rustix::fs::RenameFlags;
+
 use super::*;
 
 #[test]
@@ -86,7 +88,8 @@ fn no_path_leads_out_or_into_a_repository() {
 #[test]
 fn strange_names_are_only_names() {
     let lab = Lab::new();
-    for name in ["a\nb", "a b", "-rf", "~", "$HOME", "`id`", "\u{1b}[2J", "a\\b", "日本", "*", "?.rs", " "] {
+    for name in ["a\nb", "a b", "-rf", "~", "$HOME", "`id`", "\u{1b}[2J", "a\\b", "日本", "*", "?.rs", " "]
+    {
         let output = lab.call("write", json!({"path": name, "content": name}));
         assert!(!output.failed, "{name:?}: {}", output.text);
         assert!(!output.text.contains(['\n', '\u{1b}']), "{name:?}: {}", output.text);
@@ -118,49 +121,62 @@ fn pipes_and_devices_are_not_opened() {
     assert!(lab.call("list", json!({})).text.contains("pipe (a pipe"));
 }
 
-#[test]
-fn a_folder_that_is_swapped_for_a_link_leads_nowhere() {
-    let lab = Lab::new();
-    let stop = AtomicBool::new(false);
-    let (folder, aside) = (lab.root().join("folder"), lab.root().join("aside"));
+/// Swaps a folder and a link to the outside for each other as fast as it can, while something else runs.
+fn while_swapped<Answer>(lab: &Lab, work: impl FnOnce() -> Answer) -> Answer {
+    let (folder, other) = (lab.root().join("folder"), lab.root().join("other"));
     fs::create_dir_all(folder.join("deep")).expect("a folder");
     fs::create_dir(lab.outside().join("deep")).expect("a folder");
-    let (mut written, mut refused) = (0, 0);
+    symlink("../outside", &other).expect("a link");
+    let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
-                fs::rename(&folder, &aside).expect("it is there");
-                symlink("../outside", &folder).expect("nothing is there");
-                std::thread::yield_now();
-                fs::remove_file(&folder).expect("it is there");
-                fs::rename(&aside, &folder).expect("nothing is there");
-                std::thread::yield_now();
+                let here = rustix::fs::CWD;
+                rustix::fs::renameat_with(here, &folder, here, &other, RenameFlags::EXCHANGE)
+                    .expect("both are there");
             }
         });
-        // The other thread makes nothing where a call may have made a folder of the same name; so only paths
-        // whose folders exist are written.
-        for round in 0..400 {
-            let input = match round % 4 {
+        let answer = work();
+        stop.store(true, Ordering::Relaxed);
+        answer
+    })
+}
+
+#[test]
+fn a_folder_that_is_swapped_for_a_link_leads_nowhere() {
+    let lab = Lab::new();
+    let (written, refused) = while_swapped(&lab, || {
+        let (mut written, mut refused) = (0, 0);
+        for round in 0..2_000 {
+            let (tool, input) = match round % 4 {
                 0 => ("write", json!({"path": "folder/file", "content": "x"})),
-                1 => ("write", json!({"path": "folder/deep/secret", "content": "x"})),
+                1 => ("write", json!({"path": "folder/deep/new/secret", "content": "x"})),
                 2 => ("edit", json!({"path": "folder/file", "old": "x", "new": "y"})),
                 _ => ("read", json!({"path": "folder/secret"})),
             };
-            if !folder.exists() && round % 4 < 2 {
-                // The moment between the two names: a call would make the folder, and the swap would stumble.
-                continue;
-            }
-            let opened = super::super::beneath::folder(&lab.room.root, &Spot::Root).expect("a folder");
-            drop(opened);
-            let output = lab.call(input.0, input.1);
+            let output = lab.call(tool, input);
             assert!(!output.text.contains("the secret"), "{}", output.text);
             if output.failed { refused += 1 } else { written += 1 }
         }
-        stop.store(true, Ordering::Relaxed);
+        (written, refused)
     });
-    assert!(written > 0, "{written} written, {refused} refused");
+    assert!(written > 0 && refused > 0, "{written} written, {refused} refused");
     fs::remove_dir(lab.outside().join("deep")).expect("nothing was put into it");
     lab.check_outside();
+}
+
+#[test]
+fn writing_by_path_would_be_led_out() {
+    let lab = Lab::new();
+    let led_out = while_swapped(&lab, || {
+        (0..100_000).any(|_| {
+            let path = lab.root().join("folder/file");
+            let looks_good =
+                fs::symlink_metadata(lab.root().join("folder")).is_ok_and(|found| found.is_dir());
+            looks_good && fs::write(path, "x").is_ok() && lab.outside().join("file").exists()
+        })
+    });
+    assert!(led_out, "the race that the test above relies on never happened");
 }
 
 #[test]
@@ -225,4 +241,43 @@ fn nothing_that_a_repository_configures_is_run() {
         assert!(!lab.root().join("sprung").exists(), "git ran it: {}", output.text);
     }
     assert_eq!(lab.read(".git/config"), planted);
+}
+
+#[test]
+fn closed_paths_are_not_shown_by_what_goes_through_folders() {
+    let mut lab = Lab::new();
+    lab.file("secrets/key", "the word\n");
+    lab.file("a/.env", "the word\n");
+    lab.file("open", "the word\n");
+    symlink("secrets", lab.root().join("alias")).expect("a link");
+    symlink("secrets/key", lab.root().join("alias.txt")).expect("a link");
+    let rules = json!([
+        {"path": "secrets", "decision": "deny"},
+        {"path": ".env", "decision": "deny"},
+        {"tool": "write", "path": "/open", "decision": "deny"},
+    ]);
+    let policy = crate::approval::Policy {
+        rules: serde_json::from_value(rules).expect("rules"),
+        ..crate::approval::Policy::default()
+    };
+    assert!(!lab.call("read", json!({"path": "alias.txt"})).failed);
+    lab.room.closed = policy.closed();
+    assert_eq!(lab.call("search", json!({"pattern": "word"})).text, "open:1:the word\n[1 match in 1 file]\n");
+    assert_eq!(lab.call("glob", json!({"pattern": "**"})).text, "alias\nalias.txt\nopen\n");
+    let listed = lab.call("list", json!({"depth": 9, "ignored": true})).text;
+    assert_eq!(listed, "a/\nalias -> secrets\nalias.txt -> secrets/key\nopen\n");
+    for path in ["secrets/key", "Secrets/key", "a/.env", "a/.ENV", "alias/key", "alias.txt"] {
+        for (tool, input) in [
+            ("read", json!({"path": path})),
+            ("search", json!({"path": path, "pattern": "word"})),
+            ("edit", json!({"path": path, "old": "word", "new": "x"})),
+            ("write", json!({"path": path, "content": "x"})),
+        ] {
+            let output = lab.call(tool, input);
+            assert!(output.failed && !output.text.contains("the word"), "{tool} {path}: {}", output.text);
+        }
+    }
+    assert!(lab.call("list", json!({"path": "alias"})).failed);
+    assert!(lab.call("write", json!({"path": "open", "content": "x"})).failed);
+    assert!(!lab.call("edit", json!({"path": "open", "old": "word", "new": "x"})).failed);
 }

@@ -36,6 +36,8 @@ fn a_folder_is_listed_without_what_is_ignored() {
     check(&lab, json!({"path": "src/lib"}), ".ignore\ndeep.rs\n");
     check(&lab, json!({"path": "src/lib", "ignored": true}), ".ignore\ndeep.rs\nsecret.rs\n");
     check(&lab, json!({"path": "target"}), "out.rs\n");
+    symlink("..", lab.root().join("target/up")).expect("a link");
+    check(&lab, json!({"path": "target/up/src/lib"}), ".ignore\ndeep.rs\n");
     lab.room.limits.names = 2;
     check(
         &lab,
@@ -76,17 +78,22 @@ fn lines_are_found_by_what_they_hold() {
     let both = "keep.log:1:hello\nsrc/lib/deep.rs:1:pub fn hello() {}\nsrc/main.rs:2:    hello();\n[3 matches in 3 files]\n";
     check(json!({"pattern": "hel+o"}), both);
     check(json!({"pattern": "HELLO", "ignore_case": true}), both);
-    check(json!({"pattern": "hello()", "literal": true, "glob": "main.*"}), "src/main.rs:2:    hello();\n[1 match in 1 file]\n");
+    check(
+        json!({"pattern": "hello()", "literal": true, "glob": "main.*"}),
+        "src/main.rs:2:    hello();\n[1 match in 1 file]\n",
+    );
     check(
         json!({"pattern": "hello", "path": "src/main.rs", "context": 1}),
         "src/main.rs-1-fn main() {\nsrc/main.rs:2:    hello();\nsrc/main.rs-3-}\n[1 match in 1 file]\n",
     );
     check(json!({"pattern": "hello", "path": "target"}), "target/out.rs:1:hello\n[1 match in 1 file]\n");
-    check(json!({"pattern": "the secret"}), "No line matches.");
-    check(json!({"pattern": "fsmonitor"}), "No line matches.");
+    check(json!({"pattern": "the secret"}), "No line matches.\n");
+    check(json!({"pattern": "fsmonitor"}), "No line matches.\n");
     let output = lab.call("search", json!({"pattern": "l", "limit": 1}));
     assert!(output.text.contains("there may be more"), "{}", output.text);
-    for (pattern, said) in [("(", "cannot be used"), ("a\nb", "one line"), ("", "empty"), ("[z-a]", "literal")] {
+    for (pattern, said) in
+        [("(", "cannot be used"), ("a\nb", "one line"), ("", "empty"), ("[z-a]", "literal")]
+    {
         let output = lab.call("search", json!({"pattern": pattern}));
         assert!(output.failed && output.text.contains(said), "{pattern:?}: {}", output.text);
     }
@@ -99,7 +106,40 @@ fn many_matches_are_cut_and_kept_whole() {
     let output = lab.call("search", json!({"pattern": "same", "limit": 4000}));
     assert!(output.text.chars().count() < 31_000);
     let whole = output.whole.expect("all of it");
-    assert_eq!(whole.iter().filter(|byte| **byte == b'\n').count(), 4_001);
+    assert_eq!(whole.split(|byte| *byte == b'\n').count(), 4_002);
+}
+
+#[test]
+fn rules_above_the_folder_hold_in_it() {
+    let lab = Lab::new();
+    for folder in ["top/.git/objects", "top/.git/refs", "top/part/here"] {
+        fs::create_dir_all(lab.root().join(folder)).expect("a folder");
+    }
+    lab.file("top/.git/HEAD", "ref: refs/heads/main\n");
+    lab.file("top/.gitignore", "*.log\n/part/here/built\n/elsewhere\n");
+    lab.file("top/part/.gitignore", "!kept.log\n");
+    for name in ["a.log", "kept.log", "built", "elsewhere", "plain"] {
+        lab.file(&format!("top/part/here/{name}"), "word\n");
+    }
+    let room = Room::open(&lab.root().join("top/part/here")).expect("a folder");
+    let output = run(&call("list", json!({})), &room, &Cancel::new(), &mut |_| {});
+    assert_eq!(output.text, "elsewhere\nkept.log\nplain\n");
+}
+
+#[test]
+fn files_that_are_too_long_are_counted() {
+    let mut lab = Lab::new();
+    lab.room.limits.file = 100;
+    lab.file("long", "word\n".repeat(100));
+    lab.file("short", "word\n");
+    let output = lab.call("search", json!({"pattern": "word"}));
+    assert!(
+        output.text.starts_with("short:1:word\n[1 match in 1 file]\n[1 file was too long"),
+        "{}",
+        output.text
+    );
+    // One that is named is searched, whatever its length.
+    assert!(lab.call("search", json!({"pattern": "word", "path": "long"})).text.contains("100 matches"));
 }
 
 #[test]
@@ -107,7 +147,11 @@ fn a_folder_deeper_than_anyone_makes_them_does_no_harm() {
     let lab = Lab::new();
     let deep = "d/".repeat(300);
     lab.file(&format!("{deep}file"), "x");
-    for (tool, input) in [("glob", json!({"pattern": "file"})), ("search", json!({"pattern": "x"})), ("list", json!({"depth": 1000}))] {
+    for (tool, input) in [
+        ("glob", json!({"pattern": "file"})),
+        ("search", json!({"pattern": "x"})),
+        ("list", json!({"depth": 1000})),
+    ] {
         let output = lab.call(tool, input);
         assert!(!output.failed, "{tool}: {}", output.text);
     }

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use super::super::shell::group::Group;
 use super::*;
 
 fn shell(lab: &Lab, command: &str) -> Output {
@@ -24,6 +25,10 @@ fn a_command_says_what_it_wrote_and_how_it_ended() {
     check("cat", false, "[Exit code 0]");
     check("printf 'a\\033[31mb'", false, "a\u{1b}[31mb\n[Exit code 0]");
     check("(exec 3</dev/tty) 2>/dev/null && echo terminal || echo none", false, "none\n[Exit code 0]");
+    if cfg!(target_os = "linux") {
+        // It leads a session of its own, which has no terminal: the sixth and the seventh of these numbers.
+        check(r#"set -- $(cat /proc/$$/stat); [ "$6" = $$ ] && echo "$7""#, false, "0\n[Exit code 0]");
+    }
     check("exec >/dev/null 2>&1; sleep 0.1; exit 4", true, "[Exit code 4]");
     let root = lab.room.directory.display().to_string();
     check("pwd", false, &format!("{root}\n[Exit code 0]"));
@@ -53,7 +58,8 @@ fn much_output_is_cut_and_kept_whole() {
     let lab = Lab::new();
     let mut told = 0;
     let input = json!({"command": "echo begin; head -c 10000000 /dev/zero | tr '\\0' x; echo; echo end"});
-    let output = run(&call("shell", input), &lab.room, &Cancel::new(), &mut |progress| told += progress.chunk.len());
+    let output =
+        run(&call("shell", input), &lab.room, &Cancel::new(), &mut |progress| told += progress.chunk.len());
     assert!(output.text.starts_with("begin\n") && output.text.contains("\nend\n[Exit code 0]"));
     assert!(output.text.chars().count() < 31_000);
     assert_eq!(output.whole.expect("all of it").len(), 10_000_011);
@@ -132,7 +138,11 @@ fn time_runs_out() {
         let begun = Instant::now();
         let input = json!({"command": format!("echo $$ > pid; {command}"), "timeout": 1});
         let output = lab.call("shell", input);
-        assert!(output.failed && output.text.contains("Stopped after 1 seconds"), "{command}: {}", output.text);
+        assert!(
+            output.failed && output.text.contains("Stopped after 1 seconds"),
+            "{command}: {}",
+            output.text
+        );
         assert!(begun.elapsed() < Duration::from_secs(3), "{command} took {:?}", begun.elapsed());
         check_group_is_gone(&lab, command);
     }
@@ -149,11 +159,32 @@ fn what_stays_in_the_background_neither_holds_it_up_nor_stays() {
     ] {
         let begun = Instant::now();
         let output = shell(&lab, &format!("echo $$ > pid; {command}"));
-        assert!(!output.failed && output.text.starts_with("done\n[Exit code 0]"), "{command}: {}", output.text);
+        assert!(
+            !output.failed && output.text.starts_with("done\n[Exit code 0]"),
+            "{command}: {}",
+            output.text
+        );
         assert_eq!(output.text.contains("was stopped"), left, "{command}: {}", output.text);
         assert!(begun.elapsed() < Duration::from_secs(5), "{command} took {:?}", begun.elapsed());
         check_group_is_gone(&lab, command);
     }
+}
+
+#[test]
+fn those_who_are_a_moment_behind_may_finish() {
+    let lab = Lab::new();
+    let output = shell(&lab, "(sleep 0.03; echo later) & echo now");
+    assert_eq!(output.text, "now\nlater\n[Exit code 0]");
+}
+
+#[test]
+fn a_listener_that_breaks_down_leaves_no_command_behind() {
+    let lab = Lab::new();
+    let input = json!({"command": "echo $$ > pid; echo; sleep 60"});
+    let output =
+        run(&call("shell", input), &lab.room, &Cancel::new(), &mut |_| panic!("the listener breaks down"));
+    assert!(output.failed && output.text.contains("broke down"), "{}", output.text);
+    check_group_is_gone(&lab, "sleep 60");
 }
 
 #[test]
@@ -167,10 +198,10 @@ fn one_that_leaves_the_group_with_the_pipe_does_not_hold_it_up() {
 
 /// Nobody is left of the group whose leader wrote its number down; those who were killed may take a moment.
 fn check_group_is_gone(lab: &Lab, command: &str) {
-    let leader = lab.read("pid").trim().parse().ok().and_then(rustix::process::Pid::from_raw).expect("a number");
+    let group = Group::led_by(lab.read("pid").trim().parse().expect("a number"));
     let gone = (0..100).any(|_| {
         std::thread::sleep(Duration::from_millis(5));
-        rustix::process::test_kill_process_group(leader).is_err()
+        !group.is_alive()
     });
     assert!(gone, "something of {command:?} still runs");
 }

@@ -1,0 +1,197 @@
+//! Patterns for commands.
+//!
+//! To allow and to deny are not each other's mirror image. What is allowed must be nothing else than it looks like,
+//! so a command in which a shell would see more than words is allowed by no pattern. What is denied should be found
+//! behind `;`, `sudo` or a path as well; still, whoever wants to hide a command from a pattern can. A denial guards
+//! against accidents. What guards against malice is that everything not allowed is asked about.
+//!
+//! ```text
+//!   cargo *      allows   cargo   cargo test           not   cargo test; rm -rf ~     cargo test $(id)
+//!   rm *         denies   rm x    cd /; sudo /bin/rm x       "rm" -r x                not   git rm x
+//! ```
+
+/// A command with `*` for any characters; one at the end, after a space, may also stand for nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CommandPattern(String);
+
+/// What makes a shell do more than start one program with some words.
+const SPECIAL: [char; 9] = [';', '&', '|', '`', '$', '(', ')', '<', '>'];
+
+/// Words that come before the command that is meant.
+const BEFORE: [&str; 16] = [
+    "sudo", "doas", "env", "command", "builtin", "exec", "nohup", "time", "nice", "xargs", "setsid", "then",
+    "do", "else", "!", "{",
+];
+
+impl CommandPattern {
+    pub(super) fn new(text: &str) -> Self {
+        Self(squeezed(text))
+    }
+
+    /// Whether it allows a command.
+    pub(super) fn admits(&self, command: &str) -> bool {
+        is_plain(command) && fits(&self.0, &squeezed(command))
+    }
+
+    /// Whether it is about a command, or about a part of it.
+    pub(super) fn catches(&self, command: &str) -> bool {
+        let unquoted = command.replace(['"', '\'', '\\'], "");
+        let parts = |text: &str| {
+            text.split(|character: char| SPECIAL.contains(&character) || character.is_control())
+                .any(|part| self.catches_part(part))
+        };
+        fits(&self.0, &squeezed(command)) || parts(command) || parts(&unquoted)
+    }
+
+    fn catches_part(&self, part: &str) -> bool {
+        let mut words: Vec<&str> = part.split_whitespace().collect();
+        loop {
+            if fits(&self.0, &words.join(" ")) {
+                return true;
+            }
+            let Some(first) = words.first().copied() else { return false };
+            let program = first.rsplit('/').next().unwrap_or(first);
+            if program != first {
+                words[0] = program;
+            } else if BEFORE.contains(&first) || is_assignment(first) || first.starts_with('-') {
+                // With the options of the word before: `sudo -n rm`.
+                words.remove(0);
+            } else {
+                return false;
+            }
+        }
+    }
+}
+
+/// Whether a shell sees only words in it.
+pub(super) fn is_plain(command: &str) -> bool {
+    !command.contains(SPECIAL)
+        && !command.chars().any(|character| character.is_control() && character != '\t')
+}
+
+fn is_assignment(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty()
+            && name.chars().all(|character| character.is_ascii_alphanumeric() || character == '_')
+    })
+}
+
+fn squeezed(text: &str) -> String {
+    text.split([' ', '\t']).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a text fits a pattern with stars. In time that grows with both, whatever they are.
+fn fits(pattern: &str, text: &str) -> bool {
+    if pattern.strip_suffix(" *") == Some(text) {
+        return true;
+    }
+    let mut pieces = pattern.split('*');
+    let Some(rest) = text.strip_prefix(pieces.next().unwrap_or_default()) else { return false };
+    let Some(last) = pieces.next_back() else { return rest.is_empty() };
+    let Some(mut middle) = rest.strip_suffix(last) else { return false };
+    for piece in pieces {
+        let Some(at) = middle.find(piece) else { return false };
+        middle = &middle[at + piece.len()..];
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_allowed_is_nothing_else_than_it_looks_like() {
+        let check = |pattern: &str, command: &str, expected: bool| {
+            assert_eq!(CommandPattern::new(pattern).admits(command), expected, "{pattern} {command:?}");
+        };
+        for good in [
+            "cargo",
+            "cargo test",
+            " cargo   test -p a --lib",
+            "cargo\ttest",
+            "cargo test 'a b' \"c\" {x,y} *.rs ~",
+        ] {
+            check("cargo *", good, true);
+        }
+        for bad in [
+            "cargo test; rm -rf ~",
+            "cargo test;rm",
+            "cargo test && rm x",
+            "cargo test & rm x",
+            "cargo test || rm x",
+            "cargo test | sh",
+            "cargo test `id`",
+            "cargo test $(id)",
+            "cargo test $HOME",
+            "cargo test \"$(id)\"",
+            "cargo test > ~/.profile",
+            "cargo test < /etc/passwd",
+            "cargo test <(id)",
+            "cargo test\nrm x",
+            "cargo test\rrm x",
+            "cargo test \\\nrm",
+            "cargo test\0",
+            "cargo test\u{1b}[2K",
+            "cargo test\u{85}rm",
+            "cargo-evil test",
+            "xcargo test",
+            "A=b cargo test",
+            "./cargo test",
+            "sudo cargo test",
+            "CARGO test",
+            "",
+        ] {
+            check("cargo *", bad, false);
+        }
+        check("cargo test", "cargo test", true);
+        check("cargo test", "cargo test --all", false);
+        check("cargo * --locked", "cargo test --locked", true);
+        check("cargo * --locked", "cargo --locked", false);
+        check("cargo*", "cargo", true);
+        check("*", "anything at all", true);
+        check("*", "anything; at all", false);
+        check("a*b*c", "aXbYc", true);
+        check("a*b*c", "acb", false);
+        check("ab*ba", "aba", false);
+    }
+
+    #[test]
+    fn what_is_denied_is_found_behind_other_things() {
+        let check = |command: &str, expected: bool| {
+            assert_eq!(CommandPattern::new("rm *").catches(command), expected, "{command:?}");
+        };
+        for caught in [
+            "rm",
+            "rm -rf x",
+            "  rm   x",
+            "cd x; rm y",
+            "cd x&&rm y",
+            "true || /bin/rm y",
+            "echo a\nrm b",
+            "(rm x)",
+            "echo $(rm x)",
+            "echo `rm x`",
+            "sudo rm x",
+            "sudo -n /usr/bin/rm x",
+            "A=b C=d rm x",
+            "env A=b rm x",
+            "\\rm x",
+            "'rm' x",
+            "r\"m\" x",
+            "find . | xargs rm -f",
+            "if true; then rm x; fi",
+        ] {
+            check(caught, true);
+        }
+        for other in ["rmdir x", "git rm x", "echo rm x", "cargo test", "", "farm x"] {
+            check(other, false);
+        }
+    }
+
+    #[test]
+    fn many_stars_take_no_longer_than_few() {
+        let pattern = "*a".repeat(2_000) + "b";
+        assert!(!fits(&pattern, &"a".repeat(100_000)));
+    }
+}

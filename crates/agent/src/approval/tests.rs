@@ -1,0 +1,155 @@
+//! Decisions, by tables.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn call(name: &str, input: Value) -> Call {
+    Call { id: "1".to_owned(), name: name.to_owned(), input }
+}
+
+fn policy(mode: Mode, rules: Value) -> Policy {
+    Policy { mode, rules: serde_json::from_value(rules).expect("rules") }
+}
+
+fn place() -> Place<'static> {
+    Place { directory: Path::new("/project"), project: "project" }
+}
+
+#[test]
+fn the_mode_decides_where_no_rule_does() {
+    use Decision::{Allow, Ask, Deny};
+    let check = |mode: Mode, expected: [Decision; 3]| {
+        let policy = policy(mode, json!([]));
+        let calls = [
+            call("search", json!({"pattern": "x"})),
+            call("write", json!({"path": "a", "content": ""})),
+            call("shell", json!({"command": "ls"})),
+        ];
+        for (call, expected) in calls.iter().zip(expected) {
+            let verdict = policy.decide(call, place(), &|_| false);
+            assert_eq!(
+                verdict,
+                Verdict { decision: expected, because: Because::Mode(mode) },
+                "{}",
+                call.name
+            );
+        }
+    };
+    check(Mode::Ask, [Allow, Ask, Ask]);
+    check(Mode::AllowEdits, [Allow, Allow, Ask]);
+    check(Mode::AllowAll, [Allow, Allow, Allow]);
+    check(Mode::Deny, [Allow, Deny, Deny]);
+    let verdict = Policy::default().decide(&call("nothing", json!({})), place(), &|_| true);
+    assert_eq!(verdict.decision, Deny);
+    for tool in tools::all() {
+        let decision = Policy::default().decide(&call(tool.name, json!({})), place(), &|_| false).decision;
+        assert_eq!(
+            decision == Allow,
+            ["read", "list", "glob", "search"].contains(&tool.name),
+            "{}",
+            tool.name
+        );
+    }
+}
+
+#[test]
+fn the_strictest_rule_that_matches_decides() {
+    let rules = json!([
+        {"tool": "shell", "command": "cargo *", "decision": "allow"},
+        {"tool": "shell", "command": "cargo publish *", "decision": "ask"},
+        {"tool": "shell", "command": "rm *", "decision": "deny"},
+        {"tool": "write", "path": "src/**", "decision": "allow"},
+        {"path": "/src/generated", "decision": "deny"},
+        {"path": ".env", "decision": "deny"},
+        {"tool": "edit", "path": "*.md", "decision": "allow"},
+        {"tool": "edit", "path": "/docs", "decision": "ask"},
+    ]);
+    let check = |name: &str, input: Value, ask: &str, all: &str, deny: &str| {
+        for (mode, expected) in [(Mode::Ask, ask), (Mode::AllowAll, all), (Mode::Deny, deny)] {
+            let mut backwards = policy(mode, rules.clone());
+            backwards.rules.reverse();
+            for policy in [policy(mode, rules.clone()), backwards] {
+                let decision = policy.decide(&call(name, input.clone()), place(), &|_| false).decision;
+                assert_eq!(json!(decision), json!(expected), "{name} {input} {mode:?}");
+            }
+        }
+    };
+    let shell = |command: &str, ask, all, deny| check("shell", json!({"command": command}), ask, all, deny);
+    shell("cargo test", "allow", "allow", "deny");
+    shell("cargo publish --all", "ask", "ask", "deny");
+    shell("cargo test; rm -rf ~", "deny", "deny", "deny");
+    shell("cargo test; ls", "ask", "allow", "deny");
+    shell("cargo test $(curl x)", "ask", "allow", "deny");
+    shell("cargo test\nls", "ask", "allow", "deny");
+    shell("cargo test > x", "ask", "allow", "deny");
+    shell("ls", "ask", "allow", "deny");
+    let write =
+        |path: &str, ask, all, deny| check("write", json!({"path": path, "content": ""}), ask, all, deny);
+    write("src/main.rs", "allow", "allow", "deny");
+    write("/project/src/main.rs", "allow", "allow", "deny");
+    write("./src//main.rs", "allow", "allow", "deny");
+    write("src/generated/a.rs", "deny", "deny", "deny");
+    write("SRC/Generated/a.rs", "deny", "deny", "deny");
+    write("SRC/main.rs", "ask", "allow", "deny");
+    write("source/main.rs", "ask", "allow", "deny");
+    write("src/../.env", "ask", "allow", "deny");
+    write("deep/.env", "deny", "deny", "deny");
+    check("read", json!({"path": ".env"}), "deny", "deny", "deny");
+    check("read", json!({"path": "src/main.rs"}), "allow", "allow", "allow");
+    check("search", json!({"pattern": "x", "path": "src/generated"}), "deny", "deny", "deny");
+    check("search", json!({"pattern": "x"}), "allow", "allow", "allow");
+    check("edit", json!({"path": "README.md"}), "allow", "allow", "deny");
+    check("edit", json!({"path": "docs/a.md"}), "ask", "ask", "deny");
+    check("edit", json!({"path": 5}), "ask", "allow", "deny");
+    check("shell", json!({"command": ["cargo", "test"]}), "ask", "allow", "deny");
+    check("shell", json!({"path": ".env", "command": "ls"}), "ask", "allow", "deny");
+}
+
+#[test]
+fn what_is_remembered_is_that_exact_call_and_no_denial_is_lifted() {
+    let exact = call("shell", json!({"command": "make && ./run"}));
+    let known = fingerprint(&exact, "project", tools::VERSION);
+    let remembered = |name: &Fingerprint| *name == known;
+    let check = |policy: &Policy, call: &Call, place: Place<'_>, expected: Decision| {
+        assert_eq!(policy.decide(call, place, &remembered).decision, expected, "{call:?} {policy:?}");
+    };
+    let usual = Policy::default();
+    check(&usual, &exact, place(), Decision::Allow);
+    check(&usual, &Call { id: "2".into(), ..exact.clone() }, place(), Decision::Allow);
+    check(&usual, &exact, Place { project: "other", ..place() }, Decision::Ask);
+    check(&usual, &call("shell", json!({"command": "make && ./run "})), place(), Decision::Ask);
+    check(&usual, &call("shell", json!({"command": "make && ./run", "timeout": 1})), place(), Decision::Ask);
+    check(&policy(Mode::Deny, json!([])), &exact, place(), Decision::Deny);
+    check(
+        &policy(Mode::Ask, json!([{"command": "make", "decision": "deny"}])),
+        &exact,
+        place(),
+        Decision::Deny,
+    );
+}
+
+#[test]
+fn rules_that_mean_nothing_are_refused() {
+    let check = |rule: Value, part: &str| {
+        let error = serde_json::from_value::<Rule>(rule.clone()).expect_err("no rule").to_string();
+        assert!(error.contains(part), "{rule}: {error}");
+    };
+    check(json!({"tool": "shel", "decision": "deny"}), "no tool");
+    check(json!({"tool": "shell", "path": "a", "decision": "deny"}), "no path");
+    check(json!({"tool": "write", "command": "a", "decision": "deny"}), "only `shell`");
+    check(json!({"path": "a", "command": "a", "decision": "deny"}), "only `shell`");
+    check(json!({"command": " ", "decision": "deny"}), "empty");
+    check(json!({"command": "a | b", "decision": "allow"}), "never be allowed");
+    check(json!({"path": "a[", "decision": "allow"}), "not a pattern");
+    check(json!({"tool": "shell"}), "decision");
+    check(json!({"decision": "maybe"}), "maybe");
+    check(json!({"decision": "deny", "tols": "x"}), "tols");
+    assert!(serde_json::from_value::<Rule>(json!({"command": "a | b", "decision": "deny"})).is_ok());
+    assert!(serde_json::from_value::<Rule>(json!({"tool": "*", "decision": "ask"})).is_ok());
+    let read: Policy = serde_json::from_value(json!({"mode": "allow-edits"})).expect("a policy");
+    assert_eq!(read.mode, Mode::AllowEdits);
+    assert!(serde_json::from_value::<Policy>(json!({"mod": "ask"})).is_err());
+}

@@ -1,0 +1,107 @@
+//! Paths that rules close to tools, and the patterns that name them.
+
+use globset::{Candidate, GlobBuilder, GlobMatcher};
+
+/// A pattern for paths. One without a slash is for the last name alone, wherever that is; a slash at the beginning
+/// ties it to the project folder.
+#[derive(Clone, Debug)]
+pub(crate) struct PathPattern {
+    matcher: GlobMatcher,
+    last_name: bool,
+    everything: bool,
+}
+
+/// Whether upper and lower case are two things. On some file systems they are not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Case {
+    Matters,
+    Ignored,
+}
+
+impl PathPattern {
+    /// The pattern that is written so, or why it is none.
+    pub(crate) fn new(text: &str, case: Case) -> Result<Self, String> {
+        let inner = text.strip_prefix("./").unwrap_or(text).trim_end_matches('/');
+        let tied = inner.strip_prefix('/').unwrap_or(inner);
+        let glob = GlobBuilder::new(tied)
+            .literal_separator(true)
+            .case_insensitive(case == Case::Ignored)
+            .build()
+            .map_err(|error| error.kind().to_string())?;
+        let everything = matches!(tied, "*" | "**" | "." | "**/*");
+        Ok(Self { matcher: glob.compile_matcher(), last_name: !inner.contains('/'), everything })
+    }
+
+    /// Whether it is about that path.
+    pub(crate) fn matches(&self, path: &[u8]) -> bool {
+        let part = match path.iter().rposition(|byte| *byte == b'/') {
+            Some(slash) if self.last_name => &path[slash + 1..],
+            _ => path,
+        };
+        self.matcher.is_match_candidate(&Candidate::from_bytes(part))
+    }
+
+    /// Whether it is about that path, or about a folder that the path is in.
+    pub(crate) fn covers(&self, path: &[u8]) -> bool {
+        let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(index, _)| index);
+        self.everything || ends.chain([path.len()]).any(|end| self.matches(&path[..end]))
+    }
+
+    /// Whether it is about all there is.
+    pub(crate) fn covers_everything(&self) -> bool {
+        self.everything
+    }
+}
+
+/// Paths that are closed, each to one tool or to all.
+#[derive(Clone, Debug, Default)]
+pub struct Closed(Vec<(Option<&'static str>, PathPattern)>);
+
+impl Closed {
+    pub(crate) fn new(patterns: Vec<(Option<&'static str>, PathPattern)>) -> Self {
+        Self(patterns)
+    }
+
+    /// Whether any path is closed to a tool.
+    pub(super) fn concerns(&self, tool: &str) -> bool {
+        self.0.iter().any(|(closed_to, _)| closed_to.is_none_or(|name| name == tool))
+    }
+
+    /// Whether that path is closed to a tool.
+    pub(super) fn holds(&self, tool: &str, path: &[u8]) -> bool {
+        let closes = |(closed_to, pattern): &(Option<&str>, PathPattern)| {
+            closed_to.is_none_or(|name| name == tool) && pattern.covers(path)
+        };
+        self.0.iter().any(closes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_covers_what_is_below_what_it_names() {
+        let check = |pattern: &str, path: &str, expected: bool| {
+            let pattern = PathPattern::new(pattern, Case::Matters).expect("a pattern");
+            assert_eq!(pattern.covers(path.as_bytes()), expected, "{pattern:?} {path}");
+        };
+        check("secrets", "secrets", true);
+        check("secrets/", "secrets/key", true);
+        check("secrets", "a/secrets/b/c", true);
+        check("/secrets", "a/secrets", false);
+        check("/secrets", "secrets/a", true);
+        check("secrets", "secrets2/a", false);
+        check("src/**", "src/a/b", true);
+        check("src/*", "src/a/b", true);
+        check("src/**", "source/a", false);
+        check("*.pem", "deep/down/key.pem", true);
+        check("**", "a/b", true);
+        check("*", "a/b", true);
+        check(".env", "a/.env", true);
+        check(".env", ".ENV", false);
+        let whatever_case = PathPattern::new(".env", Case::Ignored).expect("a pattern");
+        assert!(whatever_case.covers(b"a/.ENV"));
+        assert!(PathPattern::new("a[", Case::Matters).is_err());
+    }
+}
