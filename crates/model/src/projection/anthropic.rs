@@ -97,10 +97,13 @@ fn thought(part: &Part, ask: &Ask<'_>) -> Option<Value> {
 }
 
 fn encoded(message: &Message, said: &Said<'_>, ask: &Ask<'_>, thinking: bool) -> Value {
+    let mut called = false;
     let block = |part: &Part| match part {
         Part::Text { text, .. } => Some(json!({"type": "text", "text": text})),
-        Part::Thinking { .. } => thought(part, ask).filter(|_| thinking),
+        // A thought behind a call would be taken for one of another answer.
+        Part::Thinking { .. } => thought(part, ask).filter(|_| thinking && !called),
         Part::Call { call, name, input, .. } => {
+            called = true;
             Some(json!({"type": "tool_use", "id": call, "name": name, "input": input}))
         }
         Part::Result { call, text, failed, .. } => {
