@@ -1,4 +1,6 @@
 //! The agent: turns that run, stop, fail, retry and resume on the timeline.
 
+#[doc(hidden)]
+pub mod fault_server;
 pub mod provider;
 pub mod tools;

@@ -68,6 +68,11 @@ impl Decoder {
         }
     }
 
+    /// Whether the model has said why it stops. What may still come are counts.
+    pub fn is_whole(&self) -> bool {
+        self.assembly.has_stopped()
+    }
+
     /// The stream is over: the answer, if it is whole.
     pub fn finish(mut self, on: &mut dyn FnMut(Delta)) -> Result<Answer, CallError> {
         if !self.assembly.has_stopped() {
@@ -108,7 +113,9 @@ fn failure(event: &Event) -> Option<Broken> {
 
 pub(super) fn error(broken: Broken) -> CallError {
     match broken {
-        Broken::Protocol(what) => CallError::new(Fault::Protocol, format!("the stream makes no sense: {what}")),
+        Broken::Protocol(what) => {
+            CallError::new(Fault::Protocol, format!("the stream makes no sense: {what}"))
+        }
         Broken::TooLarge => {
             let most = super::ANSWER_BYTES >> 20;
             CallError::new(Fault::TooLarge, format!("the answer has more than {most} MiB; what fits is kept"))

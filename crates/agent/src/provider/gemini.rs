@@ -142,7 +142,9 @@ fn stop(reason: &str) -> Stop {
     match reason {
         "STOP" => Stop::EndTurn,
         "MAX_TOKENS" => Stop::MaxTokens,
-        "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "IMAGE_SAFETY" => Stop::Refusal,
+        "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "IMAGE_SAFETY" => {
+            Stop::Refusal
+        }
         other => Stop::Other(shortened(other)),
     }
 }

@@ -65,7 +65,9 @@ mod tests {
 
     #[test]
     fn only_what_a_header_can_carry_is_usable() {
-        for (text, expected) in [("sk-1", true), ("", false), ("a b", false), ("a\nb", false), ("ключ", false)] {
+        for (text, expected) in
+            [("sk-1", true), ("", false), ("a b", false), ("a\nb", false), ("ключ", false)]
+        {
             assert_eq!(Secret::new(text).is_usable(), expected, "{text:?}");
         }
     }
