@@ -1,5 +1,6 @@
 //! The agent: turns that run, stop, fail, retry and resume on the timeline.
 
+pub mod cancel;
 #[doc(hidden)]
 pub mod fault_server;
 pub mod provider;

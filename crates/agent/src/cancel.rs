@@ -1,0 +1,103 @@
+//! The word to stop, shared by everything that can take long.
+//!
+//! ```text
+//!   Ctrl-C, a client, a driver ──► set ──┬─► is_set         between two steps
+//!                                        ├─► wait_timeout   a thread that would sleep
+//!                                        └─► wait           a task that would sleep
+//! ```
+//!
+//! It is set once and stays set: work that comes late sees it too. A new turn has a new one.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+
+/// A flag that is set from any thread, and then seen by all who hold a clone of it.
+#[derive(Clone, Debug, Default)]
+pub struct Cancel(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    set: AtomicBool,
+    lock: Mutex<()>,
+    threads: Condvar,
+    tasks: Notify,
+}
+
+impl Cancel {
+    /// One that is not set.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets it, and wakes all who wait for it.
+    pub fn set(&self) {
+        // Under the lock, so that no thread can look at the flag before this and fall asleep after it.
+        let guard = self.0.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        self.0.set.store(true, Ordering::SeqCst);
+        drop(guard);
+        self.0.threads.notify_all();
+        self.0.tasks.notify_waiters();
+    }
+
+    /// Whether it is set.
+    pub fn is_set(&self) -> bool {
+        self.0.set.load(Ordering::SeqCst)
+    }
+
+    /// Waits in this thread until it is set, at most so long. Whether it is set.
+    pub fn wait_timeout(&self, longest: Duration) -> bool {
+        let end = Instant::now() + longest;
+        let mut guard = self.0.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        while !self.is_set() {
+            let Some(left) = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) else {
+                return false;
+            };
+            guard = self.0.threads.wait_timeout(guard, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
+    }
+
+    /// Waits in a task until it is set.
+    pub async fn wait(&self) {
+        // The order matters: this one hears every call from here on, so that none falls between the two lines.
+        let notified = self.0.tasks.notified();
+        if !self.is_set() {
+            notified.await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn runtime() -> tokio::runtime::Runtime {
+        tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime")
+    }
+
+    #[test]
+    fn whoever_waits_is_woken_and_whoever_comes_late_does_not_wait() {
+        let cancel = Cancel::new();
+        assert!(!cancel.is_set());
+        assert!(!cancel.wait_timeout(Duration::from_millis(5)));
+        let begun = Instant::now();
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| cancel.wait_timeout(Duration::from_mins(1)));
+            let task = scope.spawn(|| {
+                runtime().block_on(async {
+                    tokio::time::timeout(Duration::from_mins(1), cancel.wait()).await.is_ok()
+                })
+            });
+            std::thread::sleep(Duration::from_millis(20));
+            cancel.clone().set();
+            assert!(thread.join().expect("no panic"));
+            assert!(task.join().expect("no panic"));
+        });
+        assert!(begun.elapsed() < Duration::from_secs(10));
+        assert!(cancel.is_set() && cancel.wait_timeout(Duration::ZERO));
+        runtime().block_on(cancel.wait());
+    }
+}
