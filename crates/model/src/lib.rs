@@ -12,6 +12,7 @@
 //!        objects: entry versions, list nodes, takes, states   (named by the hash of their bytes)
 //! ```
 
+pub mod agent;
 pub mod check;
 pub mod command;
 pub mod content;
@@ -29,6 +30,7 @@ pub mod object;
 pub mod operation;
 pub mod path;
 pub mod project;
+pub mod projection;
 pub mod reference;
 pub mod replay;
 pub mod settings;

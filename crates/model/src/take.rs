@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
+use crate::agent::Agent;
 use crate::content::{Content, ContentId, Kind};
 use crate::id::{EntryId, TakeId};
 use crate::json::Json;
@@ -50,6 +51,10 @@ pub struct Take {
     /// What the last send gave to the model.
     #[n(10)]
     pub sent: Option<Sent>,
+    /// The turn that runs on it, or that failed. `None` is not written: takes from before there were turns keep
+    /// their bytes.
+    #[n(11)]
+    pub agent: Option<Agent>,
 }
 
 /// A file that a take names. Fields that Retake does not know are kept.
@@ -110,6 +115,7 @@ impl Take {
             parent: None,
             fork_point: None,
             sent: None,
+            agent: None,
         }
     }
 
@@ -138,5 +144,28 @@ impl FileItem {
     /// A file with nothing but its path.
     pub fn new(path: impl Into<String>) -> Self {
         Self { path: path.into(), extra: BTreeMap::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::AgentState;
+    use crate::content::{decode, encode};
+    use crate::id::TurnId;
+
+    #[test]
+    fn takes_from_before_there_were_turns_keep_their_bytes() {
+        let take = Take::empty(TakeId::from_bytes([1; 16]), FIRST_TAKE.to_owned(), Timestamp::from_millis(1));
+        let bytes = encode(&take);
+        // Nothing is written for what is not there at the end of the list of fields.
+        assert_eq!(bytes[0], 0x88);
+        let state = AgentState::Calling { attempt: 2, steered: false };
+        let agent = Agent::kept(TurnId::from_bytes([2; 16]), state);
+        let running = Take { agent, ..take.clone() };
+        assert_eq!(encode(&running)[0], 0x8c);
+        for take in [take, running] {
+            assert_eq!(decode::<Take>(&encode(&take)), Ok(take));
+        }
     }
 }

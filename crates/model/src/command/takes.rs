@@ -188,7 +188,7 @@ pub fn promote<O: Objects + ?Sized, F: Fresh>(
     let source = without_take(state, &take, context)?;
     let kind = OperationKind::TakePromoted { take: take.id, name: take.name.clone(), into };
     let parent = Some(ThreadParent { thread, take: take.parent, fork_point: take.fork_point });
-    let moved = Take { name: FIRST_TAKE.to_owned(), parent: None, ..take };
+    let moved = Take { name: FIRST_TAKE.to_owned(), parent: None, agent: None, ..take };
     let content = context.additions.add(&moved);
     let takes = List::from_cells(context.additions, [take_cell(&moved, content)]);
     let promoted = ThreadState { title, takes, active: moved.id, parent, pinned: false, ..state.clone() };
@@ -207,7 +207,9 @@ fn split_off<O: Objects + ?Sized, F: Fresh>(
     let entries = source.entries.splice(context.additions, end..source.entries.len(), Vec::new())?;
     let created = context.fresh.now();
     let id = TakeId::fresh(context.fresh);
-    Ok(Take { id, name, created, entries, draft, parent: Some(source.id), fork_point, ..source.clone() })
+    let parent = Some(source.id);
+    // The turn that runs belongs to the take that it began on.
+    Ok(Take { id, name, created, entries, draft, parent, fork_point, agent: None, ..source.clone() })
 }
 
 fn add_take<O: Objects + ?Sized, F: Fresh>(

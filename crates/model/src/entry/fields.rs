@@ -25,6 +25,11 @@ impl Fields {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }
 
+    /// The value of that name.
+    pub fn get(&self, name: &str) -> Option<&Json> {
+        self.0.get(name)
+    }
+
     /// How many bytes they have.
     pub fn size(&self) -> usize {
         self.0.iter().map(|(name, value)| name.len() + value.as_str().len()).sum()

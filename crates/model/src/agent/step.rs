@@ -1,0 +1,209 @@
+//! From one state to the next. An event that means nothing in a state leaves it as it is.
+
+use super::{Action, AgentState, Ended, Event, Fault, Policy, ToolOutcome, ToolRun, ToolStatus};
+
+type Next = (AgentState, Vec<Action>);
+
+const INTERRUPTED: ToolStatus = ToolStatus::Completed { outcome: ToolOutcome::Interrupted };
+
+/// What follows when something happens: the next state, and what is to be done once it is on disk.
+///
+/// `dice` is any number; it spreads the pauses between attempts.
+pub fn step(state: &AgentState, event: Event, policy: &Policy, dice: u64) -> Next {
+    let stay = || (state.clone(), Vec::new());
+    if let AgentState::ShuttingDown { unfinished } = state {
+        return match event {
+            Event::Resumed if *unfinished => call(1),
+            Event::Resumed => (AgentState::Waiting, Vec::new()),
+            _ => stay(),
+        };
+    }
+    match event {
+        Event::Prompted => prompted(state),
+        Event::AnswerBegan => match state {
+            AgentState::Calling { attempt, steered } => {
+                (AgentState::Processing { attempt: *attempt, steered: *steered }, Vec::new())
+            }
+            _ => stay(),
+        },
+        Event::Answered { calls } => match state {
+            AgentState::Calling { steered, .. } | AgentState::Processing { steered, .. } => {
+                answered(calls, *steered)
+            }
+            _ => stay(),
+        },
+        Event::Faulted { fault } => faulted(state, fault, policy, dice),
+        Event::RetryDue => match state {
+            AgentState::Failed { attempts, retry_in: Some(_), .. } => call(attempts.saturating_add(1)),
+            _ => stay(),
+        },
+        Event::ToolAsked { call } => {
+            tool(state, &call, |status| matches!(status, ToolStatus::Pending), ToolStatus::Asking, None)
+        }
+        Event::ToolAllowed { call } => {
+            let run = Action::RunTool { call: call.clone() };
+            tool(state, &call, undecided, ToolStatus::Running, Some(run))
+        }
+        Event::ToolDenied { call } => {
+            let denied = ToolStatus::Completed { outcome: ToolOutcome::Denied };
+            tool(state, &call, undecided, denied, None)
+        }
+        Event::ToolProgress { .. } => stay(),
+        Event::ToolEnded { call, outcome } => {
+            let ended = ToolStatus::Completed { outcome };
+            tool(state, &call, |status| matches!(status, ToolStatus::Running), ended, None)
+        }
+        Event::HookDone => match state {
+            AgentState::PostTools { .. } => call(1),
+            _ => stay(),
+        },
+        Event::Interrupted if *state == AgentState::Waiting => stay(),
+        Event::Interrupted => {
+            let mut actions = stop(state);
+            actions.push(Action::EndTurn { how: Ended::Interrupted });
+            (AgentState::Waiting, actions)
+        }
+        Event::Resumed => resumed(state),
+        Event::ShutDown => {
+            let mut actions = stop(state);
+            actions.push(Action::Quit);
+            (AgentState::ShuttingDown { unfinished: *state != AgentState::Waiting }, actions)
+        }
+    }
+}
+
+fn call(attempt: u32) -> Next {
+    (AgentState::Calling { attempt, steered: false }, vec![Action::CallModel])
+}
+
+fn undecided(status: ToolStatus) -> bool {
+    matches!(status, ToolStatus::Pending | ToolStatus::Asking)
+}
+
+fn prompted(state: &AgentState) -> Next {
+    match state {
+        AgentState::Waiting | AgentState::Failed { .. } => call(1),
+        AgentState::Calling { attempt, .. } => {
+            (AgentState::Calling { attempt: *attempt, steered: true }, Vec::new())
+        }
+        AgentState::Processing { attempt, .. } => {
+            (AgentState::Processing { attempt: *attempt, steered: true }, Vec::new())
+        }
+        // The model is called after these anyway, and is given all that was queued until then.
+        AgentState::Executing { .. } | AgentState::PostTools { .. } | AgentState::ShuttingDown { .. } => {
+            (state.clone(), Vec::new())
+        }
+    }
+}
+
+fn answered(calls: Vec<(String, String)>, steered: bool) -> Next {
+    let mut runs: Vec<ToolRun> = Vec::with_capacity(calls.len());
+    for (call, name) in calls {
+        // Two calls of one name could not be told apart: the second never runs.
+        if runs.iter().all(|run| run.call != call) {
+            runs.push(ToolRun { call, name, status: ToolStatus::Pending });
+        }
+    }
+    if !runs.is_empty() {
+        let actions = runs.iter().map(|run| Action::Decide { call: run.call.clone() }).collect();
+        return (AgentState::Executing { calls: runs }, actions);
+    }
+    if steered { call(1) } else { (AgentState::Waiting, vec![Action::EndTurn { how: Ended::Completed }]) }
+}
+
+fn faulted(state: &AgentState, fault: Fault, policy: &Policy, dice: u64) -> Next {
+    let (attempts, retry_in) = match state {
+        AgentState::Calling { attempt, .. } | AgentState::Processing { attempt, .. } => {
+            (*attempt, policy.pause(&fault, *attempt, dice))
+        }
+        AgentState::Executing { .. } | AgentState::PostTools { .. } => (1, None),
+        AgentState::Waiting | AgentState::Failed { .. } | AgentState::ShuttingDown { .. } => {
+            return (state.clone(), Vec::new());
+        }
+    };
+    // What failed while it was called has stopped by itself; tools have not.
+    let mut actions = close(state.calls());
+    actions.push(match retry_in {
+        Some(millis) => Action::Wait { millis },
+        None => Action::EndTurn { how: Ended::Failed },
+    });
+    let Fault { origin, message, .. } = fault;
+    (AgentState::Failed { origin, message, attempts, retry_in }, actions)
+}
+
+/// One call goes on to another status, if its present one is such that it can.
+fn tool(
+    state: &AgentState,
+    call: &str,
+    from: impl Fn(ToolStatus) -> bool,
+    to: ToolStatus,
+    action: Option<Action>,
+) -> Next {
+    let AgentState::Executing { calls } = state else { return (state.clone(), Vec::new()) };
+    let Some(index) = calls.iter().position(|run| run.call == call && from(run.status)) else {
+        return (state.clone(), Vec::new());
+    };
+    let mut calls = calls.clone();
+    calls[index].status = to;
+    let (state, mut actions) = executing(calls);
+    actions.splice(0..0, action);
+    (state, actions)
+}
+
+fn executing(calls: Vec<ToolRun>) -> Next {
+    if calls.iter().all(|run| run.status.is_completed()) {
+        (AgentState::PostTools { calls }, vec![Action::RunHook])
+    } else {
+        (AgentState::Executing { calls }, Vec::new())
+    }
+}
+
+/// What has to stop when a turn does, and what has to be closed.
+fn stop(state: &AgentState) -> Vec<Action> {
+    match state {
+        AgentState::Calling { .. } | AgentState::Processing { .. } => vec![Action::StopModel],
+        _ => close(state.calls()),
+    }
+}
+
+fn close(calls: &[ToolRun]) -> Vec<Action> {
+    let mut actions = Vec::new();
+    for run in calls.iter().filter(|run| !run.status.is_completed()) {
+        if run.status == ToolStatus::Running {
+            actions.push(Action::StopTool { call: run.call.clone() });
+        }
+        actions.push(Action::CloseCall { call: run.call.clone() });
+    }
+    actions
+}
+
+fn resumed(state: &AgentState) -> Next {
+    match state {
+        AgentState::Waiting | AgentState::ShuttingDown { .. } => (state.clone(), Vec::new()),
+        AgentState::Calling { .. } | AgentState::Processing { .. } | AgentState::Failed { .. } => call(1),
+        AgentState::PostTools { calls } => {
+            (AgentState::PostTools { calls: calls.clone() }, vec![Action::RunHook])
+        }
+        AgentState::Executing { calls } => {
+            let mut actions = Vec::new();
+            let mut calls = calls.clone();
+            for run in &mut calls {
+                let call = run.call.clone();
+                match run.status {
+                    ToolStatus::Running => {
+                        run.status = INTERRUPTED;
+                        actions.push(Action::CloseCall { call });
+                    }
+                    ToolStatus::Pending | ToolStatus::Asking => {
+                        run.status = ToolStatus::Pending;
+                        actions.push(Action::Decide { call });
+                    }
+                    ToolStatus::Completed { .. } => {}
+                }
+            }
+            let (state, after) = executing(calls);
+            actions.extend(after);
+            (state, actions)
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! Every state with every event, and what holds along every path.
+
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+
+use super::*;
+
+const POLICY: Policy = Policy { most_attempts: 3, first_delay: 1_000, longest_delay: 8_000 };
+
+fn run(call: &str, status: ToolStatus) -> ToolRun {
+    ToolRun { call: call.to_owned(), name: "shell".to_owned(), status }
+}
+
+fn fault(origin: Origin) -> Fault {
+    Fault { origin, message: "no".to_owned(), retryable: true, retry_after: None }
+}
+
+const DONE: ToolStatus = ToolStatus::Completed { outcome: ToolOutcome::Succeeded };
+
+/// One of each kind of state, and by what the table calls it.
+fn states() -> Vec<(&'static str, AgentState)> {
+    let failed = |retry_in| AgentState::Failed {
+        origin: Origin::Network,
+        message: "no".to_owned(),
+        attempts: 2,
+        retry_in,
+    };
+    let one = |status| AgentState::Executing { calls: vec![run("a", status)] };
+    vec![
+        ("waiting", AgentState::Waiting),
+        ("calling", AgentState::Calling { attempt: 2, steered: false }),
+        ("steered", AgentState::Calling { attempt: 2, steered: true }),
+        ("processing", AgentState::Processing { attempt: 2, steered: false }),
+        ("pending", one(ToolStatus::Pending)),
+        ("asking", one(ToolStatus::Asking)),
+        ("running", one(ToolStatus::Running)),
+        (
+            "mixed",
+            AgentState::Executing {
+                calls: vec![run("a", ToolStatus::Running), run("b", ToolStatus::Pending), run("c", DONE)],
+            },
+        ),
+        ("post", AgentState::PostTools { calls: vec![run("a", DONE)] }),
+        ("failed", failed(None)),
+        ("retrying", failed(Some(5))),
+        ("leaving", AgentState::ShuttingDown { unfinished: false }),
+        ("leaving a turn", AgentState::ShuttingDown { unfinished: true }),
+    ]
+}
+
+fn events() -> Vec<(&'static str, Event)> {
+    let call = || "a".to_owned();
+    vec![
+        ("prompted", Event::Prompted),
+        ("began", Event::AnswerBegan),
+        ("answered", Event::Answered { calls: vec![] }),
+        ("calls", Event::Answered { calls: vec![(call(), "shell".to_owned()), (call(), "read".to_owned())] }),
+        ("network", Event::Faulted { fault: fault(Origin::Network) }),
+        ("store", Event::Faulted { fault: fault(Origin::Store) }),
+        ("due", Event::RetryDue),
+        ("asked", Event::ToolAsked { call: call() }),
+        ("allowed", Event::ToolAllowed { call: call() }),
+        ("denied", Event::ToolDenied { call: call() }),
+        ("progress", Event::ToolProgress { call: call() }),
+        ("ended", Event::ToolEnded { call: call(), outcome: ToolOutcome::Failed }),
+        ("hook", Event::HookDone),
+        ("interrupted", Event::Interrupted),
+        ("resumed", Event::Resumed),
+        ("shut down", Event::ShutDown),
+    ]
+}
+
+fn shown(state: &AgentState) -> String {
+    let status = |run: &ToolRun| match run.status {
+        ToolStatus::Completed { outcome } => format!("{}={outcome:?}", run.call),
+        other => format!("{}={other:?}", run.call),
+    };
+    let list = |calls: &[ToolRun]| calls.iter().map(status).collect::<Vec<_>>().join(" ");
+    match state {
+        AgentState::Waiting => "Waiting".to_owned(),
+        AgentState::Calling { attempt, steered } => {
+            format!("Calling {attempt}{}", if *steered { " steered" } else { "" })
+        }
+        AgentState::Processing { attempt, steered } => {
+            format!("Processing {attempt}{}", if *steered { " steered" } else { "" })
+        }
+        AgentState::Executing { calls } => format!("Executing {}", list(calls)),
+        AgentState::PostTools { calls } => format!("PostTools {}", list(calls)),
+        AgentState::Failed { origin, attempts, retry_in, .. } => {
+            format!("Failed {origin:?} {attempts} {}", if retry_in.is_some() { "retry" } else { "stop" })
+        }
+        AgentState::ShuttingDown { unfinished } => {
+            format!("ShuttingDown{}", if *unfinished { " unfinished" } else { "" })
+        }
+    }
+}
+
+fn told(action: &Action) -> String {
+    match action {
+        Action::Decide { call } => format!("Decide {call}"),
+        Action::RunTool { call } => format!("RunTool {call}"),
+        Action::StopTool { call } => format!("StopTool {call}"),
+        Action::CloseCall { call } => format!("CloseCall {call}"),
+        Action::Wait { .. } => "Wait".to_owned(),
+        Action::EndTurn { how } => format!("End {how:?}"),
+        other => format!("{other:?}"),
+    }
+}
+
+/// What follows where something follows. Every other pair of a state and an event changes nothing.
+const TABLE: &[(&str, &str, &str)] = &[
+    ("waiting", "prompted", "Calling 1; CallModel"),
+    ("waiting", "shut down", "ShuttingDown; Quit"),
+    ("calling", "prompted", "Calling 2 steered"),
+    ("calling", "began", "Processing 2"),
+    ("calling", "answered", "Waiting; End Completed"),
+    ("calling", "calls", "Executing a=Pending; Decide a"),
+    ("calling", "network", "Failed Network 2 retry; Wait"),
+    ("calling", "store", "Failed Store 2 stop; End Failed"),
+    ("calling", "interrupted", "Waiting; StopModel, End Interrupted"),
+    ("calling", "resumed", "Calling 1; CallModel"),
+    ("calling", "shut down", "ShuttingDown unfinished; StopModel, Quit"),
+    ("steered", "began", "Processing 2 steered"),
+    ("steered", "answered", "Calling 1; CallModel"),
+    ("steered", "calls", "Executing a=Pending; Decide a"),
+    ("steered", "network", "Failed Network 2 retry; Wait"),
+    ("steered", "store", "Failed Store 2 stop; End Failed"),
+    ("steered", "interrupted", "Waiting; StopModel, End Interrupted"),
+    ("steered", "resumed", "Calling 1; CallModel"),
+    ("steered", "shut down", "ShuttingDown unfinished; StopModel, Quit"),
+    ("processing", "prompted", "Processing 2 steered"),
+    ("processing", "answered", "Waiting; End Completed"),
+    ("processing", "calls", "Executing a=Pending; Decide a"),
+    ("processing", "network", "Failed Network 2 retry; Wait"),
+    ("processing", "store", "Failed Store 2 stop; End Failed"),
+    ("processing", "interrupted", "Waiting; StopModel, End Interrupted"),
+    ("processing", "resumed", "Calling 1; CallModel"),
+    ("processing", "shut down", "ShuttingDown unfinished; StopModel, Quit"),
+    ("pending", "network", "Failed Network 1 stop; CloseCall a, End Failed"),
+    ("pending", "store", "Failed Store 1 stop; CloseCall a, End Failed"),
+    ("pending", "asked", "Executing a=Asking"),
+    ("pending", "allowed", "Executing a=Running; RunTool a"),
+    ("pending", "denied", "PostTools a=Denied; RunHook"),
+    ("pending", "interrupted", "Waiting; CloseCall a, End Interrupted"),
+    ("pending", "resumed", "Executing a=Pending; Decide a"),
+    ("pending", "shut down", "ShuttingDown unfinished; CloseCall a, Quit"),
+    ("asking", "network", "Failed Network 1 stop; CloseCall a, End Failed"),
+    ("asking", "store", "Failed Store 1 stop; CloseCall a, End Failed"),
+    ("asking", "allowed", "Executing a=Running; RunTool a"),
+    ("asking", "denied", "PostTools a=Denied; RunHook"),
+    ("asking", "interrupted", "Waiting; CloseCall a, End Interrupted"),
+    ("asking", "resumed", "Executing a=Pending; Decide a"),
+    ("asking", "shut down", "ShuttingDown unfinished; CloseCall a, Quit"),
+    ("running", "network", "Failed Network 1 stop; StopTool a, CloseCall a, End Failed"),
+    ("running", "store", "Failed Store 1 stop; StopTool a, CloseCall a, End Failed"),
+    ("running", "ended", "PostTools a=Failed; RunHook"),
+    ("running", "interrupted", "Waiting; StopTool a, CloseCall a, End Interrupted"),
+    ("running", "resumed", "PostTools a=Interrupted; CloseCall a, RunHook"),
+    ("running", "shut down", "ShuttingDown unfinished; StopTool a, CloseCall a, Quit"),
+    ("mixed", "network", "Failed Network 1 stop; StopTool a, CloseCall a, CloseCall b, End Failed"),
+    ("mixed", "store", "Failed Store 1 stop; StopTool a, CloseCall a, CloseCall b, End Failed"),
+    ("mixed", "ended", "Executing a=Failed b=Pending c=Succeeded"),
+    ("mixed", "interrupted", "Waiting; StopTool a, CloseCall a, CloseCall b, End Interrupted"),
+    ("mixed", "resumed", "Executing a=Interrupted b=Pending c=Succeeded; CloseCall a, Decide b"),
+    ("mixed", "shut down", "ShuttingDown unfinished; StopTool a, CloseCall a, CloseCall b, Quit"),
+    ("post", "network", "Failed Network 1 stop; End Failed"),
+    ("post", "store", "Failed Store 1 stop; End Failed"),
+    ("post", "hook", "Calling 1; CallModel"),
+    ("post", "interrupted", "Waiting; End Interrupted"),
+    ("post", "resumed", "PostTools a=Succeeded; RunHook"),
+    ("post", "shut down", "ShuttingDown unfinished; Quit"),
+    ("failed", "prompted", "Calling 1; CallModel"),
+    ("failed", "interrupted", "Waiting; End Interrupted"),
+    ("failed", "resumed", "Calling 1; CallModel"),
+    ("failed", "shut down", "ShuttingDown unfinished; Quit"),
+    ("retrying", "prompted", "Calling 1; CallModel"),
+    ("retrying", "due", "Calling 3; CallModel"),
+    ("retrying", "interrupted", "Waiting; End Interrupted"),
+    ("retrying", "resumed", "Calling 1; CallModel"),
+    ("retrying", "shut down", "ShuttingDown unfinished; Quit"),
+    ("leaving", "resumed", "Waiting"),
+    ("leaving a turn", "resumed", "Calling 1; CallModel"),
+];
+
+#[test]
+fn every_state_with_every_event() {
+    let mut expected: HashMap<(&str, &str), &str> =
+        TABLE.iter().map(|(state, event, next)| ((*state, *event), *next)).collect();
+    assert_eq!(expected.len(), TABLE.len(), "each pair once");
+    for (name, state) in states() {
+        for (event_name, event) in events() {
+            let (next, actions) = step(&state, event, &POLICY, 7);
+            let told = actions.iter().map(told).collect::<Vec<_>>().join(", ");
+            let found = if told.is_empty() { shown(&next) } else { format!("{}; {told}", shown(&next)) };
+            match expected.remove(&(name, event_name)) {
+                Some(expected) => assert_eq!(found, expected, "{name} × {event_name}"),
+                None => {
+                    assert!(next == state && actions.is_empty(), "{name} × {event_name}: {found}");
+                }
+            }
+        }
+    }
+    assert!(expected.is_empty(), "no such pair: {expected:?}");
+}
+
+fn any_event() -> impl Strategy<Value = Event> {
+    let call = prop::sample::select(vec!["a", "b", "c"]).prop_map(str::to_owned);
+    let calls = prop::collection::vec((call.clone(), Just("shell".to_owned())), 0..3);
+    let outcome = prop::sample::select(vec![ToolOutcome::Succeeded, ToolOutcome::Failed]);
+    let origin = prop::sample::select(vec![Origin::Model, Origin::Network, Origin::Tool, Origin::Store]);
+    prop_oneof![
+        2 => Just(Event::Prompted),
+        1 => Just(Event::AnswerBegan),
+        4 => calls.prop_map(|calls| Event::Answered { calls }),
+        1 => origin.prop_map(|origin| Event::Faulted { fault: fault(origin) }),
+        1 => Just(Event::RetryDue),
+        1 => call.clone().prop_map(|call| Event::ToolAsked { call }),
+        3 => call.clone().prop_map(|call| Event::ToolAllowed { call }),
+        1 => call.clone().prop_map(|call| Event::ToolDenied { call }),
+        1 => call.clone().prop_map(|call| Event::ToolProgress { call }),
+        3 => (call, outcome).prop_map(|(call, outcome)| Event::ToolEnded { call, outcome }),
+        3 => Just(Event::HookDone),
+        1 => Just(Event::Interrupted),
+        1 => Just(Event::Resumed),
+        1 => Just(Event::ShutDown),
+    ]
+}
+
+/// What a turn needs to come to its end, in whatever state it is.
+fn homewards(state: &AgentState) -> Option<Event> {
+    Some(match state {
+        AgentState::Waiting => return None,
+        AgentState::Calling { .. } | AgentState::Processing { .. } => Event::Answered { calls: vec![] },
+        AgentState::Executing { calls } => {
+            let open = calls.iter().find(|run| !run.status.is_completed()).expect("one is open");
+            match open.status {
+                ToolStatus::Running => {
+                    Event::ToolEnded { call: open.call.clone(), outcome: ToolOutcome::Succeeded }
+                }
+                _ => Event::ToolDenied { call: open.call.clone() },
+            }
+        }
+        AgentState::PostTools { .. } => Event::HookDone,
+        AgentState::Failed { .. } | AgentState::ShuttingDown { .. } => Event::Resumed,
+    })
+}
+
+fn again(state: &AgentState) -> AgentState {
+    let bytes = minicbor::to_vec(state).expect("memory is enough");
+    minicbor::decode(&bytes).expect("what was written")
+}
+
+proptest! {
+    #[test]
+    fn along_every_path(events in prop::collection::vec(any_event(), 0..60), dice: u64) {
+        let mut state = AgentState::Waiting;
+        // A round's calls may have the names of an earlier round's: rounds are told apart.
+        let mut ran: Vec<String> = Vec::new();
+        let mut closed: Vec<String> = Vec::new();
+        for event in events {
+            let new_round = matches!(event, Event::Answered { .. });
+            let (next, actions) = step(&state, event.clone(), &POLICY, dice);
+            prop_assert_eq!(step(&again(&state), event, &POLICY, dice), (next.clone(), actions.clone()));
+            if new_round && matches!(next, AgentState::Executing { .. }) && state.calls().is_empty() {
+                ran.clear();
+                closed.clear();
+            }
+            for action in &actions {
+                match action {
+                    Action::RunTool { call } => {
+                        prop_assert!(!ran.contains(call), "{} runs twice", call);
+                        let on_disk = next.calls().iter().find(|run| run.call == *call);
+                        prop_assert_eq!(on_disk.map(|run| run.status), Some(ToolStatus::Running));
+                        ran.push(call.clone());
+                    }
+                    Action::CloseCall { call } => {
+                        prop_assert!(!closed.contains(call), "{} is closed twice", call);
+                        closed.push(call.clone());
+                    }
+                    _ => {}
+                }
+            }
+            // No call is forgotten: one that was open is open still, has a result, or is being closed.
+            for open in state.calls().iter().filter(|run| !run.status.is_completed()) {
+                let kept = next.calls().iter().any(|run| run.call == open.call);
+                prop_assert!(kept || closed.contains(&open.call), "{:?} is forgotten", open);
+            }
+            for before in state.calls().iter().filter(|run| run.status.is_completed()) {
+                let after = next.calls().iter().find(|run| run.call == before.call);
+                prop_assert!(after.is_none_or(|after| after.status == before.status));
+            }
+            // Something that runs has been set going, or was running.
+            let still = next.is_running() && !state.is_running();
+            prop_assert!(!still || !actions.is_empty());
+            state = next;
+        }
+        let mut steps = 0;
+        while let Some(event) = homewards(&state) {
+            state = step(&state, event, &POLICY, dice).0;
+            steps += 1;
+            prop_assert!(steps < 20, "never ends: {:?}", state);
+        }
+    }
+}
+
+#[test]
+fn a_state_is_readable_as_json() {
+    let state = AgentState::Executing { calls: vec![run("a", DONE)] };
+    let agent = Agent::kept(TurnId::from_bytes([0; 16]), state).expect("something runs");
+    let shown = serde_json::to_value(&agent).expect("JSON");
+    assert_eq!(shown["state"], "executing");
+    assert_eq!(shown["calls"][0]["outcome"], "succeeded");
+    assert_eq!(Agent::kept(TurnId::from_bytes([0; 16]), AgentState::Waiting), None);
+}

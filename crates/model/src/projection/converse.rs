@@ -1,0 +1,219 @@
+//! Entries into messages, one block after another.
+//!
+//! ```text
+//!   blocks     AI: think, text, call a, call b   Tool: result b   User: text   AI: text
+//!   messages   [ think, text, call a, call b ]   [ a interrupted, b, text ]    [ text ]
+//! ```
+
+use serde_json::{Map, Value};
+
+use super::names::{CallNames, tool_name};
+use super::seal::Seal;
+use super::{Conversation, Message, Part, Speaker};
+use crate::entry::{Block, EntryVersion, RoleKind};
+use crate::id::EntryId;
+use crate::json::Json;
+
+/// What a call is told to have come to if nothing is known of it.
+const NO_RESULT: &str = "Interrupted: there is no result of this call. It may or may not have run.";
+/// What a tool is told to have said if it said nothing.
+const NO_OUTPUT: &str = "(no output)";
+
+/// The conversation that these entries are.
+pub fn converse(entries: &[(EntryId, EntryVersion)]) -> Conversation {
+    let mut builder = Builder::default();
+    for (id, entry) in entries {
+        builder.entry(*id, entry);
+    }
+    builder.finish()
+}
+
+#[derive(Default)]
+struct Builder {
+    messages: Vec<Message>,
+    names: CallNames,
+    /// The message of the assistant that is being put together, or that awaits its results.
+    assistant: Vec<Part>,
+    assistant_entries: Vec<EntryId>,
+    /// Thoughts of the present entry that nothing has followed yet.
+    thoughts: Vec<Part>,
+    /// The calls of the assistant's message.
+    round: Vec<Round>,
+    /// What the user says to it, without the results.
+    user: Vec<Part>,
+    user_entries: Vec<EntryId>,
+    answering: bool,
+}
+
+/// A call and its result.
+struct Round {
+    /// As the entries call it.
+    given: String,
+    call: String,
+    name: String,
+    result: Option<(String, bool)>,
+}
+
+impl Builder {
+    fn entry(&mut self, id: EntryId, entry: &EntryVersion) {
+        let kind = RoleKind::of(&entry.role);
+        for block in &entry.blocks {
+            if kind == RoleKind::Assistant {
+                self.of_assistant(id, entry, block);
+            } else {
+                let label = (kind != RoleKind::User).then_some(entry.role.as_str());
+                self.of_others(id, label, block);
+            }
+        }
+        self.thoughts.clear();
+    }
+
+    fn of_assistant(&mut self, id: EntryId, entry: &EntryVersion, block: &Block) {
+        match block {
+            Block::Text { text, .. } if text.trim().is_empty() => {}
+            Block::Text { text, .. } => {
+                let seal = Seal::of_part(entry, block);
+                self.say(id, Part::Text { text: text.clone(), seal });
+            }
+            Block::Thinking { .. } | Block::Unknown { .. } => self.think(id, entry, block),
+            Block::ToolCall { call, name, input, .. } => {
+                // Before it is named: what ends the message before must come first.
+                self.begin_answer();
+                let round = Round {
+                    given: call.clone(),
+                    call: self.names.name(call),
+                    name: tool_name(name),
+                    result: None,
+                };
+                let (call, name) = (round.call.clone(), round.name.clone());
+                let seal = Seal::of_part(entry, block);
+                self.say(id, Part::Call { call, name, input: object(input), seal });
+                self.round.push(round);
+            }
+            Block::ToolResult { call, text, failed, .. } => self.result(id, call, text, *failed),
+            // No provider takes pictures from the assistant's side.
+            Block::Image { .. } => self.of_others(id, Some(&entry.role), block),
+        }
+    }
+
+    fn of_others(&mut self, id: EntryId, label: Option<&str>, block: &Block) {
+        let labelled = |text: &str| match label {
+            Some(label) => format!("[{label}]\n{text}"),
+            None => text.to_owned(),
+        };
+        match block {
+            Block::Text { text, .. } if text.trim().is_empty() => {}
+            Block::Text { text, .. } => self.tell(id, text_part(labelled(text))),
+            Block::ToolCall { name, input, .. } => {
+                self.tell(id, text_part(labelled(&format!("[call of the tool {name}]\n{}", input.as_str()))));
+            }
+            Block::ToolResult { call, text, failed, .. } => self.result(id, call, text, *failed),
+            Block::Image { media, blob, .. } => {
+                if let Some(label) = label {
+                    self.tell(id, text_part(format!("[{label}: a picture]")));
+                }
+                self.tell(id, Part::Image { media: media.clone(), content: *blob });
+            }
+            Block::Thinking { .. } | Block::Unknown { .. } => {}
+        }
+    }
+
+    /// A thought is kept back until something follows it, and is kept at all only where its entry begins a message:
+    /// further on, the provider would take it for a thought of another answer.
+    fn think(&mut self, id: EntryId, entry: &EntryVersion, block: &Block) {
+        let begins = self.answering || self.assistant_entries.iter().all(|other| *other == id);
+        let text = if let Block::Thinking { text, .. } = block { text.clone() } else { String::new() };
+        if let (true, Some(seal)) = (begins, Seal::of_thought(entry, block)) {
+            self.thoughts.push(Part::Thinking { text, seal });
+        }
+    }
+
+    fn say(&mut self, id: EntryId, part: Part) {
+        self.begin_answer();
+        note(&mut self.assistant_entries, id);
+        self.assistant.append(&mut self.thoughts);
+        self.assistant.push(part);
+    }
+
+    fn tell(&mut self, id: EntryId, part: Part) {
+        self.end_answer(id);
+        self.user.push(part);
+    }
+
+    fn result(&mut self, id: EntryId, call: &str, text: &str, failed: bool) {
+        let open = self.round.iter_mut().find(|round| round.given == call && round.result.is_none());
+        if let Some(round) = open {
+            let text = if text.trim().is_empty() { NO_OUTPUT } else { text };
+            round.result = Some((text.to_owned(), failed));
+            self.end_answer(id);
+        } else if !text.trim().is_empty() {
+            self.tell(id, text_part(format!("[result of a tool call that is not shown here]\n{text}")));
+        }
+    }
+
+    /// The user's side speaks from here on.
+    fn end_answer(&mut self, id: EntryId) {
+        self.thoughts.clear();
+        self.answering = true;
+        note(&mut self.user_entries, id);
+    }
+
+    /// The assistant speaks from here on.
+    fn begin_answer(&mut self) {
+        if self.answering {
+            self.close();
+        }
+    }
+
+    fn close(&mut self) {
+        let parts = std::mem::take(&mut self.assistant);
+        let entries = std::mem::take(&mut self.assistant_entries);
+        if !parts.is_empty() {
+            self.messages.push(Message { speaker: Speaker::Assistant, parts, entries });
+        }
+        let results = self.round.drain(..).map(|Round { call, name, result, .. }| {
+            let (text, failed) = result.unwrap_or_else(|| (NO_RESULT.to_owned(), true));
+            Part::Result { call, name, text, failed }
+        });
+        let mut parts: Vec<Part> = results.collect();
+        parts.append(&mut self.user);
+        let entries = std::mem::take(&mut self.user_entries);
+        if !parts.is_empty() {
+            self.messages.push(Message { speaker: Speaker::User, parts, entries });
+        }
+        self.answering = false;
+    }
+
+    fn finish(mut self) -> Conversation {
+        self.close();
+        Conversation { messages: self.messages }
+    }
+}
+
+fn text_part(text: String) -> Part {
+    Part::Text { text, seal: None }
+}
+
+fn note(entries: &mut Vec<EntryId>, id: EntryId) {
+    if entries.last() != Some(&id) {
+        entries.push(id);
+    }
+}
+
+/// The input of a tool as an object. What is none, or holds what cannot be read again (numbers beyond all bounds,
+/// halves of characters), is put into one.
+fn object(input: &Json) -> Value {
+    let wrapped = |value: Value| Value::Object(Map::from_iter([("input".to_owned(), value)]));
+    match serde_json::from_str::<Value>(input.as_str()) {
+        Ok(value @ Value::Object(_)) => value,
+        Ok(value @ Value::Array(_)) => {
+            let value = wrapped(value);
+            // One level deeper it may be too deep to be read.
+            let readable = serde_json::from_str::<Value>(&value.to_string()).is_ok();
+            if readable { value } else { wrapped(input.as_str().into()) }
+        }
+        Ok(Value::Null) => Value::Object(Map::new()),
+        Ok(value) => wrapped(value),
+        Err(_) => wrapped(input.as_str().into()),
+    }
+}

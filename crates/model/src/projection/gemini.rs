@@ -1,0 +1,97 @@
+//! Google's Gemini.
+
+use serde_json::{Value, json};
+
+use super::request::{Ask, Declared, Picture, Said, ThinkingField, declared, description, number};
+use super::seal::{Seal, Token, Wire};
+use super::{Message, Part, Speaker, schema};
+
+/// What Google documents for calls that have no signature because another model made them.
+const STAND_IN: &str = "skip_thought_signature_validator";
+
+pub(super) fn body(said: &Said<'_>, ask: &Ask<'_>) -> Value {
+    let contents: Vec<Value> = said.messages.iter().map(|message| encoded(message, said, ask)).collect();
+    let mut body = json!({"contents": contents});
+    if !ask.system.trim().is_empty() {
+        body["systemInstruction"] = json!({"parts": [{"text": ask.system}]});
+    }
+    let Declared { tools, closed } = declared(said, ask);
+    if !tools.is_empty() {
+        let declaration = |tool: &super::ToolSpec| {
+            let mut declaration = json!({"name": tool.name, "description": description(tool)});
+            if let Some(parameters) = schema::parameters(&tool.schema) {
+                declaration["parameters"] = parameters;
+            }
+            declaration
+        };
+        let declarations: Vec<Value> = tools.iter().map(declaration).collect();
+        body["tools"] = json!([{"functionDeclarations": declarations}]);
+        if closed {
+            body["toolConfig"] = json!({"functionCallingConfig": {"mode": "NONE"}});
+        }
+    }
+    let mut generation = json!({"maxOutputTokens": ask.max_tokens.max(1)});
+    if ask.dialect.sampling {
+        if let Some(temperature) = number(ask.temperature) {
+            generation["temperature"] = temperature.into();
+        }
+        if let Some(top_p) = number(ask.top_p) {
+            generation["topP"] = top_p.into();
+        }
+    }
+    if let (ThinkingField::Budget, Some(budget)) = (ask.dialect.thinking, ask.thinking_budget) {
+        generation["thinkingConfig"] = json!({"includeThoughts": true, "thinkingBudget": budget});
+    }
+    body["generationConfig"] = generation;
+    body
+}
+
+fn encoded(message: &Message, said: &Said<'_>, ask: &Ask<'_>) -> Value {
+    let mut parts: Vec<Value> = Vec::with_capacity(message.parts.len());
+    let mut first_call = true;
+    for part in &message.parts {
+        match part {
+            Part::Text { text, seal } => {
+                parts.push(signed(json!({"text": text}), signature(seal.as_ref(), ask)));
+            }
+            Part::Call { call, name, input, seal } => {
+                // Of calls made together only the first is signed.
+                let stand_in = (first_call && ask.dialect.stand_in_signatures).then_some(STAND_IN);
+                let signature = signature(seal.as_ref(), ask).or(stand_in);
+                let call = json!({"functionCall": {"id": call, "name": name, "args": input}});
+                parts.push(signed(call, signature));
+                first_call = false;
+            }
+            Part::Result { call, name, text, failed } => {
+                let field = if *failed { "error" } else { "output" };
+                let response = json!({"id": call, "name": name, "response": {field: text}});
+                parts.push(json!({"functionResponse": response}));
+            }
+            Part::Image { media, content } => parts.push(match said.picture(media, *content, ask) {
+                Picture::Shown(media, data) => json!({"inlineData": {"mimeType": media, "data": data}}),
+                Picture::Missing(note) => json!({"text": note}),
+            }),
+            // Gemini signs what follows a thought, and does not want the thought itself back.
+            Part::Thinking { .. } => {}
+        }
+    }
+    let role = match message.speaker {
+        Speaker::User => "user",
+        Speaker::Assistant => "model",
+    };
+    json!({"role": role, "parts": parts})
+}
+
+fn signature<'a>(seal: Option<&'a Seal>, ask: &Ask<'_>) -> Option<&'a str> {
+    match &seal.filter(|seal| seal.fits(Wire::Gemini, ask.model))?.token {
+        Token::Thought(signature) => Some(signature),
+        _ => None,
+    }
+}
+
+fn signed(mut part: Value, signature: Option<&str>) -> Value {
+    if let Some(signature) = signature {
+        part["thoughtSignature"] = signature.into();
+    }
+    part
+}

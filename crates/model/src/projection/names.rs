@@ -1,0 +1,75 @@
+//! Names that every provider accepts.
+
+use std::collections::HashSet;
+
+/// The longest name of a call that is accepted everywhere.
+const CALL_CHARS: usize = 40;
+/// The longest name of a tool that is accepted everywhere.
+const TOOL_CHARS: usize = 64;
+
+/// The name of a tool as providers are told it: letters, digits, `_` and `-`, beginning with a letter or `_`.
+pub fn tool_name(name: &str) -> String {
+    let begins_well = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+    let prefix = if begins_well { "" } else { "_" };
+    spelled(prefix, name, TOOL_CHARS)
+}
+
+/// Gives each call of a conversation a name of its own, in the order in which the calls are made.
+#[derive(Debug, Default)]
+pub(super) struct CallNames {
+    taken: HashSet<String>,
+}
+
+impl CallNames {
+    /// A name like the one given, which no earlier call has.
+    pub(super) fn name(&mut self, call: &str) -> String {
+        let plain = spelled(if call.is_empty() { "call" } else { "" }, call, CALL_CHARS);
+        let mut name = plain.clone();
+        let mut number = 2_u64;
+        while !self.taken.insert(name.clone()) {
+            let ending = format!("_{number}");
+            let kept = plain.len().min(CALL_CHARS - ending.len());
+            name = format!("{}{ending}", &plain[..kept]);
+            number += 1;
+        }
+        name
+    }
+}
+
+/// Only letters that are accepted everywhere, each of them one byte long.
+fn spelled(prefix: &str, name: &str, most: usize) -> String {
+    let good = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+    let letters = prefix.chars().chain(name.chars());
+    letters.map(|letter| if good(letter) { letter } else { '_' }).take(most).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_spelled_as_everyone_accepts_them() {
+        for (name, expected) in [
+            ("read", "read"),
+            ("mcp/server.tool", "mcp_server_tool"),
+            ("7zip", "_7zip"),
+            ("-x", "_-x"),
+            ("", "_"),
+            ("größe", "gr__e"),
+        ] {
+            assert_eq!(tool_name(name), expected);
+        }
+        assert_eq!(tool_name(&"x".repeat(99)).len(), TOOL_CHARS);
+    }
+
+    #[test]
+    fn no_two_calls_share_a_name() {
+        let mut names = CallNames::default();
+        let long = "y".repeat(50);
+        let given = ["a", "a", "a_2", "a", "", "", "é", "_", &long, &long];
+        let named: Vec<String> = given.iter().map(|call| names.name(call)).collect();
+        assert_eq!(named[..8], ["a", "a_2", "a_2_2", "a_3", "call", "call_2", "_", "__2"]);
+        assert_eq!(named.iter().collect::<HashSet<_>>().len(), given.len());
+        assert!(named.iter().all(|name| name.len() <= CALL_CHARS));
+    }
+}

@@ -1,0 +1,123 @@
+//! `OpenAI` Responses, with nothing kept on the provider's side.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+
+use super::chat::output;
+use super::request::{
+    Ask, Declared, Picture, Said, ThinkingField, declared, description, effort, number, object_schema,
+};
+use super::seal::{Seal, Token, Wire};
+use super::{Message, Part, Speaker};
+
+/// The least that an answer can be limited to.
+const LEAST_TOKENS: u32 = 16;
+
+pub(super) fn body(said: &Said<'_>, ask: &Ask<'_>) -> Value {
+    let mut input = Vec::new();
+    let mut reasoned = HashSet::new();
+    for message in said.messages {
+        match message.speaker {
+            Speaker::User => of_user(message, said, ask, &mut input),
+            Speaker::Assistant => of_assistant(message, ask, &mut reasoned, &mut input),
+        }
+    }
+    let mut body = json!({
+        "model": ask.model,
+        "input": input,
+        "stream": true,
+        "store": false,
+        "max_output_tokens": ask.max_tokens.max(LEAST_TOKENS),
+    });
+    if !ask.system.trim().is_empty() {
+        body["instructions"] = ask.system.into();
+    }
+    let Declared { tools, closed } = declared(said, ask);
+    if !tools.is_empty() {
+        let tool = |tool: &super::ToolSpec| {
+            json!({
+                "type": "function",
+                "name": tool.name,
+                "description": description(tool),
+                "parameters": object_schema(&tool.schema),
+                "strict": false,
+            })
+        };
+        body["tools"] = tools.iter().map(tool).collect();
+        if closed {
+            body["tool_choice"] = "none".into();
+        }
+    }
+    if ask.dialect.sampling {
+        if let Some(temperature) = number(ask.temperature) {
+            body["temperature"] = temperature.into();
+        }
+        if let Some(top_p) = number(ask.top_p) {
+            body["top_p"] = top_p.into();
+        }
+    }
+    if let (ThinkingField::Effort, Some(budget)) = (ask.dialect.thinking, ask.thinking_budget) {
+        body["reasoning"] = json!({"effort": effort(budget), "summary": "auto"});
+        body["include"] = json!(["reasoning.encrypted_content"]);
+    }
+    body
+}
+
+fn of_user(message: &Message, said: &Said<'_>, ask: &Ask<'_>, input: &mut Vec<Value>) {
+    let mut content = Vec::new();
+    for part in &message.parts {
+        match part {
+            Part::Result { call, text, failed, .. } => {
+                let output = output(text, *failed);
+                input.push(json!({"type": "function_call_output", "call_id": call, "output": output}));
+            }
+            Part::Text { text, .. } => content.push(json!({"type": "input_text", "text": text})),
+            Part::Image { media, content: picture } => {
+                content.push(match said.picture(media, *picture, ask) {
+                    Picture::Shown(media, data) => {
+                        let url = format!("data:{media};base64,{data}");
+                        json!({"type": "input_image", "image_url": url, "detail": "auto"})
+                    }
+                    Picture::Missing(note) => json!({"type": "input_text", "text": note}),
+                });
+            }
+            Part::Thinking { .. } | Part::Call { .. } => {}
+        }
+    }
+    if !content.is_empty() {
+        input.push(json!({"type": "message", "role": "user", "content": content}));
+    }
+}
+
+fn of_assistant(message: &Message, ask: &Ask<'_>, reasoned: &mut HashSet<String>, input: &mut Vec<Value>) {
+    for part in &message.parts {
+        match part {
+            Part::Text { text, seal } => {
+                reason(seal.as_ref(), ask, reasoned, input);
+                let content = json!([{"type": "output_text", "text": text}]);
+                input.push(json!({"type": "message", "role": "assistant", "content": content}));
+            }
+            Part::Thinking { seal, .. } => reason(Some(seal), ask, reasoned, input),
+            Part::Call { call, name, input: given, seal } => {
+                reason(seal.as_ref(), ask, reasoned, input);
+                let arguments = given.to_string();
+                input.push(
+                    json!({"type": "function_call", "call_id": call, "name": name, "arguments": arguments}),
+                );
+            }
+            Part::Result { .. } | Part::Image { .. } => {}
+        }
+    }
+}
+
+/// Puts a reasoning item in front of the item that it led to. Once: an entry may have been copied, and items have
+/// names.
+fn reason(seal: Option<&Seal>, ask: &Ask<'_>, reasoned: &mut HashSet<String>, input: &mut Vec<Value>) {
+    let Some(seal) = seal.filter(|seal| seal.fits(Wire::Responses, ask.model)) else { return };
+    if let Token::Reasoning(item) = &seal.token
+        && reasoned.insert(item["id"].as_str().map_or_else(|| item.to_string(), str::to_owned))
+    {
+        input.push(item.clone());
+    }
+}

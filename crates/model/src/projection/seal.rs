@@ -1,0 +1,134 @@
+//! What a provider hands out with an answer and wants to see again, unchanged, where it wrote it.
+
+use serde_json::Value;
+
+use crate::entry::{Block, EntryVersion, Fields, RoleKind};
+
+/// How requests and answers are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Wire {
+    /// Anthropic Messages.
+    Anthropic,
+    /// `OpenAI` Chat Completions, and everything that is compatible with it.
+    Chat,
+    /// `OpenAI` Responses.
+    Responses,
+    /// Google's Gemini.
+    Gemini,
+}
+
+/// A provider's seal on a part, and whom it can be shown to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Seal {
+    /// The wire that it came over.
+    pub wire: Wire,
+    /// The model that wrote the part.
+    pub model: String,
+    /// The seal itself.
+    pub token: Token,
+}
+
+/// What a seal consists of.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Token {
+    /// Anthropic's signature of a thought.
+    Signature(String),
+    /// A thought that Anthropic shows to nobody.
+    Redacted(String),
+    /// A reasoning item of Responses, as it came.
+    Reasoning(Value),
+    /// Gemini's signature of a part.
+    Thought(String),
+    /// Nothing but the thought itself, which some compatible providers want back.
+    Plain,
+}
+
+impl Wire {
+    /// Every wire.
+    pub const ALL: [Self; 4] = [Self::Anthropic, Self::Chat, Self::Responses, Self::Gemini];
+
+    /// Its name, as blocks carry it in their field `wire`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::Chat => "chat",
+            Self::Responses => "responses",
+            Self::Gemini => "gemini",
+        }
+    }
+
+    /// The wire of that name.
+    pub fn of(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|wire| wire.name() == name)
+    }
+}
+
+impl Seal {
+    /// Whether it may be shown there.
+    pub(super) fn fits(&self, wire: Wire, model: &str) -> bool {
+        self.wire == wire && self.model == model
+    }
+
+    /// The seal of a thought, if it still holds. A thought without one is nobody's.
+    pub(super) fn of_thought(entry: &EntryVersion, block: &Block) -> Option<Self> {
+        let (wire, model) = writer(entry, block)?;
+        let token = match (wire, block) {
+            (Wire::Anthropic, Block::Thinking { signature: Some(signature), .. })
+                if !signature.is_empty() =>
+            {
+                Token::Signature(signature.clone())
+            }
+            (Wire::Anthropic, Block::Thinking { extra, .. }) => Token::Redacted(words(extra, "redacted")?),
+            (Wire::Anthropic, Block::Unknown { kind, extra }) if kind == "redacted_thinking" => {
+                Token::Redacted(words(extra, "data")?)
+            }
+            (Wire::Responses, Block::Thinking { extra, .. }) => Token::Reasoning(reasoning(extra)?),
+            (Wire::Chat, Block::Thinking { text, .. }) if !text.trim().is_empty() => Token::Plain,
+            _ => return None,
+        };
+        Some(Self { wire, model, token })
+    }
+
+    /// The seal of a text or a call, if it has one that still holds.
+    pub(super) fn of_part(entry: &EntryVersion, block: &Block) -> Option<Self> {
+        let (wire, model) = writer(entry, block)?;
+        let token = match wire {
+            Wire::Gemini => Token::Thought(words(block.extra(), "thought_signature")?),
+            Wire::Responses => Token::Reasoning(reasoning(block.extra())?),
+            Wire::Anthropic | Wire::Chat => return None,
+        };
+        Some(Self { wire, model, token })
+    }
+}
+
+/// Who wrote a block, if it is as it was written.
+fn writer(entry: &EntryVersion, block: &Block) -> Option<(Wire, String)> {
+    if entry.edited.is_some() || RoleKind::of(&entry.role) != RoleKind::Assistant {
+        return None;
+    }
+    let wire = Wire::of(&words(block.extra(), "wire")?)?;
+    Some((wire, entry.model.clone()?))
+}
+
+fn words(extra: &Fields, name: &str) -> Option<String> {
+    let text: String = serde_json::from_str(extra.get(name)?.as_str()).ok()?;
+    (!text.is_empty()).then_some(text)
+}
+
+/// A reasoning item with all that it needs to be understood again; without its sealed content it is only a name
+/// that the provider has forgotten.
+fn reasoning(extra: &Fields) -> Option<Value> {
+    let Value::Object(item) = serde_json::from_str(extra.get("reasoning")?.as_str()).ok()? else {
+        return None;
+    };
+    let sealed = item.get("encrypted_content").and_then(Value::as_str).is_some_and(|text| !text.is_empty());
+    let summary = item.get("summary").filter(|summary| summary.is_array()).cloned();
+    let known = |(name, value): (String, Value)| match (name.as_str(), &value) {
+        ("id" | "encrypted_content", Value::String(_)) => Some((name, value)),
+        _ => None,
+    };
+    let mut kept: serde_json::Map<String, Value> = item.into_iter().filter_map(known).collect();
+    kept.insert("type".to_owned(), "reasoning".into());
+    kept.insert("summary".to_owned(), summary.unwrap_or_else(|| Value::Array(Vec::new())));
+    sealed.then_some(Value::Object(kept))
+}
