@@ -192,11 +192,10 @@ fn serve(connection: TcpStream, shared: &Shared, respond: &Respond) -> std::io::
         };
         let script = respond(&request, before);
         let mut head = format!("HTTP/1.1 {} Scripted\r\ntransfer-encoding: chunked\r\n", script.status);
-        for (name, value) in &script.headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
-        }
+        let lines = script.headers.iter().flat_map(|(name, value)| [name, ": ", value, "\r\n"]);
+        head.extend(lines);
+        head.push_str("\r\n");
         writer.write_all(head.as_bytes())?;
-        writer.write_all(b"\r\n")?;
         for act in script.acts {
             match act {
                 Act::Send(bytes) if bytes.is_empty() => {}

@@ -17,7 +17,6 @@
 
 mod anthropic;
 mod assembly;
-mod cancel;
 mod chat;
 pub mod config;
 mod decoder;
@@ -35,41 +34,15 @@ mod status;
 mod usage;
 
 use retake_model::entry::{Block, Usage};
+pub use retake_model::projection::{Dialect, Wire};
 
 pub use assembly::{ANSWER_BYTES, BROKEN_INPUT, broken_input};
-pub use cancel::Cancel;
 pub use decoder::Decoder;
 pub use endpoint::{BadEndpoint, Endpoint, Timeouts};
 pub use events::{Event, EventReader};
 pub use fault::{CallError, Fault};
 pub use http::Client;
 pub use secret::Secret;
-
-/// The form in which a provider is spoken to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Wire {
-    /// Anthropic Messages.
-    Anthropic,
-    /// Chat Completions of `OpenAI`, and everything that is compatible.
-    Chat,
-    /// Responses of `OpenAI`.
-    Responses,
-    /// `generateContent` of Gemini.
-    Gemini,
-}
-
-impl Wire {
-    /// Its name, as configuration and blocks write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Anthropic => "anthropic",
-            Self::Chat => "chat",
-            Self::Responses => "responses",
-            Self::Gemini => "gemini",
-        }
-    }
-}
 
 /// What arrives of an answer, for a screen that shows it while it streams.
 ///

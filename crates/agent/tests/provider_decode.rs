@@ -28,7 +28,7 @@ fn decode(wire: Wire, bytes: &[u8], sizes: &[usize]) -> (Result<Answer, CallErro
                 Ok(true) => {}
                 Ok(false) => rest = &[],
                 Err(error) => {
-                    let partial = decoder.partial();
+                    let partial = Box::new(decoder.partial());
                     return (Err(CallError { partial, ..error }), deltas);
                 }
             }
@@ -389,7 +389,7 @@ fn the_ways_of_compatible_servers_are_understood() {
             r#"{"type":"message_delta","delta":{"stop_reason":"pause_turn"}}"#,
             r#"{"type":"message_stop"}"#,
         ],
-        r#"[{"type":"thinking","text":"","redacted_thinking":"xyz","wire":"anthropic"},
+        r#"[{"type":"thinking","text":"","redacted":"xyz","wire":"anthropic"},
             {"type":"server_tool_use","id":"s","input":{"q":1},"wire":"anthropic"},
             {"type":"text","text":"see","citations":[{"page":[1]},{"page":[2]}],"wire":"anthropic"}]"#,
         Stop::Other("pause_turn".to_owned()),

@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use retake_agent::cancel::Cancel;
 use retake_agent::fault_server::{Act, FaultServer, Script, Telling, call, events, said};
 use retake_agent::provider::{
-    Answer, CallError, Cancel, Client, Delta, Endpoint, Fault, Secret, Stop, Timeouts, Wire,
+    Answer, CallError, Client, Delta, Dialect, Endpoint, Fault, Secret, Stop, Timeouts, Wire,
 };
 use serde_json::json;
 
@@ -16,6 +17,7 @@ fn endpoint(wire: Wire, url: &str) -> Endpoint {
     Endpoint {
         provider: "scripted".to_owned(),
         wire,
+        dialect: Dialect::of(wire),
         base_url: url.to_owned(),
         model: "scripted-1".to_owned(),
         key: Some(Secret::new(KEY)),

@@ -92,18 +92,14 @@ fn anthropic_block(block: &Block, piece: usize) -> (Value, Vec<Value>) {
     };
     match block {
         Block::Text { text, .. } => (json!({"type": "text", "text": ""}), split("text_delta", "text", text)),
-        Block::Thinking { text, signature, .. } => match extra(block, "redacted_thinking") {
-            Some(data) => (json!({"type": "redacted_thinking", "data": data}), Vec::new()),
-            None => {
-                let mut deltas = split("thinking_delta", "thinking", text);
-                deltas.extend(split(
-                    "signature_delta",
-                    "signature",
-                    signature.as_deref().unwrap_or_default(),
-                ));
-                (json!({"type": "thinking", "thinking": "", "signature": ""}), deltas)
+        Block::Thinking { text, signature, .. } => {
+            if let Some(data) = extra(block, "redacted") {
+                return (json!({"type": "redacted_thinking", "data": data}), Vec::new());
             }
-        },
+            let mut deltas = split("thinking_delta", "thinking", text);
+            deltas.extend(split("signature_delta", "signature", signature.as_deref().unwrap_or_default()));
+            (json!({"type": "thinking", "thinking": "", "signature": ""}), deltas)
+        }
         Block::ToolCall { call, name, input, .. } => (
             json!({"type": "tool_use", "id": call, "name": name, "input": {}}),
             split("input_json_delta", "partial_json", input.as_str()),

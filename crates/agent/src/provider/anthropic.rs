@@ -133,7 +133,7 @@ impl Anthropic {
             }
             "redacted_thinking" => {
                 let place = assembly.begin_thinking()?;
-                assembly.extra(place, "redacted_thinking", Json::string(&text_of(&mut block, "data")?))?;
+                assembly.extra(place, "redacted", Json::string(&text_of(&mut block, "data")?))?;
                 place
             }
             "tool_use" => {

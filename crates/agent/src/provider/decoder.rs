@@ -44,7 +44,7 @@ impl Decoder {
             Wire::Anthropic => State::Anthropic(Anthropic::default()),
             Wire::Chat => State::Chat(Chat::default()),
             Wire::Responses => State::Responses(Responses::default()),
-            Wire::Gemini => State::Gemini(Gemini::default()),
+            Wire::Gemini => State::Gemini(Gemini),
         };
         Self { state, assembly: Assembly::new(wire) }
     }

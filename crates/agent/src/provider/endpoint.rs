@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
-use super::{Secret, Wire};
+use super::{Dialect, Secret, Wire};
 
 /// How to reach a model.
 #[derive(Clone)]
@@ -14,13 +14,15 @@ pub struct Endpoint {
     pub provider: String,
     /// What it speaks.
     pub wire: Wire,
+    /// How it speaks that, where providers differ.
+    pub dialect: Dialect,
     /// Where its interface begins, such as `https://api.openai.com/v1`.
     pub base_url: String,
     /// The model.
     pub model: String,
     /// The key, if one is needed.
     pub key: Option<Secret>,
-    /// What a user does to give a key, as the end of a sentence: "set ANTHROPIC_API_KEY".
+    /// What a user does to give a key, as the end of a sentence: "set `ANTHROPIC_API_KEY`".
     pub key_hint: String,
     /// More headers, as the user configured them. Their values may be secret.
     pub headers: Vec<(String, String)>,
@@ -212,6 +214,7 @@ mod tests {
         Endpoint {
             provider: "acme".to_owned(),
             wire,
+            dialect: Dialect::of(wire),
             base_url: base_url.to_owned(),
             model: "m/1 ?".to_owned(),
             key: Some(Secret::new("sk-secret-1")),

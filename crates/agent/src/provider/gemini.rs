@@ -16,7 +16,7 @@ use super::usage::usage;
 use super::{Stop, Wire};
 
 /// Where the stream stands: nowhere in particular.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Gemini;
 
 /// The field of a block that holds the signature of its part.

@@ -15,7 +15,8 @@ use super::endpoint::{Endpoint, Target};
 use super::events::{BadEvents, EventReader};
 use super::fault::{Broken, CallError, Fault};
 use super::status;
-use super::{Answer, BadEndpoint, Cancel, Delta};
+use super::{Answer, BadEndpoint, Delta};
+use crate::cancel::Cancel;
 
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(15);
@@ -76,7 +77,7 @@ impl Client {
             let mut decoder = Decoder::new(endpoint.wire);
             let streamed = tokio::select! {
                 biased;
-                () = cancel.happened() => Err(CallError::new(Fault::Interrupted, "interrupted")),
+                () = cancel.wait() => Err(CallError::new(Fault::Interrupted, "interrupted")),
                 streamed = stream(&connector, endpoint, target, body, &mut decoder, on) => streamed,
             };
             let answered = match streamed {
