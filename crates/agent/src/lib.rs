@@ -15,6 +15,8 @@ mod comms;
 pub mod compare;
 mod compress;
 mod context;
+#[doc(hidden)]
+pub mod fault_server;
 pub mod prompt;
 pub mod provider;
 mod request;

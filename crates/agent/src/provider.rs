@@ -34,10 +34,9 @@ mod status;
 mod usage;
 
 use retake_model::entry::{Block, Usage};
-pub use retake_model::projection::Wire;
+pub use retake_model::projection::{Dialect, Wire};
 
 pub use assembly::{ANSWER_BYTES, BROKEN_INPUT, broken_input};
-pub use crate::cancel::Cancel;
 pub use decoder::Decoder;
 pub use endpoint::{BadEndpoint, Endpoint, Timeouts};
 pub use events::{Event, EventReader};

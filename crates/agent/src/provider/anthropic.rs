@@ -59,7 +59,11 @@ impl Anthropic {
         let said: Said = serde_json::from_str(&event.data)?;
         match said.r#type.as_str() {
             "message_start" => self.start(said.message, assembly)?,
-            "content_block_start" | "content_block_delta" | "content_block_stop" | "message_delta" | "message_stop"
+            "content_block_start"
+            | "content_block_delta"
+            | "content_block_stop"
+            | "message_delta"
+            | "message_stop"
                 if !self.started =>
             {
                 return Err(Broken::protocol(format!("{} before message_start", said.r#type)));
@@ -129,20 +133,23 @@ impl Anthropic {
             }
             "redacted_thinking" => {
                 let place = assembly.begin_thinking()?;
-                assembly.extra(place, "redacted_thinking", Json::string(&text_of(&mut block, "data")?))?;
+                assembly.extra(place, "redacted", Json::string(&text_of(&mut block, "data")?))?;
                 place
             }
             "tool_use" => {
                 let (call, name) = (text_of(&mut block, "id")?, text_of(&mut block, "name")?);
                 let place = assembly.begin_call(&call, &name)?;
                 // The input follows in pieces; only servers that do not stream give it here.
-                if let Some(input) = block.get("input").filter(|input| !matches!(input.get(), "{}" | "null")) {
+                if let Some(input) = block.get("input").filter(|input| !matches!(input.get(), "{}" | "null"))
+                {
                     assembly.push(place, input.get())?;
                 }
                 place
             }
             _ => {
-                let json = |raw: Box<RawValue>| Json::new(raw.get()).map_err(|error| Broken::protocol(error.to_string()));
+                let json = |raw: Box<RawValue>| {
+                    Json::new(raw.get()).map_err(|error| Broken::protocol(error.to_string()))
+                };
                 let fields: Result<Vec<(String, Json)>, Broken> =
                     block.into_iter().map(|(name, raw)| Ok((name, json(raw)?))).collect();
                 assembly.unknown(&kind, fields?)?
@@ -165,9 +172,7 @@ fn more(place: usize, piece: Piece, assembly: &mut Assembly) -> Result<(), Broke
         Some("thinking_delta") => assembly.push(place, &piece.thinking.ok_or_else(missing)?),
         Some("signature_delta") => assembly.seal(place, &piece.signature.ok_or_else(missing)?),
         Some("input_json_delta") => assembly.push(place, &piece.partial_json.ok_or_else(missing)?),
-        Some("citations_delta") => {
-            assembly.append(place, "citations", &piece.citation.ok_or_else(missing)?)
-        }
+        Some("citations_delta") => assembly.append(place, "citations", &piece.citation.ok_or_else(missing)?),
         // A kind of piece that is not known: the block is kept without it.
         _ => Ok(()),
     }

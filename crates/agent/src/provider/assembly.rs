@@ -270,7 +270,13 @@ impl Assembly {
 
     fn begin(&mut self, kind: Kind, bytes: usize) -> Result<usize, Broken> {
         self.grow(BLOCK_BYTES + bytes)?;
-        self.blocks.push(Growing { kind, text: String::new(), extra: Vec::new(), lists: Vec::new(), ended: false });
+        self.blocks.push(Growing {
+            kind,
+            text: String::new(),
+            extra: Vec::new(),
+            lists: Vec::new(),
+            ended: false,
+        });
         Ok(self.blocks.len() - 1)
     }
 
@@ -314,7 +320,9 @@ impl Growing {
         match self.kind {
             Kind::Text if self.text.is_empty() => None,
             Kind::Text => Some(Block::Text { text: self.text, extra: fields(self.extra) }),
-            Kind::Thinking { signature } if self.text.is_empty() && signature.is_empty() && self.extra.len() < 2 => {
+            Kind::Thinking { signature }
+                if self.text.is_empty() && signature.is_empty() && self.extra.len() < 2 =>
+            {
                 None
             }
             Kind::Thinking { signature } => Some(Block::Thinking {

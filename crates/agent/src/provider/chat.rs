@@ -80,7 +80,8 @@ impl Chat {
             assembly.set_usage(usage(Wire::Chat, &raw, None));
         }
         // One answer was asked for; others are not mixed into it.
-        let choice = chunk.choices.unwrap_or_default().into_iter().find(|choice| choice.index.unwrap_or(0) == 0);
+        let choice =
+            chunk.choices.unwrap_or_default().into_iter().find(|choice| choice.index.unwrap_or(0) == 0);
         let Some(choice) = choice else { return Ok(Flow::More) };
         if let Some(piece) = choice.delta {
             self.piece(piece, assembly)?;
@@ -93,7 +94,8 @@ impl Chat {
 
     fn piece(&mut self, piece: Piece, assembly: &mut Assembly) -> Result<(), Broken> {
         let named = [("reasoning_content", piece.reasoning_content), ("reasoning", piece.reasoning)];
-        let thought = named.into_iter().find_map(|(field, text)| Some((field, text.filter(|text| !text.is_empty())?)));
+        let thought =
+            named.into_iter().find_map(|(field, text)| Some((field, text.filter(|text| !text.is_empty())?)));
         if let Some((field, text)) = thought {
             let place = thinking(assembly)?;
             if !assembly.has_extra(place, "field") {
@@ -118,7 +120,8 @@ impl Chat {
 
     fn call(&mut self, call: Call, assembly: &mut Assembly) -> Result<(), Broken> {
         let id = call.id.unwrap_or_default();
-        let (name, arguments) = call.function.map_or((None, None), |function| (function.name, function.arguments));
+        let (name, arguments) =
+            call.function.map_or((None, None), |function| (function.name, function.arguments));
         let name = name.unwrap_or_default();
         let known = match call.index {
             Some(index) => self.places.get(&index).copied(),

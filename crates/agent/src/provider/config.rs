@@ -1,1 +1,302 @@
-//! Soon.
+//! From a name to an endpoint: what is known, what the user configured, and what the environment holds.
+//!
+//! ```toml
+//! [providers.anthropic]
+//! key_file = "~/.config/anthropic.key"      # readable by its owner only
+//!
+//! [providers.workstation]                   # a name of one's own
+//! wire = "chat"
+//! base_url = "http://localhost:9000/v1"
+//! models = ["qwen3-coder"]
+//! ```
+//!
+//! A key is looked for in the configuration, then in the file that it names, then in the environment. A known
+//! provider's variable is read only for that provider.
+
+mod key;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+pub use key::{KeyFileError, read_key_file};
+
+use super::endpoint::{BadEndpoint, Endpoint, Timeouts};
+use super::known::{KNOWN, Known, OFFLINE, dialect, known};
+use super::{Dialect, Secret, Wire};
+
+/// What a user can say about a provider: `[providers.NAME]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProviderConfig {
+    /// What it speaks: `anthropic`, `chat`, `responses` or `gemini`. Needed for a name of one's own.
+    pub wire: Option<String>,
+    /// Where its interface begins. Needed for a name of one's own.
+    pub base_url: Option<String>,
+    /// The key itself.
+    pub key: Option<Secret>,
+    /// A file that holds the key, readable by its owner only.
+    pub key_file: Option<PathBuf>,
+    /// The variable of the environment that holds the key.
+    pub key_env: Option<String>,
+    /// More headers for every request.
+    pub headers: BTreeMap<String, Secret>,
+    /// Its models, the default first.
+    pub models: Vec<String>,
+    /// Seconds to wait for an answer to begin.
+    pub first_byte_seconds: Option<u64>,
+    /// Seconds to wait for the next piece of an answer.
+    pub stall_seconds: Option<u64>,
+    /// Whether its models see pictures.
+    pub images: Option<bool>,
+    /// Whether its models take temperature and nucleus sampling.
+    pub sampling: Option<bool>,
+    /// Whether thoughts are given back to it.
+    pub return_reasoning: Option<bool>,
+    /// Whether it calls its limit `max_completion_tokens`.
+    pub completion_tokens: Option<bool>,
+    /// Whether places to cache up to are marked.
+    pub cache_markers: Option<bool>,
+}
+
+/// What is around: the environment, and files with keys.
+pub struct Surroundings<'a> {
+    /// The value of a variable.
+    pub variable: &'a dyn Fn(&str) -> Option<String>,
+    /// What a file with a key holds.
+    pub key_file: &'a dyn Fn(&std::path::Path) -> Result<Secret, KeyFileError>,
+}
+
+/// Who is to answer.
+#[derive(Clone, Debug)]
+pub enum Resolved {
+    /// The embedded assistant.
+    Offline,
+    /// A model somewhere.
+    Remote(Box<Endpoint>),
+}
+
+/// Which provider answers when none was named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Chosen {
+    /// The one that was named, by the thread or the configuration.
+    Named(String),
+    /// The only one whose key is in the environment.
+    Found(&'static str),
+    /// None was named. With more than one key in the environment it would be a guess; these have one.
+    Offline {
+        /// Providers whose key is there.
+        found: Vec<&'static str>,
+    },
+}
+
+impl Chosen {
+    /// The provider's name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Named(name) => name,
+            Self::Found(name) => name,
+            Self::Offline { .. } => OFFLINE,
+        }
+    }
+}
+
+/// Why a provider cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ResolveError {
+    /// Neither known nor configured.
+    #[error("there is no provider {name:?}; there are {there}. Another is configured as [providers.{name}]")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        there: String,
+    },
+    /// A provider of one's own that lacks something.
+    #[error("providers.{name}.{field} is missing or not valid: {expected}")]
+    Incomplete {
+        /// Which provider.
+        name: String,
+        /// Which field.
+        field: &'static str,
+        /// What belongs there.
+        expected: &'static str,
+    },
+    /// No key.
+    #[error("there is no key for {provider}; {hint}")]
+    NoKey {
+        /// For whom.
+        provider: String,
+        /// What to do.
+        hint: String,
+    },
+    /// No model.
+    #[error(
+        "no model of {provider} is named; choose one with the setting model, or list them in providers.{provider}.models"
+    )]
+    NoModel {
+        /// Of whom.
+        provider: String,
+    },
+    /// The file with the key cannot be used.
+    #[error(transparent)]
+    KeyFile(#[from] KeyFileError),
+    /// Nothing can be sent there.
+    #[error(transparent)]
+    Endpoint(#[from] BadEndpoint),
+}
+
+/// Which provider answers: the thread's, else the configured one, else the only one with a key, else `offline`.
+pub fn choose(thread: Option<&str>, configured: Option<&str>, around: &Surroundings<'_>) -> Chosen {
+    let named = [thread, configured].into_iter().flatten().map(str::trim).find(|name| !name.is_empty());
+    if let Some(name) = named {
+        return Chosen::Named(name.to_owned());
+    }
+    let has_key = |known: &&Known| known.key_variables.iter().any(|name| variable(around, name).is_some());
+    let mut found: Vec<&'static str> = Vec::new();
+    // Two ways to reach one provider are one provider.
+    let mut variables: Vec<&[&str]> = Vec::new();
+    for known in KNOWN.iter().filter(has_key) {
+        if !variables.contains(&known.key_variables) {
+            variables.push(known.key_variables);
+            found.push(known.name);
+        }
+    }
+    match found[..] {
+        [only] => Chosen::Found(only),
+        _ => Chosen::Offline { found },
+    }
+}
+
+/// How to reach a model of a provider.
+pub fn resolve(
+    name: &str,
+    model: Option<&str>,
+    providers: &BTreeMap<String, ProviderConfig>,
+    around: &Surroundings<'_>,
+) -> Result<Resolved, ResolveError> {
+    if name == OFFLINE {
+        return Ok(Resolved::Offline);
+    }
+    let known = known(name);
+    let nothing = ProviderConfig::default();
+    let config = match (providers.get(name), known) {
+        (Some(config), _) => config,
+        (None, Some(_)) => &nothing,
+        (None, None) => return Err(unknown(name, providers)),
+    };
+    let wire = wire(name, config, known)?;
+    let incomplete = |field, expected| ResolveError::Incomplete { name: name.to_owned(), field, expected };
+    let base_url = config.base_url.as_deref().or(known.map(|known| known.base_url));
+    let base_url =
+        base_url.ok_or_else(|| incomplete("base_url", "an address such as https://api.example.org/v1"))?;
+    let first =
+        config.models.first().map(String::as_str).or(known.and_then(|known| known.models.first().copied()));
+    let model = model.map(str::trim).filter(|model| !model.is_empty()).or(first);
+    let model = model.ok_or_else(|| ResolveError::NoModel { provider: name.to_owned() })?;
+    let key_hint = key_hint(name, config, known);
+    let key = key(config, known, around)?;
+    if key.is_none() && (config.key_env.is_some() || known.is_some_and(|known| known.needs_key)) {
+        return Err(ResolveError::NoKey { provider: name.to_owned(), hint: key_hint });
+    }
+    let seconds = |given: Option<u64>, usual: Duration| given.map_or(usual, Duration::from_secs);
+    let usual = Timeouts::default();
+    let endpoint = Endpoint {
+        provider: name.to_owned(),
+        wire,
+        dialect: spoken(config, dialect(name, wire, model)),
+        base_url: base_url.to_owned(),
+        model: model.to_owned(),
+        key,
+        key_hint,
+        headers: config
+            .headers
+            .iter()
+            .map(|(name, value)| (name.clone(), value.reveal().to_owned()))
+            .collect(),
+        timeouts: Timeouts {
+            first_byte: seconds(config.first_byte_seconds, usual.first_byte),
+            stall: seconds(config.stall_seconds, usual.stall),
+        },
+    };
+    endpoint.check()?;
+    Ok(Resolved::Remote(Box::new(endpoint)))
+}
+
+/// The models of a provider that are known or configured, the default first.
+pub fn models(name: &str, providers: &BTreeMap<String, ProviderConfig>) -> Vec<String> {
+    let configured = providers.get(name).map(|config| config.models.clone()).unwrap_or_default();
+    let known = known(name).map(|known| known.models).unwrap_or_default();
+    let more: Vec<String> =
+        known.iter().map(ToString::to_string).filter(|model| !configured.contains(model)).collect();
+    configured.into_iter().chain(more).collect()
+}
+
+fn unknown(name: &str, providers: &BTreeMap<String, ProviderConfig>) -> ResolveError {
+    let mut there: Vec<&str> = KNOWN.iter().map(|known| known.name).collect();
+    there.extend(providers.keys().map(String::as_str).filter(|name| known(name).is_none()));
+    there.push(OFFLINE);
+    let name = name.chars().filter(|letter| !letter.is_control()).take(60).collect();
+    ResolveError::Unknown { name, there: there.join(", ") }
+}
+
+fn wire(name: &str, config: &ProviderConfig, known: Option<&Known>) -> Result<Wire, ResolveError> {
+    let wire = match &config.wire {
+        Some(given) => Wire::of(given),
+        None => known.map(|known| known.wire),
+    };
+    let expected = "one of anthropic, chat, responses, gemini";
+    wire.ok_or_else(|| ResolveError::Incomplete { name: name.to_owned(), field: "wire", expected })
+}
+
+fn key(
+    config: &ProviderConfig,
+    known: Option<&Known>,
+    around: &Surroundings<'_>,
+) -> Result<Option<Secret>, ResolveError> {
+    if let Some(key) = &config.key {
+        return Ok(Some(key.clone()));
+    }
+    if let Some(path) = &config.key_file {
+        return Ok(Some((around.key_file)(path)?));
+    }
+    // A user who names a variable means that one, and no other.
+    let names: Vec<&str> = match (&config.key_env, known) {
+        (Some(name), _) => vec![name],
+        (None, Some(known)) => known.key_variables.to_vec(),
+        (None, None) => Vec::new(),
+    };
+    Ok(names.into_iter().find_map(|name| variable(around, name)).map(|text| Secret::new(&text)))
+}
+
+fn key_hint(name: &str, config: &ProviderConfig, known: Option<&Known>) -> String {
+    let usual = known.and_then(|known| known.key_variables.first().copied());
+    match (&config.key, &config.key_file, config.key_env.as_deref().or(usual)) {
+        (Some(_), ..) => format!("look at providers.{name}.key in the configuration"),
+        (None, Some(path), _) => format!("look at the file {}", path.display()),
+        (None, None, Some(variable)) => {
+            format!("set {variable}, or providers.{name}.key_file in the configuration")
+        }
+        (None, None, None) => format!("set providers.{name}.key_file in the configuration"),
+    }
+}
+
+fn variable(around: &Surroundings<'_>, name: &str) -> Option<String> {
+    (around.variable)(name).filter(|value| !value.trim().is_empty())
+}
+
+fn spoken(config: &ProviderConfig, usual: Dialect) -> Dialect {
+    Dialect {
+        images: config.images.unwrap_or(usual.images),
+        sampling: config.sampling.unwrap_or(usual.sampling),
+        return_reasoning: config.return_reasoning.unwrap_or(usual.return_reasoning),
+        completion_tokens: config.completion_tokens.unwrap_or(usual.completion_tokens),
+        cache_markers: config.cache_markers.unwrap_or(usual.cache_markers),
+        ..usual
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -44,7 +44,7 @@ impl Decoder {
             Wire::Anthropic => State::Anthropic(Anthropic::default()),
             Wire::Chat => State::Chat(Chat::default()),
             Wire::Responses => State::Responses(Responses::default()),
-            Wire::Gemini => State::Gemini(Gemini::default()),
+            Wire::Gemini => State::Gemini(Gemini),
         };
         Self { state, assembly: Assembly::new(wire) }
     }
@@ -66,6 +66,11 @@ impl Decoder {
             Ok(flow) => Ok(flow == Flow::More),
             Err(broken) => Err(error(broken)),
         }
+    }
+
+    /// Whether the model has said why it stops. What may still come are counts.
+    pub fn is_whole(&self) -> bool {
+        self.assembly.has_stopped()
     }
 
     /// The stream is over: the answer, if it is whole.
@@ -108,7 +113,9 @@ fn failure(event: &Event) -> Option<Broken> {
 
 pub(super) fn error(broken: Broken) -> CallError {
     match broken {
-        Broken::Protocol(what) => CallError::new(Fault::Protocol, format!("the stream makes no sense: {what}")),
+        Broken::Protocol(what) => {
+            CallError::new(Fault::Protocol, format!("the stream makes no sense: {what}"))
+        }
         Broken::TooLarge => {
             let most = super::ANSWER_BYTES >> 20;
             CallError::new(Fault::TooLarge, format!("the answer has more than {most} MiB; what fits is kept"))

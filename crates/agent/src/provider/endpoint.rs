@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
-use super::{Secret, Wire};
+use super::{Dialect, Secret, Wire};
 
 /// How to reach a model.
 #[derive(Clone)]
@@ -14,13 +14,15 @@ pub struct Endpoint {
     pub provider: String,
     /// What it speaks.
     pub wire: Wire,
+    /// How it speaks that, where providers differ.
+    pub dialect: Dialect,
     /// Where its interface begins, such as `https://api.openai.com/v1`.
     pub base_url: String,
     /// The model.
     pub model: String,
     /// The key, if one is needed.
     pub key: Option<Secret>,
-    /// What a user does to give a key, as the end of a sentence: "set ANTHROPIC_API_KEY".
+    /// What a user does to give a key, as the end of a sentence: "set `ANTHROPIC_API_KEY`".
     pub key_hint: String,
     /// More headers, as the user configured them. Their values may be secret.
     pub headers: Vec<(String, String)>,
@@ -124,7 +126,10 @@ impl Endpoint {
             Wire::Anthropic => vec!["v1".to_owned(), "messages".to_owned()],
             Wire::Chat => vec!["chat".to_owned(), "completions".to_owned()],
             Wire::Responses => vec!["responses".to_owned()],
-            Wire::Gemini => vec!["models".to_owned(), format!("{}:streamGenerateContent", self.model.trim_start_matches("models/"))],
+            Wire::Gemini => vec![
+                "models".to_owned(),
+                format!("{}:streamGenerateContent", self.model.trim_start_matches("models/")),
+            ],
         };
         // Both ways to write it are common.
         if self.wire == Wire::Anthropic && url.path().trim_end_matches('/').ends_with("/v1") {
@@ -209,6 +214,7 @@ mod tests {
         Endpoint {
             provider: "acme".to_owned(),
             wire,
+            dialect: Dialect::of(wire),
             base_url: base_url.to_owned(),
             model: "m/1 ?".to_owned(),
             key: Some(Secret::new("sk-secret-1")),
@@ -227,7 +233,11 @@ mod tests {
         check(Wire::Anthropic, "https://a.test", "https://a.test/v1/messages");
         check(Wire::Anthropic, "https://a.test/x/v1/", "https://a.test/x/v1/messages");
         check(Wire::Chat, "https://a.test/v1/", "https://a.test/v1/chat/completions");
-        check(Wire::Chat, "https://a.test/v1?api-version=2", "https://a.test/v1/chat/completions?api-version=2");
+        check(
+            Wire::Chat,
+            "https://a.test/v1?api-version=2",
+            "https://a.test/v1/chat/completions?api-version=2",
+        );
         check(Wire::Responses, "https://a.test/v1", "https://a.test/v1/responses");
         check(
             Wire::Gemini,
@@ -249,7 +259,12 @@ mod tests {
         for base in ["http://localhost:1", "http://127.0.0.1:1/v1", "http://[::1]:1", "http://a.localhost"] {
             check(base, true, None, true);
         }
-        for base in ["http://192.168.1.5/v1", "http://localhost.evil.test", "http://127.0.0.1.evil.test", "http://[::2]"] {
+        for base in [
+            "http://192.168.1.5/v1",
+            "http://localhost.evil.test",
+            "http://127.0.0.1.evil.test",
+            "http://[::2]",
+        ] {
             check(base, true, None, false);
             check(base, false, None, true);
             check(base, false, Some("Authorization"), false);

@@ -186,7 +186,7 @@ mod tests {
             endings in prop::collection::vec(prop::sample::select(vec!["\n", "\r", "\r\n", "\n\n"]), 20),
             sizes in prop::collection::vec(1_usize..7, 1..10),
         ) {
-            let text: String = lines.iter().zip(&endings).map(|(line, end)| format!("{line}{end}")).collect();
+            let text: String = lines.iter().zip(&endings).flat_map(|(line, end)| [line.as_str(), end]).collect();
             let whole = read(&[text.as_bytes()]);
             let mut pieces = Vec::new();
             let mut rest = text.as_bytes();

@@ -72,7 +72,7 @@ pub struct CallError {
     /// What happened and what to do, without the key.
     pub message: String,
     /// What was received.
-    pub partial: Answer,
+    pub partial: Box<Answer>,
 }
 
 impl CallError {
@@ -83,12 +83,12 @@ impl CallError {
             retryable: fault.is_retryable(),
             retry_after: None,
             message: message.into(),
-            partial: Answer::default(),
+            partial: Box::default(),
         }
     }
 
     pub(crate) fn keeping(self, partial: Answer) -> Self {
-        Self { partial, ..self }
+        Self { partial: Box::new(partial), ..self }
     }
 }
 

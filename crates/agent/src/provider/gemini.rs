@@ -16,7 +16,7 @@ use super::usage::usage;
 use super::{Stop, Wire};
 
 /// Where the stream stands: nowhere in particular.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Gemini;
 
 /// The field of a block that holds the signature of its part.
@@ -142,7 +142,9 @@ fn stop(reason: &str) -> Stop {
     match reason {
         "STOP" => Stop::EndTurn,
         "MAX_TOKENS" => Stop::MaxTokens,
-        "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "IMAGE_SAFETY" => Stop::Refusal,
+        "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "IMAGE_SAFETY" => {
+            Stop::Refusal
+        }
         other => Stop::Other(shortened(other)),
     }
 }

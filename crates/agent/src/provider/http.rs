@@ -15,7 +15,8 @@ use super::endpoint::{Endpoint, Target};
 use super::events::{BadEvents, EventReader};
 use super::fault::{Broken, CallError, Fault};
 use super::status;
-use super::{Answer, BadEndpoint, Cancel, Delta};
+use super::{Answer, BadEndpoint, Delta};
+use crate::cancel::Cancel;
 
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(15);
@@ -25,6 +26,9 @@ const REFUSAL_BYTES: usize = 64 * 1024;
 
 /// How long to wait for the words of an answer that is no success.
 const REFUSAL_WAIT: Duration = Duration::from_secs(5);
+
+/// How long to wait for counts after the model has stopped.
+const REST: Duration = Duration::from_secs(5);
 
 /// How long connections get to notice that nobody listens any more.
 const FAREWELL: Duration = Duration::from_millis(5);
@@ -66,7 +70,8 @@ impl Client {
         on: &mut dyn FnMut(Delta),
     ) -> Result<Answer, CallError> {
         let target = endpoint.target().map_err(|bad| unsendable(&bad))?;
-        let connector = self.connector(Route { encrypted: target.url.scheme() == "https", loopback: target.loopback })?;
+        let connector =
+            self.connector(Route { encrypted: target.url.scheme() == "https", loopback: target.loopback })?;
         let runtime = self.runtime.as_ref().expect("there until the client goes");
         let answered = runtime.block_on(async {
             let mut decoder = Decoder::new(endpoint.wire);
@@ -108,7 +113,10 @@ impl Client {
             builder = builder.tls_certs_only([]);
         }
         let connector = builder.build().map_err(|error| {
-            CallError::new(Fault::Network, format!("no connection can be made on this machine: {}", causes(&error)))
+            CallError::new(
+                Fault::Network,
+                format!("no connection can be made on this machine: {}", causes(&error)),
+            )
         })?;
         connectors.insert(route, connector.clone());
         Ok(connector)
@@ -159,7 +167,11 @@ async fn read(
     let mut reader = EventReader::new();
     let mut events = Vec::new();
     loop {
-        let arrived = match timeout(endpoint.timeouts.stall, response.chunk()).await {
+        let patience =
+            if decoder.is_whole() { endpoint.timeouts.stall.min(REST) } else { endpoint.timeouts.stall };
+        let arrived = match timeout(patience, response.chunk()).await {
+            // An answer that is whole needs no good end.
+            Err(_) | Ok(Err(_)) if decoder.is_whole() => return Ok(()),
             Err(_) => return Err(stalled("nothing more came", endpoint.timeouts.stall)),
             Ok(Err(error)) => {
                 let message = format!("the connection to {} broke: {}", endpoint.provider, causes(&error));
@@ -173,6 +185,8 @@ async fn read(
         };
         for event in events.drain(..) {
             if !decoder.feed(&event, on)? {
+                // Read to its end, a connection can be used again; but nobody waits for that.
+                let _ = timeout(FAREWELL, response.chunk()).await;
                 return Ok(());
             }
         }

@@ -1,1 +1,191 @@
-//! Soon.
+//! What an answer costs, and how much a model can hold.
+//!
+//! Prices are looked up, never guessed: a model that is not in the table, and not in the user's configuration, has no
+//! price, and neither has a case (a very long prompt, say) whose price is not known. A user's own prices go before
+//! the table's.
+
+mod table;
+
+use std::collections::BTreeMap;
+
+use retake_model::entry::Usage;
+use serde::Deserialize;
+
+use table::{Long, TABLE};
+
+/// What is assumed of a model that is not known.
+pub const DEFAULT_CONTEXT: u64 = 128_000;
+
+/// What a million tokens cost, in dollars, as a user configures it: `[prices."model"]`.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Price {
+    /// Read afresh.
+    pub input: f64,
+    /// Written.
+    pub output: f64,
+    /// Read from the cache; like any other if it is not given.
+    pub cache_read: Option<f64>,
+    /// Read and written to the cache; like any other if it is not given.
+    pub cache_write: Option<f64>,
+}
+
+/// All prices and sizes: the table's, and the user's before them.
+#[derive(Clone, Debug, Default)]
+pub struct Prices {
+    prices: BTreeMap<String, Price>,
+    contexts: BTreeMap<String, u64>,
+}
+
+impl Prices {
+    /// The table, with the user's own prices and sizes in front. A name that ends with `*` stands for all models
+    /// that begin so.
+    pub fn new(prices: BTreeMap<String, Price>, contexts: BTreeMap<String, u64>) -> Self {
+        Self { prices, contexts }
+    }
+
+    /// What an answer cost, in millionths of a dollar; nothing if that is not known.
+    pub fn cost(&self, model: &str, usage: &Usage) -> Option<u64> {
+        if let Some(price) = own(&self.prices, model) {
+            return total(price, usage);
+        }
+        // A provider that says what it charged knows best.
+        if let Some(stated) = usage.extra.get("cost").and_then(|cost| cost.as_str().parse::<f64>().ok()) {
+            return micros(stated);
+        }
+        let row = TABLE.iter().find(|row| is_version(model, row.name))?;
+        let read = usage.input_tokens + usage.cache_read_input_tokens + usage.cache_creation_input_tokens;
+        match row.long {
+            Long::Above(limit, None) if read > limit => None,
+            Long::Above(limit, Some(price)) if read > limit => total(&price.into(), usage),
+            _ => total(&row.price.into(), usage),
+        }
+    }
+
+    /// How many tokens a model can hold.
+    pub fn context(&self, model: &str) -> u64 {
+        let known = || TABLE.iter().find(|row| is_version(model, row.name)).map(|row| row.context);
+        own(&self.contexts, model).copied().or_else(known).unwrap_or(DEFAULT_CONTEXT)
+    }
+}
+
+/// What a user configured for a model: under its name, or under the longest beginning of it.
+fn own<'a, T>(configured: &'a BTreeMap<String, T>, model: &str) -> Option<&'a T> {
+    let beginning = |name: &str| name.strip_suffix('*').is_some_and(|beginning| model.starts_with(beginning));
+    let matching = configured.iter().filter(|(name, _)| *name == model || beginning(name));
+    matching.max_by_key(|(name, _)| (*name == model, name.len())).map(|(_, value)| value)
+}
+
+/// Whether a model is the one of that name, or a dated version of it. Any other ending is another model.
+fn is_version(model: &str, name: &str) -> bool {
+    match model.strip_prefix(name) {
+        Some("" | "-latest" | "-preview") => true,
+        Some(rest) => rest.strip_prefix(['-', '@']).is_some_and(is_date),
+        None => false,
+    }
+}
+
+/// `20251101`, `2025-11-01`, `001`.
+fn is_date(text: &str) -> bool {
+    let digits = text.bytes().filter(u8::is_ascii_digit).count();
+    matches!((digits, text.len()), (8, 8 | 10) | (3, 3))
+}
+
+fn total(price: &Price, usage: &Usage) -> Option<u64> {
+    let parts = [
+        (usage.input_tokens, Some(price.input)),
+        (usage.output_tokens, Some(price.output)),
+        (usage.cache_read_input_tokens, price.cache_read.or(Some(price.input))),
+        (usage.cache_creation_input_tokens, price.cache_write.or(Some(price.input))),
+    ];
+    // Millionths of a dollar for a million tokens, in whole numbers: sums of thousands of entries stay exact.
+    let mut sum: u128 = 0;
+    for (tokens, dollars) in parts {
+        if tokens > 0 {
+            sum += u128::from(tokens) * u128::from(micros(dollars?)?);
+        }
+    }
+    u64::try_from((sum + 500_000) / 1_000_000).ok()
+}
+
+/// Dollars in millionths; nothing if they are no amount.
+fn micros(dollars: f64) -> Option<u64> {
+    (0.0..1e9).contains(&dollars).then(|| (dollars * 1e6).round() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use retake_model::json::Json;
+
+    fn usage(input: u64, output: u64, read: u64, write: u64) -> Usage {
+        Usage {
+            input_tokens: input,
+            output_tokens: output,
+            cache_read_input_tokens: read,
+            cache_creation_input_tokens: write,
+            ..Usage::default()
+        }
+    }
+
+    #[test]
+    fn what_is_known_has_a_price_and_nothing_else() {
+        let check = |model: &str, usage: Usage, expected: Option<u64>| {
+            assert_eq!(Prices::default().cost(model, &usage), expected, "{model}");
+        };
+        check("claude-opus-5-5", usage(1_000_000, 0, 0, 0), Some(4_000_000));
+        check("claude-opus-5-5", usage(1, 1, 0, 0), Some(24));
+        check("claude-opus-4-5-20251101", usage(1000, 1000, 1000, 1000), Some(5000 + 25_000 + 500 + 6250));
+        check("claude-opus-5", usage(1000, 0, 0, 0), Some(5000));
+        check("gpt-5", usage(1000, 1000, 0, 0), Some(11_250));
+        check("gpt-5-2025-08-07", usage(1000, 1000, 0, 0), Some(11_250));
+        check("gpt-5-mini", usage(1000, 0, 0, 0), Some(250));
+        check("deepseek-v4-flash", usage(0, 0, 1_000_000, 0), Some(2800));
+        check("claude-haiku-5-5", usage(100_000, 0, 0, 0), Some(10_000));
+        check("claude-haiku-5-5", usage(100_000, 0, 1, 0), Some(50_000));
+        check("gpt-6-luna", usage(300_000, 0, 0, 0), None);
+        for unknown in
+            ["", "gpt-5-ultra", "claude", "claude-opus-5-6", "gpt-50", "llama3", "anthropic/claude-opus-5"]
+        {
+            check(unknown, usage(1, 1, 1, 1), None);
+        }
+    }
+
+    #[test]
+    fn a_users_prices_go_first() {
+        let price = |input: f64| Price { input, output: 1.0, cache_read: None, cache_write: Some(f64::NAN) };
+        let own =
+            [("gpt-5", price(7.0)), ("gpt-*", price(1.0)), ("gpt-5-m*", price(2.0)), ("bad", price(-1.0))];
+        let own = own.map(|(name, price)| (name.to_owned(), price)).into_iter().collect();
+        let contexts = [("llama*".to_owned(), 8192)].into_iter().collect();
+        let prices = Prices::new(own, contexts);
+        let check = |model: &str, usage: Usage, expected: Option<u64>| {
+            assert_eq!(prices.cost(model, &usage), expected, "{model}");
+        };
+        check("gpt-5", usage(1000, 0, 0, 0), Some(7000));
+        check("gpt-5-mini", usage(1000, 0, 0, 0), Some(2000));
+        check("gpt-oss", usage(1000, 0, 1000, 0), Some(2000));
+        check("gpt-5", usage(0, 0, 0, 1), None);
+        check("bad", usage(1, 0, 0, 0), None);
+        check("claude-opus-5", usage(1000, 0, 0, 0), Some(5000));
+        let sizes = ["llama3", "claude-opus-5-5", "what"].map(|model| prices.context(model));
+        assert_eq!(sizes, [8192, 1_000_000, DEFAULT_CONTEXT]);
+    }
+
+    #[test]
+    fn what_a_provider_says_it_charged_is_believed() {
+        let mut stated = usage(1, 1, 0, 0);
+        stated.extra = [("cost".to_owned(), Json::new("0.00123").expect("JSON"))].into_iter().collect();
+        assert_eq!(Prices::default().cost("vendor/model", &stated), Some(1230));
+        stated.extra = [("cost".to_owned(), Json::new("-5").expect("JSON"))].into_iter().collect();
+        assert_eq!(Prices::default().cost("vendor/model", &stated), None);
+    }
+
+    #[test]
+    fn no_row_hides_another() {
+        for (at, row) in TABLE.iter().enumerate() {
+            let first = TABLE.iter().position(|other| is_version(row.name, other.name));
+            assert_eq!(first, Some(at), "{}", row.name);
+        }
+    }
+}

@@ -120,7 +120,12 @@ impl Responses {
         Ok(Flow::More)
     }
 
-    fn added(&mut self, index: Option<u64>, item: Option<&RawValue>, assembly: &mut Assembly) -> Result<(), Broken> {
+    fn added(
+        &mut self,
+        index: Option<u64>,
+        item: Option<&RawValue>,
+        assembly: &mut Assembly,
+    ) -> Result<(), Broken> {
         let (Some(index), Some(raw)) = (index, item) else {
             return Err(Broken::protocol("an item without index or content"));
         };
@@ -148,15 +153,21 @@ impl Responses {
         piece: Option<String>,
         assembly: &mut Assembly,
     ) -> Result<(), Broken> {
+        let piece = piece.ok_or_else(|| Broken::protocol("a delta without its content"))?;
         let place = self.place(index)?;
         if place.part.is_some() && place.part != part && !assembly.is_blank(place.block) {
             assembly.push(place.block, "\n\n")?;
         }
         place.part = part;
-        assembly.push(place.block, &piece.ok_or_else(|| Broken::protocol("a delta without its content"))?)
+        assembly.push(place.block, &piece)
     }
 
-    fn done(&mut self, index: Option<u64>, item: Option<&RawValue>, assembly: &mut Assembly) -> Result<(), Broken> {
+    fn done(
+        &mut self,
+        index: Option<u64>,
+        item: Option<&RawValue>,
+        assembly: &mut Assembly,
+    ) -> Result<(), Broken> {
         if index.is_some_and(|index| !self.items.contains_key(&index)) {
             self.added(index, item, assembly)?;
         }

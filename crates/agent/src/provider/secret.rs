@@ -37,6 +37,12 @@ impl Secret {
     }
 }
 
+impl<'de> serde::Deserialize<'de> for Secret {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(|text| Self::new(&text))
+    }
+}
+
 impl fmt::Debug for Secret {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(HIDDEN)
@@ -65,7 +71,9 @@ mod tests {
 
     #[test]
     fn only_what_a_header_can_carry_is_usable() {
-        for (text, expected) in [("sk-1", true), ("", false), ("a b", false), ("a\nb", false), ("ключ", false)] {
+        for (text, expected) in
+            [("sk-1", true), ("", false), ("a b", false), ("a\nb", false), ("ключ", false)]
+        {
             assert_eq!(Secret::new(text).is_usable(), expected, "{text:?}");
         }
     }

@@ -48,19 +48,25 @@ pub(super) fn refusal(provider: &str, model: &str, key_hint: &str, status: u16, 
         Fault::Key => format!("the key may not do this; {key_hint}, or choose another model"),
         Fault::Billing => "the account has nothing left to pay with; add credit there".to_owned(),
         Fault::NotFound => format!("there is no model {model:?}, or the base_url is wrong"),
-        Fault::TooLong => "the conversation is too long for the model; compress it, or choose a larger one".to_owned(),
+        Fault::TooLong => {
+            "the conversation is too long for the model; compress it, or choose a larger one".to_owned()
+        }
         Fault::Busy if status == 429 => "too many requests for now".to_owned(),
         Fault::Busy => "the service is overloaded for now".to_owned(),
         Fault::Stalled => "the server waited too long for the request".to_owned(),
         Fault::Server => "the server failed".to_owned(),
         _ if (300..400).contains(&status) => {
-            "the server sends elsewhere, which is not followed with a key; set base_url to where it should go".to_owned()
+            "the server sends elsewhere, which is not followed with a key; set base_url to where it should go"
+                .to_owned()
         }
         _ => "the request was not accepted".to_owned(),
     };
     let said = if said.is_empty() { kind } else { said };
     let said = if said.is_empty() { String::new() } else { format!(" ({said})") };
-    CallError { status: Some(status), ..CallError::new(fault, format!("{provider}: {advice}{said} [{status}]")) }
+    CallError {
+        status: Some(status),
+        ..CallError::new(fault, format!("{provider}: {advice}{said} [{status}]"))
+    }
 }
 
 /// A failure that is reported inside a stream.
@@ -69,7 +75,8 @@ pub(super) fn reported(data: &str) -> Broken {
     let value: Value = serde_json::from_str(data).unwrap_or_default();
     let error = value.get("error").unwrap_or(&value);
     let code = error.get("code").or_else(|| value.get("code")).and_then(Value::as_u64);
-    let status = match code.and_then(|code| u16::try_from(code).ok()).filter(|code| (400..600).contains(code)) {
+    let status = match code.and_then(|code| u16::try_from(code).ok()).filter(|code| (400..600).contains(code))
+    {
         Some(code) => code,
         None => status_of(&kind),
     };
@@ -102,7 +109,8 @@ fn words(body: &str) -> (String, String) {
     let text = |value: &Value, names: &[&str]| {
         names.iter().find_map(|name| value.get(name)?.as_str().map(str::to_owned)).unwrap_or_default()
     };
-    let kind = ["code", "status", "type"].iter().find_map(|name| error.get(name)?.as_str()).unwrap_or_default();
+    let kind =
+        ["code", "status", "type"].iter().find_map(|name| error.get(name)?.as_str()).unwrap_or_default();
     let said = match error {
         Value::String(said) => said.clone(),
         Value::Object(_) => text(error, &["message", "detail", "error"]),
@@ -114,7 +122,8 @@ fn words(body: &str) -> (String, String) {
 
 /// A text on one line, without control characters, cut where it gets long.
 pub(super) fn shortened(text: &str) -> String {
-    let calm: String = text.chars().take(SAID_CHARS * 8).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let calm: String =
+        text.chars().take(SAID_CHARS * 8).map(|c| if c.is_control() { ' ' } else { c }).collect();
     let folded = calm.split_whitespace().collect::<Vec<_>>().join(" ");
     if folded.chars().count() <= SAID_CHARS {
         return folded;
@@ -153,8 +162,18 @@ mod tests {
         check(404, r#"{"error":"no such model"}"#, Fault::NotFound, "\"big-1\"");
         check(402, "", Fault::Billing, "credit");
         check(413, "", Fault::TooLong, "too long");
-        check(400, r#"{"type":"error","error":{"message":"prompt is too long: 9 > 8"}}"#, Fault::TooLong, "9 > 8");
-        check(400, r#"{"error":{"code":"context_length_exceeded","message":"x"}}"#, Fault::TooLong, "compress");
+        check(
+            400,
+            r#"{"type":"error","error":{"message":"prompt is too long: 9 > 8"}}"#,
+            Fault::TooLong,
+            "9 > 8",
+        );
+        check(
+            400,
+            r#"{"error":{"code":"context_length_exceeded","message":"x"}}"#,
+            Fault::TooLong,
+            "compress",
+        );
         check(400, r#"{"message":"what"}"#, Fault::Refused, "(what)");
         check(429, r#"{"error":{"code":"insufficient_quota","message":"x"}}"#, Fault::Billing, "credit");
         check(429, "", Fault::Busy, "too many");
@@ -162,7 +181,12 @@ mod tests {
         for status in [500, 502, 504] {
             check(status, "<html><h1>Bad</h1>", Fault::Server, "an HTML page");
         }
-        check(503, r#"[{"error":{"code":503,"message":"later","status":"UNAVAILABLE"}}]"#, Fault::Busy, "later");
+        check(
+            503,
+            r#"[{"error":{"code":503,"message":"later","status":"UNAVAILABLE"}}]"#,
+            Fault::Busy,
+            "later",
+        );
         check(529, "not JSON\n\u{1b}[31m at all", Fault::Busy, "not JSON [31m at all");
         check(302, "", Fault::Refused, "base_url");
         let long = refusal("acme", "m", "", 500, &"word ".repeat(10_000));

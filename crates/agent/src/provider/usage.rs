@@ -73,7 +73,10 @@ fn anthropic(counts: &Counts, before: Usage) -> Option<Usage> {
         input_tokens: count("input_tokens", before.input_tokens)?,
         output_tokens: count("output_tokens", before.output_tokens)?,
         cache_read_input_tokens: count("cache_read_input_tokens", before.cache_read_input_tokens)?,
-        cache_creation_input_tokens: count("cache_creation_input_tokens", before.cache_creation_input_tokens)?,
+        cache_creation_input_tokens: count(
+            "cache_creation_input_tokens",
+            before.cache_creation_input_tokens,
+        )?,
         extra: counts.kept(&["cache_creation", "service_tier"]).or(&before.extra),
     })
 }

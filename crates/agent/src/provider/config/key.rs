@@ -1,0 +1,80 @@
+//! A key in a file of its own.
+
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::provider::Secret;
+
+/// No key is longer.
+const KEY_BYTES: u64 = 16 * 1024;
+
+/// Why a file with a key cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyFileError {
+    /// It cannot be read.
+    #[error("the key file {} cannot be read: {reason}", path.display())]
+    Unreadable {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// Others can read it.
+    #[error("others can read the key file {}; close it with: chmod 600 {}", path.display(), path.display())]
+    Open {
+        /// Which file.
+        path: PathBuf,
+    },
+}
+
+/// Reads a key. `~/` at the beginning of the path is the user's own folder.
+pub fn read_key_file(path: &Path, home: Option<&Path>) -> Result<Secret, KeyFileError> {
+    let path = match (path.strip_prefix("~"), home) {
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => path.to_owned(),
+    };
+    let unreadable = |reason: String| KeyFileError::Unreadable { path: path.clone(), reason };
+    let file = std::fs::File::open(&path).map_err(|error| unreadable(error.to_string()))?;
+    // Of the open file, not of the path: nobody can put another in its place in between.
+    let facts = file.metadata().map_err(|error| unreadable(error.to_string()))?;
+    if !facts.is_file() {
+        return Err(unreadable("not a file".to_owned()));
+    }
+    if facts.permissions().mode() & 0o077 != 0 {
+        return Err(KeyFileError::Open { path });
+    }
+    let mut text = String::new();
+    file.take(KEY_BYTES).read_to_string(&mut text).map_err(|error| unreadable(error.to_string()))?;
+    if text.trim().is_empty() {
+        return Err(unreadable("it is empty".to_owned()));
+    }
+    Ok(Secret::new(&text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_file_that_others_cannot_read_is_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let check = |name: &str, content: &str, mode: u32, good: bool| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, content).expect("written");
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("set");
+            let read = read_key_file(&Path::new("~").join(name), Some(folder.path()));
+            assert_eq!(read.is_ok(), good, "{name}: {read:?}");
+            assert_eq!(read_key_file(&path, None).is_ok(), good);
+        };
+        check("good", "sk-1\n", 0o600, true);
+        check("read-only", "sk-1", 0o400, true);
+        check("group", "sk-1", 0o640, false);
+        check("world", "sk-1", 0o604, false);
+        check("empty", " \n", 0o600, false);
+        for (path, words) in [("nowhere", "cannot be read"), (".", "not a file")] {
+            let error = read_key_file(&folder.path().join(path), None).expect_err("no key");
+            assert!(error.to_string().contains(words), "{error}");
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Calls over a real connection, to a server that fails in every way that servers do.
+
+use std::time::{Duration, Instant};
+
+use retake_agent::cancel::Cancel;
+use retake_agent::fault_server::{Act, FaultServer, Script, Telling, call, events, said};
+use retake_agent::provider::{
+    Answer, CallError, Client, Delta, Dialect, Endpoint, Fault, Secret, Stop, Timeouts, Wire,
+};
+use serde_json::json;
+
+const WIRES: [Wire; 4] = [Wire::Anthropic, Wire::Chat, Wire::Responses, Wire::Gemini];
+const LONG: &str = "hello world, here I am, and I have more to say than fits into a few pieces";
+const KEY: &str = "sk-very-secret-key";
+
+fn endpoint(wire: Wire, url: &str) -> Endpoint {
+    Endpoint {
+        provider: "scripted".to_owned(),
+        wire,
+        dialect: Dialect::of(wire),
+        base_url: url.to_owned(),
+        model: "scripted-1".to_owned(),
+        key: Some(Secret::new(KEY)),
+        key_hint: "set SCRIPTED_KEY".to_owned(),
+        headers: vec![("x-team".to_owned(), "blue-team".to_owned())],
+        timeouts: Timeouts { first_byte: Duration::from_millis(400), stall: Duration::from_millis(400) },
+    }
+}
+
+fn ask(client: &Client, endpoint: &Endpoint) -> Result<Answer, CallError> {
+    client.call(endpoint, &json!({"stream": true}), &Cancel::new(), &mut |_| {})
+}
+
+fn one(wire: Wire, script: Script) -> Result<Answer, CallError> {
+    let server = FaultServer::with(vec![script]).expect("a port");
+    ask(&Client::new().expect("a client"), &endpoint(wire, &server.url()))
+}
+
+fn text(answer: &Answer) -> String {
+    answer.blocks.iter().filter_map(|block| block.text()).collect()
+}
+
+#[test]
+fn every_wire_streams_and_sends_its_key_where_it_belongs() {
+    let client = Client::new().expect("a client");
+    let check = |wire: Wire, path: &str, header: &str, value: &str| {
+        let told = Telling {
+            blocks: vec![call("c", "read", &json!({"path": "ä"}))],
+            stop: Stop::ToolUse,
+            ..said("")
+        };
+        let scripts = [1, 3, 1000].map(|size| Script::events(events(wire, &told)).in_pieces_of(size));
+        let server = FaultServer::with(scripts.to_vec()).expect("a port");
+        for _ in 0..3 {
+            let mut deltas = Vec::new();
+            let body = json!({"model": "scripted-1", "stream": true});
+            let endpoint = endpoint(wire, &server.url());
+            let answer = client.call(&endpoint, &body, &Cancel::new(), &mut |delta| deltas.push(delta));
+            assert_eq!(answer.expect("an answer").blocks, told.blocks, "{wire:?}");
+            assert!(matches!(
+                deltas.iter().find(|delta| matches!(delta, Delta::CallBegan { .. })),
+                Some(Delta::CallBegan { block: 0, .. })
+            ));
+        }
+        let requests = server.requests();
+        assert_eq!(requests[0].path, path);
+        assert_eq!(requests[0].header(header), Some(value));
+        assert_eq!(requests[0].header("x-team"), Some("blue-team"));
+        assert!(requests[0].body.contains("scripted-1"));
+        assert_eq!(server.connections(), 1, "the connection is used again");
+    };
+    check(Wire::Anthropic, "/v1/messages", "x-api-key", KEY);
+    check(Wire::Chat, "/chat/completions", "authorization", &format!("Bearer {KEY}"));
+    check(Wire::Responses, "/responses", "authorization", &format!("Bearer {KEY}"));
+    check(Wire::Gemini, "/models/scripted-1:streamGenerateContent?alt=sse", "x-goog-api-key", KEY);
+}
+
+#[test]
+fn a_status_is_an_error_that_says_what_to_do() {
+    let check = |script: Script, fault: Fault, wait: Option<u64>, words: &str| {
+        let status = script.status;
+        let error = one(Wire::Chat, script).expect_err("no success");
+        assert_eq!(error.fault, fault, "{}", error.message);
+        assert_eq!(error.status, Some(status));
+        assert_eq!(error.retry_after.map(|wait| wait.as_secs()), wait);
+        assert!(error.message.contains(words), "{}", error.message);
+        assert!(!error.message.contains(KEY), "{}", error.message);
+        assert!(error.partial.is_empty());
+    };
+    let echo = format!(r#"{{"error":{{"message":"Incorrect key {KEY}"}}}}"#);
+    check(Script::status(401, &echo), Fault::Key, None, "SCRIPTED_KEY (Incorrect key [key])");
+    check(Script::status(404, ""), Fault::NotFound, None, "scripted-1");
+    check(Script::status(429, "{}").with_header("retry-after", "7"), Fault::Busy, Some(7), "too many");
+    check(Script::status(429, "{}").with_header("retry-after-ms", "2500"), Fault::Busy, Some(2), "");
+    check(Script::status(529, "{}"), Fault::Busy, None, "overloaded");
+    check(Script::status(500, &"x".repeat(1 << 20)), Fault::Server, None, "xxx");
+    check(Script::status(413, ""), Fault::TooLong, None, "too long");
+}
+
+#[test]
+fn a_redirect_is_not_followed_with_a_key() {
+    let elsewhere =
+        FaultServer::with(vec![Script::events(events(Wire::Chat, &said("caught")))]).expect("a port");
+    let script = Script::status(307, "").with_header("location", &elsewhere.url());
+    let error = one(Wire::Chat, script).expect_err("not followed");
+    assert_eq!((error.fault, error.status), (Fault::Refused, Some(307)));
+    assert_eq!(elsewhere.connections(), 0);
+}
+
+#[test]
+fn a_connection_that_breaks_keeps_what_came() {
+    for wire in WIRES {
+        let all = events(wire, &said(LONG));
+        let check = |script: Script, fault: Fault| {
+            let error = one(wire, script).expect_err("a broken stream");
+            assert_eq!(error.fault, fault, "{wire:?} {}", error.message);
+            assert!(error.retryable);
+            assert!(LONG.starts_with(&text(&error.partial)));
+            assert!(!text(&error.partial).is_empty(), "{wire:?}");
+        };
+        let good = || Script::events(all.clone());
+        check(good().broken_after(5, Act::Cut), Fault::Network);
+        check(good().broken_after(5, Act::Stall), Fault::Stalled);
+        check(good().broken_after(5, Act::Send(b": the end\n\n".to_vec())), Fault::Cut);
+        check(good().with(5, Act::Send(b"data: \xff\xfe\n\n".to_vec())), Fault::Protocol);
+    }
+}
+
+#[test]
+fn an_answer_that_is_whole_needs_no_good_end() {
+    for wire in WIRES {
+        let all = events(wire, &said(LONG));
+        let acts = if wire == Wire::Chat { all.len() - 2 } else { all.len() };
+        let answer = one(wire, Script::events(all).broken_after(acts, Act::Cut)).expect("a whole answer");
+        assert_eq!(text(&answer), LONG);
+    }
+}
+
+#[test]
+fn what_is_no_stream_is_told_from_one() {
+    let check = |kind: &str, body: &str, words: &str| {
+        let mut script = Script::status(200, body);
+        script.headers = vec![("content-type".to_owned(), kind.to_owned())];
+        let error = one(Wire::Chat, script).expect_err("no stream");
+        assert_eq!(error.fault, Fault::Protocol);
+        assert!(error.message.contains(words), "{}", error.message);
+    };
+    check("application/json; charset=utf-8", r#"{"choices":[]}"#, "JSON came");
+    check("text/html", "<html>", "a web page came");
+}
+
+#[test]
+fn a_server_that_says_nothing_is_not_waited_for() {
+    let script = Script { status: 200, headers: Vec::new(), acts: vec![Act::Stall] };
+    let error = one(Wire::Chat, script).expect_err("nothing came");
+    assert_eq!(error.fault, Fault::Stalled);
+    let error = ask(&Client::new().expect("a client"), &endpoint(Wire::Chat, "http://127.0.0.1:1"))
+        .expect_err("nobody");
+    assert_eq!(error.fault, Fault::Network);
+    assert!(
+        error.message.contains("is the server of scripted running at http://127.0.0.1:1?"),
+        "{}",
+        error.message
+    );
+    let error = ask(&Client::new().expect("a client"), &endpoint(Wire::Chat, "http://192.0.2.1"))
+        .expect_err("in the clear");
+    assert_eq!(error.fault, Fault::Insecure);
+}
+
+#[test]
+fn an_interrupt_is_heard_at_once_and_the_server_is_told() {
+    for acts in [0, 5] {
+        let script =
+            Script::events(events(Wire::Anthropic, &said("hello world"))).broken_after(acts, Act::Stall);
+        let server = FaultServer::with(vec![script]).expect("a port");
+        let client = Client::new().expect("a client");
+        let cancel = Cancel::new();
+        let mut endpoint = endpoint(Wire::Anthropic, &server.url());
+        endpoint.timeouts = Timeouts::default();
+        let other = cancel.clone();
+        let setter = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(150));
+            other.set();
+            Instant::now()
+        });
+        let error = client.call(&endpoint, &json!({}), &cancel, &mut |_| {}).expect_err("interrupted");
+        let late = setter.join().expect("the thread only sets it").elapsed();
+        assert_eq!(error.fault, Fault::Interrupted);
+        assert!(!error.retryable);
+        assert!(late < Duration::from_millis(50), "{late:?}");
+        assert_eq!(error.partial.is_empty(), acts == 0);
+        let patience = Instant::now();
+        while server.hung_up() == 0 {
+            assert!(patience.elapsed() < Duration::from_secs(2), "the server still writes");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let error = client.call(&endpoint, &json!({}), &cancel, &mut |_| {}).expect_err("still set");
+        assert_eq!(error.fault, Fault::Interrupted);
+    }
+}
+
+#[test]
+fn an_endless_answer_does_not_fill_the_memory() {
+    let piece = format!("data: {}\n\n", json!({"choices": [{"delta": {"content": "x".repeat(1 << 20)}}]}));
+    let script = Script::events(std::iter::repeat_n(piece, 40));
+    let error = one(Wire::Chat, script).expect_err("too much");
+    assert_eq!(error.fault, Fault::TooLarge);
+    assert!(text(&error.partial).len() > 30 << 20);
+    let script = Script::events(std::iter::repeat_n("data: no end of it".repeat(1 << 16), 40));
+    assert_eq!(one(Wire::Chat, script).expect_err("too much").fault, Fault::TooLarge);
+}
