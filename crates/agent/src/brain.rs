@@ -1,11 +1,13 @@
 //! Who answers: a provider over the network, or the assistant that needs none.
 
 use retake_model::content::ContentId;
-use retake_model::projection::{self, Ask, Conversation, Dialect, ToolSpec};
+use retake_model::projection::{self, Ask, Conversation, ToolSpec};
 use retake_model::settings::Settings;
 use serde_json::Value;
 
 use crate::cancel::Cancel;
+use crate::provider::config::Resolved;
+use crate::provider::known::OFFLINE;
 use crate::provider::{Answer, BadEndpoint, CallError, Client, Delta, Endpoint, offline};
 use crate::request::Request;
 
@@ -16,9 +18,7 @@ pub enum Brain {
     /// A provider.
     Remote {
         /// How it is reached.
-        endpoint: Endpoint,
-        /// What is particular to it.
-        dialect: Dialect,
+        endpoint: Box<Endpoint>,
         /// How many tokens the model may think for; `None` asks for no thinking.
         thinking: Option<u32>,
         /// The client.
@@ -32,10 +32,18 @@ pub enum Brain {
 pub struct NotCallable(#[from] BadEndpoint);
 
 impl Brain {
+    /// Whoever a name was found to mean. A model may think for that many tokens.
+    pub fn of(resolved: Resolved, thinking: Option<u32>) -> std::io::Result<Self> {
+        Ok(match resolved {
+            Resolved::Offline => Self::Offline,
+            Resolved::Remote(endpoint) => Self::Remote { endpoint, thinking, client: Client::new()? },
+        })
+    }
+
     /// The provider's name.
     pub fn provider(&self) -> &str {
         match self {
-            Self::Offline => offline::NAME,
+            Self::Offline => OFFLINE,
             Self::Remote { endpoint, .. } => &endpoint.provider,
         }
     }
@@ -43,7 +51,7 @@ impl Brain {
     /// The model's name.
     pub fn model(&self) -> &str {
         match self {
-            Self::Offline => offline::NAME,
+            Self::Offline => OFFLINE,
             Self::Remote { endpoint, .. } => &endpoint.model,
         }
     }
@@ -73,11 +81,11 @@ impl Brain {
         settings: &Settings,
         pictures: &dyn Fn(ContentId) -> Option<Vec<u8>>,
     ) -> Value {
-        let Self::Remote { endpoint, dialect, thinking, .. } = self else { return Value::Null };
+        let Self::Remote { endpoint, thinking, .. } = self else { return Value::Null };
         let usual = Settings::default();
         let ask = Ask {
             wire: endpoint.wire,
-            dialect: *dialect,
+            dialect: endpoint.dialect,
             model: &endpoint.model,
             system,
             tools,

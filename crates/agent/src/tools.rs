@@ -40,6 +40,7 @@ use crate::cancel::Cancel;
 pub use closed::Closed;
 pub(crate) use closed::{Case, PathPattern};
 pub(crate) use room::spot;
+pub(crate) use read::image as image_kind;
 pub use room::{Limits, PathRefused, Room, Spot};
 
 /// Something that a model can ask for.

@@ -4,10 +4,15 @@ mod asking;
 mod interrupt;
 mod screen;
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
 use clap::{Args, ValueEnum};
 use retake_agent::approval::{Mode, Policy as Approval};
+use retake_agent::provider::Secret;
+use retake_agent::provider::config::{KeyFileError, Surroundings, choose, read_key_file, resolve};
+use retake_agent::provider::known::known;
 use retake_agent::provider::prices::Prices;
-use retake_agent::provider::{self, Choice};
 use retake_agent::{Brain, Outcome, TurnError, Workshop};
 use retake_model::agent::{Ended, Policy};
 use retake_model::settings::Settings;
@@ -85,7 +90,7 @@ impl AgentFlags {
             (Some(provider), model) => (Some(provider), model.as_deref()),
             (None, Some(model)) => match model.split_once('/') {
                 // A model's own name may have a slash in it; a provider's has none and is known.
-                Some((provider, model)) if provider::is_known(provider) => (Some(provider), Some(model)),
+                Some((provider, model)) if known(provider).is_some() => (Some(provider), Some(model)),
                 _ => (None, Some(model)),
             },
             (None, None) => (None, None),
@@ -101,14 +106,15 @@ impl Context {
         // A model that was named without its provider is looked for where the thread's model was.
         let provider = provider.or(settings.provider.as_deref()).or(config.provider.as_deref());
         let model = model.or(settings.model.as_deref()).or(config.model.as_deref());
-        let choice = Choice { provider, model };
-        let reached = provider::reach(choice, &self.config.providers, &environment_text)
+        let around = around();
+        let provider = choose(provider, None, &around).name().to_owned();
+        let resolved = resolve(&provider, model, &self.config.providers, &around)
             .map_err(|error| Failure::new(Code::Refused, error))?;
-        let prices = Prices::with(&self.config.prices);
-        let window = prices.window(reached.model());
-        let brain = Brain::of(reached, config.thinking).map_err(|error| Failure::new(Code::Failed, error))?;
+        let prices = self.prices();
+        let brain = Brain::of(resolved, config.thinking)?;
+        let window = config.window.unwrap_or_else(|| prices.context(brain.model()));
         let mode = flags.approve.or(config.approval).unwrap_or(Approve::Ask);
-        let approval = Approval::new(mode.into(), self.config.approval.rules.clone());
+        let approval = Approval { mode: mode.into(), rules: self.config.approval.rules.clone() };
         let desk = self.agent_desk()?;
         let folder = match (&desk, self.apart()?) {
             (_, Some(apart)) => apart.path.clone(),
@@ -123,10 +129,15 @@ impl Context {
             approval,
             patience: Policy { most_attempts: config.attempts.max(1), ..Policy::default() },
             prices,
-            window: config.window.unwrap_or(window),
+            window,
             surroundings: self.caller(None)?.surroundings,
-            hidden: provider::key_variables(&self.config.providers),
+            hidden: self.config.providers.values().filter_map(|provider| provider.key_env.clone()).collect(),
         })
+    }
+
+    /// What tokens cost.
+    pub(crate) fn prices(&self) -> Prices {
+        Prices::new(self.config.prices.clone(), BTreeMap::new())
     }
 
     /// The folder with its files, if files are kept of it.
@@ -148,8 +159,17 @@ pub(crate) fn exit(outcome: &Outcome) -> std::process::ExitCode {
     }
 }
 
-pub(crate) fn environment_text(name: &str) -> Option<String> {
-    environment(name)?.into_string().ok()
+/// What is around: the environment, and files with keys.
+pub(crate) fn around() -> Surroundings<'static> {
+    Surroundings { variable: &environment_text, key_file: &key_file }
+}
+
+fn key_file(path: &Path) -> Result<Secret, KeyFileError> {
+    read_key_file(path, environment_text("HOME").as_deref().map(Path::new))
+}
+
+fn environment_text(name: &str) -> Option<String> {
+    environment(name)
 }
 
 impl From<TurnError> for Failure {

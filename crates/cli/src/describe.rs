@@ -3,7 +3,8 @@
 pub(crate) mod files;
 pub(crate) mod story;
 
-use retake_model::operation::{Actor, OperationKind};
+use retake_model::agent::ToolOutcome;
+use retake_model::operation::{Actor, OperationKind, TurnStep};
 use retake_timeline::Done;
 
 /// What an operation did, as one short clause.
@@ -62,6 +63,30 @@ pub(crate) fn operation(kind: &OperationKind) -> String {
         OperationKind::FilesChanged { paths } => format!("changed {}", files(*paths)),
         OperationKind::FilesRestored { paths, .. } => format!("restored {}", files(*paths)),
         OperationKind::FilesMoved { to, paths, .. } => format!("moved {} to {to}", files(*paths)),
+        OperationKind::TurnAdvanced { step, .. } => turn_step(step),
+        OperationKind::Compressed { removed, .. } => format!("put a summary for {}", entries(*removed)),
+    }
+}
+
+/// What a turn did, as one short clause.
+fn turn_step(step: &TurnStep) -> String {
+    let what = |outcome: &ToolOutcome| match outcome {
+        ToolOutcome::Succeeded => "ran",
+        ToolOutcome::Failed => "failed",
+        ToolOutcome::Denied => "was not allowed",
+        ToolOutcome::Interrupted => "was interrupted",
+    };
+    match step {
+        TurnStep::Started { forked: None } => "asked".to_owned(),
+        TurnStep::Started { forked: Some(forked) } => format!("asked again, in take {}", forked.name),
+        TurnStep::Answered => "answered".to_owned(),
+        TurnStep::Asked { tool, .. } => format!("wants to run {tool}"),
+        TurnStep::ToolRuns { tool, .. } => format!("runs {tool}"),
+        TurnStep::ToolEnded { tool, outcome, .. } => format!("{tool} {}", what(outcome)),
+        TurnStep::CalledAgain => "asked the model once more".to_owned(),
+        TurnStep::Failed { message } => format!("failed: {message}"),
+        TurnStep::Interrupted => "was interrupted".to_owned(),
+        TurnStep::Resumed => "went on".to_owned(),
     }
 }
 

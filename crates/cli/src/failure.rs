@@ -84,6 +84,11 @@ impl Failure {
         self
     }
 
+    /// The sentence.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Whether someone who read what was written has left.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         self.closed_pipe

@@ -18,6 +18,13 @@ use crate::tools::Call;
 #[serde(transparent)]
 pub struct Fingerprint(ContentId);
 
+impl Fingerprint {
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8; 32] {
+        self.0.bytes()
+    }
+}
+
 impl fmt::Display for Fingerprint {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(formatter)

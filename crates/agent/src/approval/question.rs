@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::tools::Call;
 
 /// What a person is asked about a call.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Question {
     /// The tool.
     pub tool: String,

@@ -64,7 +64,7 @@ fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
 }
 
 /// What kind of image begins like this.
-fn image(beginning: &[u8]) -> Option<&'static str> {
+pub(crate) fn image(beginning: &[u8]) -> Option<&'static str> {
     match beginning {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
         [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),

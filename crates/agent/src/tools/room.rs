@@ -1,13 +1,14 @@
 //! The folder that calls work in, and what they may use up.
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use retake_model::path::{BadPath, TreePath};
 use retake_workspace::apply::OpenRoot;
 
+use super::beneath::{self, Links};
 use super::closed::Closed;
 
 /// The folder that calls work in, held open, with what goes along.
@@ -109,6 +110,20 @@ impl Room {
             hidden: Vec::new(),
             closed: Closed::default(),
         })
+    }
+
+    /// All of a file that a user named, which is below the folder and no larger than an image may be.
+    pub(crate) fn read_file(&self, text: &str) -> Result<Vec<u8>, String> {
+        let spot = self.spot(text).map_err(|refused| refused.to_string())?;
+        let path = spot.path().ok_or("it is the folder itself")?;
+        let opened = beneath::file(&self.root, path, Links::Follow).map_err(|error| error.to_string())?;
+        let mut bytes = Vec::new();
+        let read = opened.file.take(self.limits.image + 1).read_to_end(&mut bytes);
+        read.map_err(|error| error.to_string())?;
+        if bytes.len() as u64 > self.limits.image {
+            return Err(format!("it has more than {} bytes", self.limits.image));
+        }
+        Ok(bytes)
     }
 
     /// What a text means as a path in this room.

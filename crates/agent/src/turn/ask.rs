@@ -44,7 +44,7 @@ impl Driver<'_> {
         let step = TurnStep::Asked { call: call.id.clone(), tool: call.name.clone() };
         self.go(Event::ToolAsked { call: call.id.clone() }, Vec::new(), step, Actor::Agent)?;
         let question = approval::describe(call);
-        self.audience.hear(&TurnEvent::Asked { question: question.clone() });
+        self.audience.hear(&TurnEvent::Asked { call: call.id.clone(), question: question.clone() });
         let decision = match self.audience.ask(&question) {
             Some(decision) => Some(decision),
             None => self.wait_for_decision(&call.id)?,

@@ -67,6 +67,8 @@ pub enum TurnEvent {
     },
     /// Someone has to decide whether a tool may run.
     Asked {
+        /// Which call.
+        call: String,
         /// What about.
         #[serde(flatten)]
         question: Question,

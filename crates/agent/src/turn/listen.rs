@@ -291,6 +291,6 @@ fn broke_down() -> CallError {
         retryable: false,
         retry_after: None,
         message: "the answer could not be read: its reader broke down".to_owned(),
-        partial: Answer::default(),
+        partial: Box::default(),
     }
 }

@@ -112,7 +112,7 @@ fn write_record(out: &mut impl Write, comm: &Comm) -> std::io::Result<()> {
         facts: &facts,
         body: comm.body.as_deref(),
     };
-    json::write(out, &record)?;
+    json::write(&mut *out, &record)?;
     writeln!(out)
 }
 

@@ -4,7 +4,6 @@ use std::io::{self, Write};
 
 use clap::Args;
 use retake_agent::compare::{Comparison, Side, compare};
-use retake_agent::provider::prices::Prices;
 use retake_model::content::ContentId;
 use retake_timeline::{Changes, Detail, EntryView, LookError, Question, USUAL_CONTEXT};
 use serde::Serialize;
@@ -64,7 +63,7 @@ impl Arguments {
         if one.id == other.id {
             return Err(Failure::new(Code::Usage, "that is the same take twice; name another one"));
         }
-        let prices = Prices::with(&context.config.prices);
+        let prices = context.prices();
         let mut comparison = compare(&looking, thread.summary.id, [&one, &other], &prices)?;
         // The folder is the truth for the active take; what was changed by hand is recorded by looking.
         for side in &mut comparison.sides {

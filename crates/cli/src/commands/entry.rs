@@ -4,7 +4,7 @@ mod add;
 mod delete;
 mod edit;
 mod insert;
-mod picture;
+pub(super) mod picture;
 mod present;
 mod role;
 mod show;

@@ -5,10 +5,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 use retake_agent::Beginning;
-use retake_model::command::{NewEntry, Prompt};
-use retake_model::content::{ContentId, Kind};
-use retake_model::entry::{Block, EntryVersion, Fields, default_role, preview};
-use retake_timeline::{Command, NewThread};
+use retake_model::command::Prompt;
+use retake_model::entry::{EntryVersion, default_role, preview};
+use retake_timeline::{ChangeError, Command, Done, NewThread};
 
 use super::entry::picture;
 use crate::agent::{AgentFlags, Interruptible, Watcher, exit};
@@ -66,15 +65,9 @@ impl Arguments {
             Prompt::Draft
         } else {
             let role = default_role(&meant.state.roles);
-            let mut version = EntryVersion::from_text(role, &text, context.now());
-            let mut blobs = Vec::new();
-            for path in &self.image {
-                let (media, bytes) = picture::read(path)?;
-                let blob = ContentId::of(Kind::Blob, &bytes);
-                version.blocks.push(Block::Image { media, blob, extra: Fields::default() });
-                blobs.push(bytes);
-            }
-            Prompt::Entry(NewEntry { id: None, version, blobs })
+            let version = EntryVersion::from_text(role, &text, context.now());
+            let pictures = self.image.iter().map(|path| picture::read(path)).collect::<Result<_, _>>()?;
+            Prompt::Entry(picture::attach(version, pictures))
         };
         let beginning =
             Beginning { prompt, settings: self.agent.settings(&settings), expected: self.target.expect };
@@ -135,9 +128,7 @@ pub(super) fn meant(
 ) -> Result<Meant, Failure> {
     let current = context.project()?.current;
     if new || (target.thread.is_none() && current.is_none()) {
-        let title = Some(preview(text)).filter(|title| !title.is_empty());
-        let thread = NewThread { title, ..NewThread::in_project(context.own_project()?.id) };
-        let done = context.timeline()?.create_thread_titled_alike(thread, context.caller(None)?)?;
+        let done = new_thread(context, &preview(text))?;
         context.remark(&format!("Made thread {}.", done.summary.title))?;
         let target = Target { thread: Some(done.thread.to_string()), ..Target::default() };
         return context.meant(&context.timeline()?.look()?, &target);
@@ -150,4 +141,22 @@ pub(super) fn meant(
     context.change_takes(meant.thread.summary.id, switch, target.expect, FileFlags::default())?;
     context.remark(&format!("Switched to take {}.", meant.take.name))?;
     context.meant(&context.timeline()?.look()?, target)
+}
+
+/// A thread that is called after what is asked, and is the current one.
+fn new_thread(context: &Context, title: &str) -> Result<Done, Failure> {
+    let mut number = 1;
+    loop {
+        let title = match number {
+            _ if title.is_empty() => None,
+            1 => Some(title.to_owned()),
+            number => Some(format!("{title} ({number})")),
+        };
+        let new = NewThread { title, current: true, ..NewThread::in_project(context.own_project()?.id) };
+        match context.timeline()?.create_thread(new, context.caller(None)?) {
+            // The same was asked before.
+            Err(ChangeError::TitleTaken(_)) => number += 1,
+            other => return Ok(other?),
+        }
+    }
 }

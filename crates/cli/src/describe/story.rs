@@ -34,6 +34,11 @@ pub(crate) fn tell(looking: &Looking<'_>, kind: &OperationKind, state: ContentId
         OperationKind::EntriesAdded { version, .. } | OperationKind::EntriesDeleted { version, .. } => {
             Told { words, preview: entry(*version)? }
         }
+        OperationKind::TurnAdvanced { added: Some(added), .. } => {
+            // What was asked stands behind what goes along with it.
+            Told { words, preview: entry(added.version)? }
+        }
+        OperationKind::Compressed { version, .. } => Told { words, preview: entry(*version)? },
         OperationKind::EntryEdited { take, entry: id, to, .. } => {
             let words = match number_of(looking, state, *take, *id)? {
                 Some(number) => format!("edited entry {number}"),

@@ -12,7 +12,7 @@ use crate::ui::style::Styles;
 
 /// How changed words are shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Words {
+pub(in crate::commands) enum Words {
     /// Within lines that went and lines that came, by colour.
     Highlighted,
     /// Within the text as it is, as `[-went-]{+came+}`.

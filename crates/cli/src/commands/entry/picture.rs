@@ -11,13 +11,13 @@ use crate::failure::{Code, Failure};
 use crate::ui::input::LIMIT;
 
 /// A picture and its media type.
-pub(super) struct Picture {
+pub(in crate::commands) struct Picture {
     media: &'static str,
     bytes: Vec<u8>,
 }
 
 /// Reads a picture; what it is shows in its first bytes, whatever its name says.
-pub(super) fn read(path: &Path) -> Result<Picture, Failure> {
+pub(in crate::commands) fn read(path: &Path) -> Result<Picture, Failure> {
     let fail = |reason: String| Failure::new(Code::Usage, format!("{}: {reason}", path.display()));
     let file = std::fs::File::open(path).map_err(|error| fail(error.to_string()))?;
     let mut bytes = Vec::new();
@@ -36,7 +36,7 @@ pub(super) fn read(path: &Path) -> Result<Picture, Failure> {
 }
 
 /// The entry with its pictures behind its text.
-pub(super) fn attach(mut version: EntryVersion, pictures: Vec<Picture>) -> NewEntry {
+pub(in crate::commands) fn attach(mut version: EntryVersion, pictures: Vec<Picture>) -> NewEntry {
     let mut blobs = Vec::new();
     for Picture { media, bytes } in pictures {
         let blob = ContentId::of(Kind::Blob, &bytes);
