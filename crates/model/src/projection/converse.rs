@@ -142,14 +142,13 @@ impl Builder {
             for block in &entry.blocks {
                 match block {
                     Block::ToolResult { call, .. } if open.contains(&call.as_str()) => return false,
-                    Block::ToolResult { .. } => answering = true,
                     Block::Text { text, .. } if text.trim().is_empty() => {}
                     Block::Text { .. } | Block::ToolCall { .. } | Block::Image { .. }
                         if speaks || answering =>
                     {
                         return true;
                     }
-                    Block::Image { .. } => answering = true,
+                    Block::ToolResult { .. } | Block::Image { .. } => answering = true,
                     // Its result will be that call's.
                     Block::ToolCall { call, .. } => open.retain(|given| given != call),
                     _ => {}
