@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::cancel::Cancel;
 use crate::provider::config::Resolved;
 use crate::provider::known::OFFLINE;
+use crate::provider::offline::Heard;
 use crate::provider::{Answer, BadEndpoint, CallError, Client, Delta, Endpoint, offline};
 use crate::request::Request;
 
@@ -106,7 +107,10 @@ impl Brain {
         on: &mut dyn FnMut(Delta),
     ) -> Result<Answer, CallError> {
         match self {
-            Self::Offline => offline::answer(&request.conversation, cancel, on),
+            Self::Offline => {
+                let heard = Heard { conversation: &request.conversation, attempt: request.attempt - 1 };
+                offline::answer(&heard, cancel, on)
+            }
             Self::Remote { endpoint, client, .. } => client.call(endpoint, &request.body, cancel, on),
         }
     }

@@ -170,7 +170,8 @@ fn shortened(text: &str) -> String {
 
 /// What the assistant without a model can say of a conversation: how each entry begins.
 fn plain_summary(text: &str) -> String {
-    let mut lines = vec!["What was said before, shortened by Retake without a model:".to_owned(), String::new()];
+    let mut lines =
+        vec!["What was said before, shortened by Retake without a model:".to_owned(), String::new()];
     for entry in text.split("### ").filter(|entry| !entry.trim().is_empty()) {
         let mut words = entry.lines().filter(|line| !line.trim().is_empty());
         let (role, first) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());

@@ -60,7 +60,12 @@ pub(crate) fn gather(
         let picture = room.read_file(&item.path).map(|bytes| (image_kind(&bytes), bytes));
         match picture {
             Ok((Some(media), bytes)) => {
-                let _ = writeln!(markdown, "## {}\n\n{media}, {}\n", item.path, ContentId::of(Kind::Blob, &bytes));
+                let _ = writeln!(
+                    markdown,
+                    "## {}\n\n{media}, {}\n",
+                    item.path,
+                    ContentId::of(Kind::Blob, &bytes)
+                );
                 let blob = ContentId::of(Kind::Blob, &bytes);
                 blocks.push(Block::Image { media: media.to_owned(), blob, extra: Fields::default() });
                 blobs.push(bytes);

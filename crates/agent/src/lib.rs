@@ -26,4 +26,4 @@ mod turn;
 pub use brain::{Brain, NotCallable};
 pub use cancel::Cancel;
 pub use compress::{CompressError, Compressed};
-pub use turn::{Audience, Beginning, Reply, Outcome, Sender, TurnError, TurnEvent, Unreached, Workshop};
+pub use turn::{Audience, Beginning, Outcome, Reply, Sender, TurnError, TurnEvent, Unreached, Workshop};

@@ -26,11 +26,18 @@ pub(crate) struct Request {
     pub(crate) body: Value,
     /// About how many tokens it has.
     pub(crate) tokens: u64,
+    /// Which attempt at this request it is, from one.
+    pub(crate) attempt: u32,
 }
 
 impl Request {
     /// What the model of a take is asked next.
-    pub(crate) fn build(shop: &Workshop, thread: ThreadId, take: TakeId) -> Result<Self, TurnError> {
+    pub(crate) fn build(
+        shop: &Workshop,
+        thread: ThreadId,
+        take: TakeId,
+        attempt: u32,
+    ) -> Result<Self, TurnError> {
         let looking = shop.timeline.look()?;
         let state = looking.state(thread)?;
         let settings = looking.settings(&state)?;
@@ -38,13 +45,17 @@ impl Request {
         let system = prompt::system(&settings, &shop.folder);
         let tools = tool_specs();
         let around: u64 = estimate_tokens(&system)
-            + tools.iter().map(|tool| estimate_tokens(&tool.description) + estimate_tokens(&tool.schema.to_string())).sum::<u64>();
-        let room = shop.window.saturating_sub(around).saturating_sub(u64::from(reserve(&settings, shop.window)));
+            + tools
+                .iter()
+                .map(|tool| estimate_tokens(&tool.description) + estimate_tokens(&tool.schema.to_string()))
+                .sum::<u64>();
+        let room =
+            shop.window.saturating_sub(around).saturating_sub(u64::from(reserve(&settings, shop.window)));
         let entries = newest(&looking, thread, &take, room, shop)?;
         let conversation = converse(&entries);
         let tokens = around + conversation.messages.iter().map(message_tokens).sum::<u64>();
         let body = shop.brain.body(&conversation, &system, &tools, &settings, &|id| looking.blob(id).ok());
-        Ok(Self { conversation, body, tokens })
+        Ok(Self { conversation, body, tokens, attempt })
     }
 
     /// A request of one message, without tools.
@@ -54,7 +65,7 @@ impl Request {
         let conversation = converse(&[(EntryId::fresh(&mut shop.timeline.fresh()), entry)]);
         let body = shop.brain.body(&conversation, system, &[], settings, &|_| None);
         let tokens = estimate_tokens(system) + estimate_tokens(text);
-        Self { conversation, body, tokens }
+        Self { conversation, body, tokens, attempt: 1 }
     }
 }
 

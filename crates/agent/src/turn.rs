@@ -182,9 +182,8 @@ impl Workshop {
         let state = looking.state(thread)?;
         let settings = looking.settings(&state)?;
         let take = state.take(&looking.queries(), take)?.ok_or(TurnError::NoSuchTake)?;
-        let context = crate::context::gather(&self.folder, &take, self.timeline.now(), &|id| {
-            looking.blob(id).ok()
-        });
+        let context =
+            crate::context::gather(&self.folder, &take, self.timeline.now(), &|id| looking.blob(id).ok());
         let system_prompt = crate::prompt::system(&settings, &self.folder);
         let sent = SentText { markdown: context.markdown, system_prompt };
         let start = Start {

@@ -178,9 +178,10 @@ impl From<TurnError> for Failure {
             TurnError::Change(error) => error.into(),
             TurnError::Files(error) => error.into(),
             TurnError::Look(error) => error.into(),
-            error @ (TurnError::Busy | TurnError::Gone | TurnError::Provider(_) | TurnError::TooLong { .. }) => {
-                Self::new(Code::Refused, error)
-            }
+            error @ (TurnError::Busy
+            | TurnError::Gone
+            | TurnError::Provider(_)
+            | TurnError::TooLong { .. }) => Self::new(Code::Refused, error),
             error @ (TurnError::Nothing | TurnError::NoSuchTake) => Self::new(Code::NotFound, error),
             error => Self::new(Code::Failed, error),
         }

@@ -6,9 +6,9 @@ use retake_model::agent::Event;
 use retake_model::operation::{Actor, TurnStep};
 use retake_model::turn::Letter;
 
+use super::TurnError;
 use super::driver::Driver;
 use super::event::{Reply, TurnEvent};
-use super::TurnError;
 use crate::approval::{self, Because, Decision, Fingerprint, Place, Verdict};
 use crate::tools::{self, Call};
 

@@ -292,12 +292,7 @@ impl<'a> Driver<'a> {
     }
 
     fn caller(&self, actor: Actor) -> Caller {
-        Caller {
-            actor,
-            surroundings: self.shop.surroundings.clone(),
-            turn: Some(self.turn),
-            expected: None,
-        }
+        Caller { actor, surroundings: self.shop.surroundings.clone(), turn: Some(self.turn), expected: None }
     }
 
     /// The result of a call that was stopped.
@@ -416,7 +411,8 @@ impl<'a> Driver<'a> {
     pub(super) fn missing_call() -> Fault {
         Fault {
             origin: Origin::Tool,
-            message: "the call is not in the conversation any more; the answer that made it was changed".to_owned(),
+            message: "the call is not in the conversation any more; the answer that made it was changed"
+                .to_owned(),
             retryable: false,
             retry_after: None,
         }

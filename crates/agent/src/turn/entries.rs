@@ -16,7 +16,8 @@ pub(crate) const ASSISTANT: &str = "AI";
 pub(crate) const TOOL: &str = "Tool";
 
 /// What a model is told of a call that has no result because it was stopped.
-pub(crate) const INTERRUPTED: &str = "Interrupted: the tool was stopped, or never ran. What it did before is not known.";
+pub(crate) const INTERRUPTED: &str =
+    "Interrupted: the tool was stopped, or never ran. What it did before is not known.";
 
 /// Something a model answered.
 pub(crate) struct Answered<'a> {

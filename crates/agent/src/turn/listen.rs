@@ -37,12 +37,17 @@ impl Driver<'_> {
         if !steered.is_empty() {
             let attempt = attempt(&self.state);
             self.state = AgentState::Calling { attempt, steered: false };
-            self.go(Event::ToolProgress { call: String::new() }, steered, TurnStep::CalledAgain, Actor::Human)?;
+            self.go(
+                Event::ToolProgress { call: String::new() },
+                steered,
+                TurnStep::CalledAgain,
+                Actor::Human,
+            )?;
         }
-        let request = match Request::build(self.shop, self.thread, self.take) {
+        let request = match Request::build(self.shop, self.thread, self.take, attempt(&self.state)) {
             Err(TurnError::TooLong { .. }) => {
                 self.compact()?;
-                Request::build(self.shop, self.thread, self.take)
+                Request::build(self.shop, self.thread, self.take, attempt(&self.state))
             }
             other => other,
         };
@@ -59,10 +64,8 @@ impl Driver<'_> {
         self.comms().log(self.shop.timeline.now(), &Said::Request { shop: self.shop, request: &request })?;
         let answer = self.listen(&request, entry)?;
         let millis = began.elapsed().as_millis() as u64;
-        self.comms().log(
-            self.shop.timeline.now(),
-            &Said::Answer { shop: self.shop, answer: &answer, millis },
-        )?;
+        self.comms()
+            .log(self.shop.timeline.now(), &Said::Answer { shop: self.shop, answer: &answer, millis })?;
         self.running.partial = None;
         match answer {
             Ok(answer) => self.answered(entry, &answer),
@@ -86,11 +89,7 @@ impl Driver<'_> {
     }
 
     /// Listens to the end of the answer.
-    fn listen(
-        &mut self,
-        request: &Request,
-        entry: EntryId,
-    ) -> Result<Result<Answer, CallError>, TurnError> {
+    fn listen(&mut self, request: &Request, entry: EntryId) -> Result<Result<Answer, CallError>, TurnError> {
         let began = self.shop.timeline.now();
         let (sender, receiver) = mpsc::channel::<Delta>();
         let cancel = self.cancel.clone();

@@ -114,7 +114,9 @@ impl Driver<'_> {
     fn result(&self, call: &Call, output: &Output, comm: i64) -> NewEntry {
         let extra: Fields = match output.whole {
             // Where all of it can be read that the model was not shown.
-            Some(_) => [("whole_output_in_comms".to_owned(), number(comm.unsigned_abs()))].into_iter().collect(),
+            Some(_) => {
+                [("whole_output_in_comms".to_owned(), number(comm.unsigned_abs()))].into_iter().collect()
+            }
             None => Fields::default(),
         };
         let now = self.shop.timeline.now();

@@ -39,7 +39,9 @@ impl Arguments {
         }
         let shown = io::stdin().is_terminal();
         if shown {
-            context.remark("A line is a message. /undo, /retry, /tree and every other command work too; /quit leaves.")?;
+            context.remark(
+                "A line is a message. /undo, /retry, /tree and every other command work too; /quit leaves.",
+            )?;
         }
         loop {
             let Some(line) = read(context, shown)? else { return Ok(ExitCode::SUCCESS) };

@@ -54,7 +54,10 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<ExitCode, Failure> {
         let text = if self.draft { String::new() } else { prompt(&self.prompt)? };
         if !self.draft && text.trim().is_empty() && self.image.is_empty() {
-            return Err(Failure::new(Code::Usage, "there is nothing to ask; say it, pipe it in, or use --draft"));
+            return Err(Failure::new(
+                Code::Usage,
+                "there is nothing to ask; say it, pipe it in, or use --draft",
+            ));
         }
         let meant = meant(context, &self.target, self.new, &text)?;
         let looking = context.timeline()?.look()?;
@@ -120,12 +123,7 @@ fn something_is_piped() -> bool {
 
 /// The thread and the take that a turn is for. Where there is no thread, one is made; a take whose files are not in the
 /// folder is switched to.
-pub(super) fn meant(
-    context: &Context,
-    target: &Target,
-    new: bool,
-    text: &str,
-) -> Result<Meant, Failure> {
+pub(super) fn meant(context: &Context, target: &Target, new: bool, text: &str) -> Result<Meant, Failure> {
     let current = context.project()?.current;
     if new || (target.thread.is_none() && current.is_none()) {
         let done = new_thread(context, &preview(text))?;

@@ -5,7 +5,7 @@ use retake_agent::{Sender, Unreached};
 use serde::Serialize;
 
 use crate::agent::AgentFlags;
-use crate::arguments::{Target, TakeTarget};
+use crate::arguments::{TakeTarget, Target};
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 
@@ -48,7 +48,11 @@ impl Arguments {
             }
         };
         context.report(&answer, |out, _| {
-            writeln!(out, "{}", if answer.stopped { "Told it to end." } else { "Closed the unfinished turn." })
+            writeln!(
+                out,
+                "{}",
+                if answer.stopped { "Told it to end." } else { "Closed the unfinished turn." }
+            )
         })
     }
 }
