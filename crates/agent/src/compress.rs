@@ -13,7 +13,8 @@ use retake_model::entry::{Block, EntryVersion, RoleKind};
 use retake_model::id::{EntryId, TakeId, ThreadId};
 use retake_model::json::Json;
 use retake_model::operation::{Actor, Version};
-use retake_timeline::{Caller, Command, EntryView};
+use retake_model::take::Take;
+use retake_timeline::{Caller, Command, EntryView, LookError, Looking};
 
 use crate::brain::Brain;
 use crate::cancel::Cancel;
@@ -55,13 +56,22 @@ pub enum CompressError {
     Turn(#[from] TurnError),
 }
 
+/// What stays of a conversation that is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// About so many of the last entries.
+    Entries(u64),
+    /// As many of the last entries as have about so many tokens.
+    Tokens(u64),
+}
+
 impl Workshop {
-    /// Puts a summary by the model in the place of all but about the last `keep` entries.
+    /// Puts a summary by the model in the place of old entries.
     pub fn compress(
         &self,
         thread: ThreadId,
         take: TakeId,
-        keep: u64,
+        keep: Keep,
         expected: Option<Version>,
         cancel: &Cancel,
     ) -> Result<Compressed, CompressError> {
@@ -72,9 +82,8 @@ impl Workshop {
         let found = found.ok_or(TurnError::NoSuchTake)?;
         let length = found.entries.len();
         let seen = looking.thread(thread).map_err(TurnError::from)?.summary.version;
-        let start = length.saturating_sub(keep);
-        let page = looking.page(thread, &found, start..length).map_err(TurnError::from)?;
-        let cut = cut(&page).unwrap_or(start);
+        let page = tail(&looking, thread, &found, keep).map_err(TurnError::from)?;
+        let cut = cut(&page).unwrap_or(length - page.len() as u64);
         let text = self.told(thread, &found, cut).map_err(TurnError::from)?;
         let summary = match &self.brain {
             Brain::Offline => plain_summary(&text),
@@ -108,12 +117,7 @@ impl Workshop {
     }
 
     /// The entries before a position as a text, the newest that fit into the model.
-    fn told(
-        &self,
-        thread: ThreadId,
-        take: &retake_model::take::Take,
-        end: u64,
-    ) -> Result<String, retake_timeline::LookError> {
+    fn told(&self, thread: ThreadId, take: &Take, end: u64) -> Result<String, LookError> {
         const PAGE: u64 = 100;
         // Three quarters of the window, at four bytes a token.
         let room = usize::try_from(self.window.saturating_mul(3)).unwrap_or(usize::MAX);
@@ -135,6 +139,38 @@ impl Workshop {
         pieces.reverse();
         Ok(pieces.concat())
     }
+}
+
+/// The last entries that are to stay, but for where the cut is made.
+fn tail(
+    looking: &Looking<'_>,
+    thread: ThreadId,
+    take: &Take,
+    keep: Keep,
+) -> Result<Vec<EntryView>, LookError> {
+    const PAGE: u64 = 100;
+    let length = take.entries.len();
+    let tokens = match keep {
+        Keep::Entries(count) => return looking.page(thread, take, length.saturating_sub(count)..length),
+        Keep::Tokens(tokens) => tokens,
+    };
+    let (mut kept, mut size, mut end, mut asked) = (Vec::new(), 0, length, false);
+    while end > 0 {
+        let start = end.saturating_sub(PAGE);
+        for view in looking.page(thread, take, start..end)?.into_iter().rev() {
+            size += view.entry.size() as u64 / 4;
+            // What was asked last stays in any case: it is what the model is to answer.
+            if size > tokens && asked {
+                kept.reverse();
+                return Ok(kept);
+            }
+            asked |= RoleKind::of(&view.entry.role) == RoleKind::User;
+            kept.push(view);
+        }
+        end = start;
+    }
+    kept.reverse();
+    Ok(kept)
 }
 
 /// Where to cut: before the first message of the user's among the last entries, counted from 0.

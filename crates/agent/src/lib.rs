@@ -25,5 +25,5 @@ mod turn;
 
 pub use brain::{Brain, NotCallable};
 pub use cancel::Cancel;
-pub use compress::{CompressError, Compressed};
+pub use compress::{CompressError, Compressed, Keep};
 pub use turn::{Audience, Beginning, Outcome, Reply, Sender, TurnError, TurnEvent, Unreached, Workshop};

@@ -7,17 +7,19 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use retake_model::agent::{AgentState, Event, Fault, Origin};
+use retake_model::command::Refusal;
 use retake_model::entry::{Block, Fields, Usage};
 use retake_model::id::EntryId;
 use retake_model::operation::{Actor, TurnStep};
 use retake_model::turn::PartialAnswer;
+use retake_timeline::ChangeError;
 
 use super::TurnError;
 use super::driver::Driver;
 use super::entries::{Answered, unusual};
 use super::event::TurnEvent;
 use crate::comms::Said;
-use crate::compress::CompressError;
+use crate::compress::{CompressError, Keep};
 use crate::provider::{Answer, CallError, Delta, Fault as CallFault};
 use crate::request::Request;
 
@@ -75,15 +77,18 @@ impl Driver<'_> {
 
     /// Makes the conversation fit into the model, if it can be done.
     fn compact(&mut self) -> Result<(), TurnError> {
-        const KEEP: u64 = 20;
+        let keep = Keep::Tokens(self.shop.window / 3);
         let cancel = self.cancel.clone();
-        match self.shop.compress(self.thread, self.take, KEEP, None, &cancel) {
+        match self.shop.compress(self.thread, self.take, keep, None, &cancel) {
             Ok(compressed) => {
                 self.audience.hear(&TurnEvent::Compressed { removed: compressed.removed });
                 Ok(())
             }
+            // Nothing to be done about it: that the conversation is too long is the better message.
+            Err(CompressError::Turn(TurnError::Change(ChangeError::Refused(Refusal::NothingToCompress)))) => {
+                Ok(())
+            }
             Err(CompressError::Turn(error)) => Err(error),
-            // What the model says of the request itself is the better message.
             Err(CompressError::Model(_)) => Ok(()),
         }
     }

@@ -1,7 +1,7 @@
 //! `retake compress`
 
 use clap::Args;
-use retake_agent::CompressError;
+use retake_agent::{CompressError, Keep};
 
 use crate::agent::{AgentFlags, Interruptible};
 use crate::arguments::Target;
@@ -41,7 +41,7 @@ impl Arguments {
             .compress(
                 meant.thread.summary.id,
                 meant.take.id,
-                self.keep,
+                Keep::Entries(self.keep),
                 self.target.expect,
                 interruptible.cancel(),
             )

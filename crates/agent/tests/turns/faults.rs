@@ -1,0 +1,131 @@
+//! What goes wrong with a model: tried again where that helps, kept where it does not.
+
+use std::time::Duration;
+
+use retake_agent::fault_server::{Act, Script};
+use retake_agent::{Cancel, TurnError, TurnEvent};
+use retake_model::agent::Ended;
+use serde_json::json;
+
+use crate::world::{Witness, World, calls, text};
+
+#[test]
+fn a_failure_that_passes_is_tried_again_and_leaves_no_trace() {
+    let cut = || text("Half of an answer that is cut").broken_after(4, Act::Cut);
+    let check = |first: Vec<Script>| {
+        let count = first.len();
+        let world = World::new(first.into_iter().chain([text("Here I am.")]).collect());
+        let (outcome, events) = world.run("hello");
+        assert_eq!(outcome.how, Ended::Completed, "{:?}", outcome.message);
+        assert_eq!(world.said(), ["User: hello", "AI: Here I am."]);
+        let retries = events.iter().filter(|event| matches!(event, TurnEvent::Retrying { .. })).count();
+        assert_eq!(retries, count);
+        world.check_requests();
+        world.check_rest();
+    };
+    check(vec![Script::status(429, "{}")]);
+    check(vec![Script::status(500, "oops"), Script::status(529, "{}")]);
+    check(vec![cut(), cut()]);
+    check(vec![Script::events(["data: not JSON\n\n".to_owned()])]);
+}
+
+#[test]
+fn a_failure_that_stays_keeps_what_came_and_can_be_resumed() {
+    let cut = || text("Half of an answer that is cut").broken_after(5, Act::Cut);
+    let world = World::new(vec![cut(), cut(), cut(), text("The rest.")]);
+    let (outcome, _) = world.run("hello");
+    assert_eq!(outcome.how, Ended::Failed);
+    let entries = world.entries();
+    assert_eq!(entries.len(), 2);
+    assert!(entries[1].text().starts_with("Half"), "{:?}", entries[1]);
+    assert!(entries[1].extra.contains_key("interrupted"));
+    let mut witness = Witness::default();
+    let outcome =
+        world.shop.resume(world.thread, world.take(), &Cancel::new(), &mut witness).expect("it goes on");
+    assert_eq!(outcome.how, Ended::Completed);
+    assert_eq!(world.entries().len(), 3);
+    world.check_requests();
+    world.check_rest();
+    assert!(matches!(
+        world.shop.resume(world.thread, world.take(), &Cancel::new(), &mut Witness::default()),
+        Err(TurnError::Nothing)
+    ));
+}
+
+#[test]
+fn what_trying_again_does_not_mend_is_not_tried_again() {
+    for status in [400, 401, 403, 404, 413] {
+        let world = World::new(vec![Script::status(status, r#"{"error":{"message":"no"}}"#)]);
+        let (outcome, _) = world.run("hello");
+        assert_eq!(outcome.how, Ended::Failed, "{status}");
+        assert_eq!(world.server.requests().len(), 1, "{status}");
+        assert!(outcome.message.is_some_and(|message| !message.is_empty()));
+        // The prompt stays, and the next one is heard.
+        assert_eq!(world.said(), ["User: hello"]);
+    }
+}
+
+#[test]
+fn an_interrupt_ends_a_stalled_answer_soon_and_keeps_what_came() {
+    let world = World::new(vec![text("Wait for it, it takes long").broken_after(4, Act::Stall)]);
+    let cancel = Cancel::new();
+    let mut witness = Witness::default();
+    let outcome = std::thread::scope(|scope| {
+        let setter = cancel.clone();
+        scope.spawn(move || {
+            std::thread::sleep(Duration::from_millis(600));
+            setter.set();
+        });
+        let begun = std::time::Instant::now();
+        let outcome = world.run_with("hello", &cancel, &mut witness).expect("the turn runs");
+        assert!(begun.elapsed() < Duration::from_secs(5));
+        outcome
+    });
+    assert_eq!(outcome.how, Ended::Interrupted);
+    let entries = world.entries();
+    assert_eq!(entries.len(), 2);
+    assert!(entries[1].text().starts_with("Wait"), "{:?}", entries[1].text());
+    world.check_rest();
+}
+
+#[test]
+fn a_turn_whose_program_died_is_closed_by_the_next_and_nothing_runs_twice() {
+    let world = World::new(vec![
+        calls(&[("s", "shell", json!({"command": "echo once >> ran.txt"}))]),
+        text("After."),
+        text("Second."),
+    ]);
+    // A program that dies while the tool runs: its driver is never heard of again.
+    let died = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let mut witness = Witness::default();
+        *witness.at.get_mut().expect("one thread") = Some(Box::new(|event| {
+            assert!(!matches!(event, TurnEvent::ToolRuns { .. }), "dies here");
+        }));
+        world.run_with("run it", &Cancel::new(), &mut witness)
+    }));
+    assert!(died.is_err(), "the control: it died");
+    assert_eq!(world.read("ran.txt"), None, "it died before the tool ran");
+    let mut witness = Witness::default();
+    let outcome =
+        world.shop.resume(world.thread, world.take(), &Cancel::new(), &mut witness).expect("it goes on");
+    assert_eq!(outcome.how, Ended::Completed);
+    assert_eq!(world.read("ran.txt"), None, "what was running is never run again");
+    let result = &world.last_messages()[2]["content"][0];
+    assert_eq!(result["is_error"], json!(true), "{result}");
+    world.check_requests();
+    world.check_rest();
+}
+
+#[test]
+fn a_conversation_that_does_not_fit_is_compressed_first() {
+    let mut world = World::new(vec![text("An answer."), text("A summary of it all."), text("Short again.")]);
+    world.run(&"a long prompt ".repeat(2_000));
+    world.shop.window = 9_000;
+    let (outcome, events) = world.run("and now?");
+    assert_eq!(outcome.how, Ended::Completed, "{:?}", outcome.message);
+    assert!(events.iter().any(|event| matches!(event, TurnEvent::Compressed { .. })), "{events:?}");
+    let said = world.said();
+    assert_eq!(said[0], "Summary: A summary of it all.");
+    assert_eq!(said.last().map(String::as_str), Some("AI: Short again."));
+    world.check_requests();
+}

@@ -1,0 +1,127 @@
+//! Reaching a turn that runs, from wherever.
+
+use std::time::Duration;
+
+use retake_agent::approval::Mode;
+use retake_agent::fault_server::Act;
+use retake_agent::{Cancel, Reply, Sender, TurnError, TurnEvent, Unreached};
+use retake_model::agent::Ended;
+use retake_timeline::{Caller, Goal, Handling, Unit};
+use serde_json::json;
+
+use crate::world::{Witness, World, calls, text};
+
+/// Does something when the turn has come to that event.
+fn at(wanted: fn(&TurnEvent) -> bool, mut action: impl FnMut() + Send + 'static) -> Witness {
+    let mut witness = Witness::default();
+    *witness.at.get_mut().expect("one thread") = Some(Box::new(move |event| {
+        if wanted(event) {
+            action();
+        }
+    }));
+    witness
+}
+
+#[test]
+fn a_message_during_a_turn_is_heard_before_the_next_call() {
+    let world = World::new(vec![calls(&[("l", "list", json!({}))]), text("Understood.")]);
+    let (timeline, take) = (world.shop.timeline.clone(), world.take());
+    let mut witness = at(
+        |event| matches!(event, TurnEvent::ToolRuns { .. }),
+        move || {
+            Sender::new(&timeline).expect("a sender").steer(take, "only the first").expect("it is heard");
+        },
+    );
+    world.run_with("list", &Cancel::new(), &mut witness).expect("the turn runs");
+    let said = world.said();
+    assert_eq!(said.iter().filter(|line| line.contains("only the first")).count(), 1, "{said:?}");
+    assert!(world.last_messages().iter().any(|message| message.to_string().contains("only the first")));
+    world.check_requests();
+    world.check_rest();
+}
+
+#[test]
+fn a_message_during_the_last_answer_makes_the_model_answer_again() {
+    let slow = text("A first answer, in pieces").with(3, Act::Pause(Duration::from_millis(900)));
+    let world = World::new(vec![slow, text("A second one.")]);
+    let (timeline, take) = (world.shop.timeline.clone(), world.take());
+    let mut once = true;
+    let mut witness = at(
+        |event| matches!(event, TurnEvent::Text { .. }),
+        move || {
+            if std::mem::take(&mut once) {
+                Sender::new(&timeline).expect("a sender").steer(take, "and more").expect("it is heard");
+            }
+        },
+    );
+    let outcome = world.run_with("tell me", &Cancel::new(), &mut witness).expect("the turn runs");
+    assert_eq!(outcome.how, Ended::Completed);
+    let said = world.said();
+    assert_eq!(said.last().map(String::as_str), Some("AI: A second one."), "{said:?}");
+    world.check_requests();
+}
+
+#[test]
+fn a_letter_decides_where_nobody_is_at_the_terminal() {
+    let mut world = World::new(vec![
+        calls(&[("w", "write", json!({"path": "new.txt", "content": "x"}))]),
+        text("Written."),
+    ]);
+    world.shop.approval.mode = Mode::Ask;
+    let (timeline, take) = (world.shop.timeline.clone(), world.take());
+    let mut witness = at(
+        |event| matches!(event, TurnEvent::Asked { .. }),
+        move || {
+            let reply = Reply { allowed: true, remember: false, reason: None };
+            Sender::new(&timeline).expect("a sender").decide(take, "w", reply).expect("it is heard");
+        },
+    );
+    world.run_with("write", &Cancel::new(), &mut witness).expect("the turn runs");
+    assert_eq!(world.read("new.txt").as_deref(), Some("x"));
+}
+
+#[test]
+fn a_turn_is_stopped_from_elsewhere_and_only_one_runs_at_a_time() {
+    let world =
+        World::new(vec![calls(&[("s", "shell", json!({"command": "sleep 30; echo late > late.txt"}))])]);
+    let (timeline, take) = (world.shop.timeline.clone(), world.take());
+    let sender = Sender::new(&timeline).expect("a sender");
+    assert!(matches!(sender.interrupt(take), Err(Unreached::NothingRuns)));
+    let begun = std::time::Instant::now();
+    std::thread::scope(|scope| {
+        let turn = scope.spawn(|| {
+            world.run_with("sleep", &Cancel::new(), &mut Witness::default()).expect("the turn runs")
+        });
+        while !sender.is_running(take).expect("it can be asked") {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        std::thread::sleep(Duration::from_millis(500));
+        let second = world.run_with("me too", &Cancel::new(), &mut Witness::default());
+        assert!(matches!(second, Err(TurnError::Busy)));
+        sender.interrupt(take).expect("it is heard");
+        assert_eq!(turn.join().expect("no panic").how, Ended::Interrupted);
+    });
+    assert!(begun.elapsed() < Duration::from_secs(15));
+    assert_eq!(world.read("late.txt"), None);
+    world.check_rest();
+}
+
+#[test]
+fn a_turn_that_is_undone_while_it_runs_stops_by_itself() {
+    let slow = text("An answer that takes its time").with(3, Act::Pause(Duration::from_millis(700)));
+    let world = World::new(vec![slow]);
+    let (desk, thread) = (world.shop.desk.clone().expect("files are kept"), world.thread);
+    let mut once = true;
+    let mut witness = at(
+        |event| matches!(event, TurnEvent::Text { .. }),
+        move || {
+            if std::mem::take(&mut once) {
+                desk.go(thread, Goal::Undo(Unit::Turn, 1), Caller::human(), Handling::default())
+                    .expect("an undo");
+            }
+        },
+    );
+    let ended = world.run_with("hello", &Cancel::new(), &mut witness);
+    assert!(matches!(ended, Err(TurnError::Gone)), "{ended:?}");
+    assert_eq!(world.said(), Vec::<String>::new(), "nothing was added to what was undone");
+}

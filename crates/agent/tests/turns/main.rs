@@ -1,0 +1,7 @@
+//! Whole turns against a server that says what a test wants, and fails as a test wants.
+
+mod faults;
+mod letters;
+mod retry;
+mod tools;
+mod world;

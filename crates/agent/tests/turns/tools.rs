@@ -1,0 +1,143 @@
+//! Turns with tools: conversation and files together, step by step.
+
+use retake_agent::Cancel;
+use retake_agent::Reply;
+use retake_agent::approval::Mode;
+use retake_model::agent::Ended;
+use retake_model::operation::{Actor, OperationKind};
+use retake_timeline::store::CommFilter;
+use serde_json::json;
+
+use crate::world::{KEY, Witness, World, calls, text};
+
+#[test]
+fn a_turn_with_a_tool_is_one_step_of_undo_with_its_files() {
+    let world = World::new(vec![
+        calls(&[("call_1", "write", json!({"path": "new.txt", "content": "by the tool\n"}))]),
+        text("Done."),
+    ]);
+    std::fs::write(world.project.join("mine.txt"), "by hand\n").expect("it is ours");
+    let (outcome, _) = world.run("make a file");
+    assert_eq!(outcome.how, Ended::Completed);
+    assert_eq!(world.read("new.txt").as_deref(), Some("by the tool\n"));
+    let said = world.said();
+    assert_eq!(said.len(), 4, "{said:?}");
+    assert!(said[3].ends_with("Done."), "{said:?}");
+    let looking = world.shop.timeline.look().expect("a look");
+    let history = looking.history(world.thread, None, 100).expect("a history");
+    let by_tool = history
+        .iter()
+        .find(|item| {
+            item.actor == Actor::ToolCall { call: "call_1".to_owned() } && item.kind.added().is_some()
+        })
+        .expect("the result");
+    let files = looking.files_at(world.thread, by_tool.version).expect("a look").expect("files");
+    assert_eq!(files.version, by_tool.version, "the result and its files are one operation");
+    drop(looking);
+    world.check_requests();
+    world.check_rest();
+
+    world.undo();
+    assert_eq!(world.said(), Vec::<String>::new());
+    assert_eq!(world.read("new.txt"), None);
+    assert_eq!(world.read("mine.txt").as_deref(), Some("by hand\n"));
+    assert_eq!(world.read("kept.txt").as_deref(), Some("kept\n"));
+}
+
+#[test]
+fn parallel_calls_are_one_message_and_one_message_of_results() {
+    let world = World::new(vec![
+        calls(&[
+            ("a", "read", json!({"path": "kept.txt"})),
+            ("b", "read", json!({"path": "missing.txt"})),
+            ("c", "list", json!({})),
+        ]),
+        text("Read."),
+    ]);
+    world.run("read them");
+    let messages = world.last_messages();
+    assert_eq!(messages.len(), 3, "{messages:#?}");
+    let results = messages[2]["content"].as_array().expect("blocks");
+    let ids: Vec<&str> = results.iter().filter_map(|block| block["tool_use_id"].as_str()).collect();
+    assert_eq!(ids, ["a", "b", "c"]);
+    assert_eq!(results[1]["is_error"], json!(true));
+    world.check_requests();
+}
+
+#[test]
+fn what_may_not_run_does_not_run_and_the_model_is_told() {
+    let write = || calls(&[("w", "write", json!({"path": "new.txt", "content": "x"}))]);
+    let check = |mode: Mode, reply: Option<Reply>, runs: bool| {
+        let mut world = World::new(vec![write(), text("I see.")]);
+        world.shop.approval.mode = mode;
+        let mut witness = Witness { reply, ..Witness::default() };
+        world.run_with("write", &Cancel::new(), &mut witness).expect("the turn runs");
+        assert_eq!(world.read("new.txt").is_some(), runs, "{mode:?}");
+        let result = &world.last_messages()[2]["content"][0];
+        assert_eq!(result["is_error"].as_bool().unwrap_or_default(), !runs, "{result}");
+        world.check_requests();
+        world.check_rest();
+    };
+    let reply = |allowed| Some(Reply { allowed, remember: false, reason: Some("not now".to_owned()) });
+    check(Mode::AllowAll, None, true);
+    check(Mode::AllowEdits, None, true);
+    check(Mode::Deny, reply(true), false);
+    check(Mode::Ask, reply(true), true);
+    check(Mode::Ask, reply(false), false);
+}
+
+#[test]
+fn a_call_that_was_allowed_for_good_is_not_asked_about_again() {
+    let write = |id: &str| calls(&[(id, "write", json!({"path": "new.txt", "content": "x"}))]);
+    let other = calls(&[("w3", "write", json!({"path": "new.txt", "content": "y"}))]);
+    let mut world = World::new(vec![write("w1"), text("1"), write("w2"), text("2"), other, text("3")]);
+    world.shop.approval.mode = Mode::Ask;
+    let remember = Some(Reply { allowed: true, remember: true, reason: None });
+    let mut witness = Witness { reply: remember, ..Witness::default() };
+    world.run_with("write", &Cancel::new(), &mut witness).expect("the turn runs");
+    std::fs::remove_file(world.project.join("new.txt")).expect("it is there");
+    let never = Some(Reply { allowed: false, remember: false, reason: None });
+    for (prompt, exists) in [("again", true), ("something else", false)] {
+        let _ = std::fs::remove_file(world.project.join("new.txt"));
+        let mut witness = Witness { reply: never.clone(), ..Witness::default() };
+        world.run_with(prompt, &Cancel::new(), &mut witness).expect("the turn runs");
+        assert_eq!(world.read("new.txt").is_some(), exists, "{prompt}");
+    }
+}
+
+#[test]
+fn all_that_was_said_is_written_down_without_the_key() {
+    let world = World::new(vec![
+        calls(&[("s", "shell", json!({"command": "echo $SCRIPTED_KEY done"}))]),
+        text("The key is not here."),
+    ]);
+    world.run(&format!("my key is {KEY}"));
+    let ledger = world.shop.timeline.store().ledger().expect("a ledger");
+    let mut kinds = Vec::new();
+    let filter = CommFilter { bodies: true, ..CommFilter::default() };
+    ledger
+        .comms(&filter, &mut |comm| {
+            assert!(
+                !comm.facts.contains(KEY) && !comm.body.unwrap_or_default().contains(KEY),
+                "{}",
+                comm.kind
+            );
+            kinds.push(comm.kind);
+            Ok(())
+        })
+        .expect("it is read");
+    assert_eq!(kinds, ["request", "answer", "tool_call", "tool_result", "request", "answer"]);
+    assert_eq!(world.server.requests()[0].header("x-api-key"), Some(KEY), "the control: it was sent");
+}
+
+#[test]
+fn the_log_of_a_turn_says_what_happened() {
+    let world = World::new(vec![calls(&[("a", "list", json!({}))]), text("Listed.")]);
+    world.run("list");
+    let looking = world.shop.timeline.look().expect("a look");
+    let history = looking.history(world.thread, None, 100).expect("a history");
+    let turns: Vec<_> =
+        history.iter().filter(|item| matches!(item.kind, OperationKind::TurnAdvanced { .. })).collect();
+    assert_eq!(turns.len(), 5, "asked, answered, runs, ended, answered");
+    assert!(turns.iter().all(|item| item.turn == turns[0].turn), "one turn, undone together");
+}
