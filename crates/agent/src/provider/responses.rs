@@ -56,6 +56,7 @@ struct Item {
     arguments: Option<String>,
     phase: Option<String>,
     content: Option<Vec<Part>>,
+    summary: Option<Vec<Part>>,
 }
 
 #[derive(Deserialize)]
@@ -197,7 +198,13 @@ impl Responses {
                     assembly.push(block, &item.arguments.unwrap_or_default())?;
                 }
             }
-            "reasoning" => assembly.extra(block, "reasoning", json(raw)?)?,
+            "reasoning" => {
+                if assembly.is_blank(block) {
+                    let parts = item.summary.unwrap_or_default().into_iter().filter_map(|part| part.text);
+                    assembly.push(block, &parts.collect::<Vec<_>>().join("\n\n"))?;
+                }
+                assembly.extra(block, "reasoning", json(raw)?)?;
+            }
             _ => assembly.extra(block, "item", json(raw)?)?,
         }
         assembly.end(block);
