@@ -1,1 +1,270 @@
-//! Soon.
+//! Many histories over all wires, each request checked; and each request broken on purpose, to see that it shows.
+//!
+//! What is looked for in a request: that it breaks no rule, that all that was said is in it, that it holds no seal of
+//! another model or of an edited entry, and that going on leaves what was sent before as it was.
+
+mod mutants;
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use serde_json::{Value, json};
+
+pub use mutants::mutants;
+
+use super::converse::NO_RESULT;
+use super::sample::{Dice, Entry, models, picture, random_entries};
+use super::{
+    Ask, Conversation, Dialect, Part, Speaker, ThinkingField, ToolSpec, Wire, converse, request,
+    reread_tokens, rules,
+};
+use crate::entry::{Block, EntryVersion, RoleKind};
+use crate::id::EntryId;
+use crate::time::Timestamp;
+
+/// What a campaign did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Histories that were sampled.
+    pub histories: u64,
+    /// Requests that were made of them.
+    pub requests: u64,
+    /// Requests that were broken on purpose, of one wire for each history.
+    pub mutants: u64,
+    /// Those of them that the rules noticed.
+    pub caught: u64,
+}
+
+/// A request that is not as it should be.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("seed {seed}, {wire:?}: {problem}\n{body}")]
+pub struct Failure {
+    /// The seed of the history.
+    pub seed: u64,
+    /// The wire of the request.
+    pub wire: Wire,
+    /// What is wrong.
+    pub problem: String,
+    /// The request.
+    pub body: String,
+}
+
+/// Tries every history of these seeds on every wire.
+pub fn campaign(seeds: Range<u64>) -> Result<Summary, Failure> {
+    let mut summary = Summary::default();
+    for seed in seeds {
+        let entries = random_entries(seed);
+        summary.histories += 1;
+        for wire in Wire::ALL {
+            let mut dice = Dice::new(seed ^ ((wire as u64 + 1) << 56));
+            let body = attempt(&entries, wire, &mut dice).map_err(|(problem, body)| Failure {
+                seed,
+                wire,
+                problem,
+                body: format!("{body:#}"),
+            })?;
+            summary.requests += 1;
+            // One wire in turn: broken requests are many.
+            if seed % Wire::ALL.len() as u64 != wire as u64 {
+                continue;
+            }
+            for (_, mutant) in mutants(&body, &mut dice) {
+                summary.mutants += 1;
+                summary.caught += u64::from(!rules::check(wire, &mutant).is_empty());
+            }
+        }
+    }
+    Ok(summary)
+}
+
+type Problem = (String, Value);
+
+fn attempt(entries: &[Entry], wire: Wire, dice: &mut Dice) -> Result<Value, Problem> {
+    let model = dice.pick(&models(wire)).clone();
+    let tools = tools();
+    let ask = Ask {
+        wire,
+        dialect: dialect(wire, dice),
+        model: &model,
+        system: if dice.once_in(3) { " " } else { "Be brief." },
+        tools: if dice.once_in(3) { &[] } else { &tools },
+        max_tokens: *dice.pick(&[1, 1_025, 8_192]),
+        temperature: *dice.pick(&[None, Some(0.0), Some(1.5)]),
+        top_p: *dice.pick(&[None, Some(0.9)]),
+        thinking_budget: *dice.pick(&[None, Some(100), Some(5_000)]),
+    };
+    // A part of the history is a history too.
+    let part = &entries[..dice.below(entries.len() + 1)];
+    for entries in [part, entries] {
+        let conversation = converse(entries);
+        let body = request(&conversation, &ask, &picture);
+        let all = || body.clone();
+        let violations = rules::check(wire, &body);
+        if !violations.is_empty() {
+            return Err((format!("{violations:?}"), all()));
+        }
+        complete(entries, &body).map_err(|problem| (problem, all()))?;
+        sealed(entries, wire, &model, &body).map_err(|problem| (problem, all()))?;
+        appended(entries, &conversation, &ask, &body).map_err(|problem| (problem, all()))?;
+    }
+    let (before, after) = (converse(part), converse(entries));
+    let settled = settled(&before);
+    let body = request(&after, &ask, &picture);
+    if before.messages[..settled] != after.messages[..settled] {
+        return Err(("what came later changed what was said before".to_owned(), body));
+    }
+    let bytes = |body: &Value| serde_json::to_vec(body).expect("a value is always JSON");
+    if bytes(&request(&converse(entries), &ask, &picture)) != bytes(&body) {
+        return Err(("not the same twice".to_owned(), body));
+    }
+    Ok(body)
+}
+
+/// How many messages nothing can change that comes later: all but the last answer and what was said to it, and but
+/// for answers right before it whose calls have no results yet.
+fn settled(conversation: &Conversation) -> usize {
+    let open = |part: &Part| matches!(part, Part::Result { text, .. } if text == NO_RESULT);
+    let messages = &conversation.messages;
+    let answered = messages.last().is_some_and(|last| last.speaker == Speaker::Assistant);
+    let mut settled = messages.len().saturating_sub(if answered { 1 } else { 2 });
+    while settled > 0 && messages[settled - 1].parts.iter().all(open) {
+        settled = settled.saturating_sub(2);
+    }
+    settled
+}
+
+/// All that a person can read is there: every text, and every result.
+fn complete(entries: &[Entry], body: &Value) -> Result<(), String> {
+    let mut said = String::new();
+    leaves(body, &mut |text| {
+        said.push_str(text);
+        said.push('\n');
+    });
+    for block in entries.iter().flat_map(|(_, entry)| &entry.blocks) {
+        if let Block::Text { text, .. } | Block::ToolResult { text, .. } = block
+            && !text.trim().is_empty()
+            && !said.contains(text.as_str())
+        {
+            return Err(format!("{text:?} is lost"));
+        }
+    }
+    Ok(())
+}
+
+/// Seals are shown only to those who made them, and only while their entry is as it was written.
+fn sealed(entries: &[Entry], wire: Wire, model: &str, body: &Value) -> Result<(), String> {
+    let mut good = BTreeSet::new();
+    let whole =
+        |entry: &&EntryVersion| entry.edited.is_none() && RoleKind::of(&entry.role) == RoleKind::Assistant;
+    for block in entries.iter().map(|(_, entry)| entry).filter(whole).flat_map(|entry| &entry.blocks) {
+        if let Block::Thinking { signature: Some(signature), .. } = block {
+            good.insert(signature.clone());
+        }
+        for (_, value) in block.extra().iter() {
+            let value: Value = serde_json::from_str(value.as_str()).unwrap_or_default();
+            leaves(&value, &mut |text| _ = good.insert(text.to_owned()));
+        }
+    }
+    let owner = format!("seal:{}:{model}:", wire.name());
+    let mut wrong = None;
+    leaves(body, &mut |text| {
+        if text.starts_with("seal:") && !(text.starts_with(&owner) && good.contains(text)) {
+            wrong = Some(format!("{text} has no place here"));
+        }
+    });
+    wrong.map_or(Ok(()), Err)
+}
+
+/// An answer and another question leave all that was sent as it was, but for the markers.
+fn appended(
+    entries: &[Entry],
+    conversation: &Conversation,
+    ask: &Ask<'_>,
+    body: &Value,
+) -> Result<(), String> {
+    if conversation.messages.last().is_none_or(|last| last.speaker == Speaker::Assistant) {
+        return Ok(());
+    }
+    let mut longer = entries.to_vec();
+    for (number, role) in [(254, "AI"), (255, "User")] {
+        let version = EntryVersion::from_text(role, "And on.", Timestamp::from_millis(9));
+        longer.push((EntryId::from_bytes([number; 16]), version));
+    }
+    let after = converse(&longer);
+    let again = request(&after, ask, &picture);
+    if reread_tokens(conversation, &after) != 0 {
+        return Err("appending makes something be read again".to_owned());
+    }
+    // An answer without calls may allow thinking again, and then the thoughts are back.
+    if again.get("thinking") != body.get("thinking") {
+        return Ok(());
+    }
+    let [mut before, mut after] = [said(body), said(&again)];
+    before.iter_mut().chain(&mut after).for_each(unmarked);
+    let same = after.starts_with(&before);
+    if same { Ok(()) } else { Err("appending changes what was sent before".to_owned()) }
+}
+
+fn said(body: &Value) -> Vec<Value> {
+    let list = ["messages", "input", "contents"].iter().find_map(|name| body.get(name)?.as_array());
+    list.cloned().unwrap_or_default()
+}
+
+fn unmarked(value: &mut Value) {
+    for block in value["content"].as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
+        block.remove("cache_control");
+    }
+}
+
+/// Every text in a value, wherever it is.
+fn leaves(value: &Value, see: &mut dyn FnMut(&str)) {
+    match value {
+        Value::String(text) => see(text),
+        Value::Array(values) => values.iter().for_each(|value| leaves(value, see)),
+        Value::Object(fields) => fields.values().for_each(|value| leaves(value, see)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn dialect(wire: Wire, dice: &mut Dice) -> Dialect {
+    let thinking =
+        [ThinkingField::None, ThinkingField::Budget, ThinkingField::Effort, ThinkingField::Adaptive];
+    let usual = Dialect::of(wire);
+    Dialect {
+        cache_markers: !dice.once_in(4),
+        images: !dice.once_in(4),
+        sampling: !dice.once_in(4),
+        thinking: if dice.once_in(3) { *dice.pick(&thinking) } else { usual.thinking },
+        return_reasoning: dice.once_in(2),
+        completion_tokens: dice.once_in(2),
+        stream_usage: dice.once_in(2),
+        stand_in_signatures: dice.once_in(2),
+    }
+}
+
+fn tools() -> Vec<ToolSpec> {
+    let tool = |name: &str, description: &str, schema: Value| ToolSpec {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        schema,
+    };
+    vec![
+        tool(
+            "read",
+            "Reads a file.",
+            json!({
+                "type": "object",
+                "properties": {
+                    "path": {"type": "string"},
+                    "limit": {"type": ["integer", "null"], "default": 10},
+                    "kinds": {"type": "array", "items": {"oneOf": [{"type": "string"}, {"const": "x"}]}},
+                },
+                "required": ["path"],
+                "additionalProperties": false,
+            }),
+        ),
+        tool("mcp/server.tool", "", json!({})),
+        tool("mcp.server.tool", "The same name once it is spelled.", json!(true)),
+        tool("7zip", "Packs.", json!({"type": "object", "properties": {}})),
+    ]
+}

@@ -15,15 +15,18 @@ use crate::id::EntryId;
 use crate::json::Json;
 
 /// What a call is told to have come to if nothing is known of it.
-const NO_RESULT: &str = "Interrupted: there is no result of this call. It may or may not have run.";
+pub(super) const NO_RESULT: &str =
+    "Interrupted: there is no result of this call. It may or may not have run.";
+/// How far ahead results are looked for, in entries.
+const AHEAD: usize = 256;
 /// What a tool is told to have said if it said nothing.
 const NO_OUTPUT: &str = "(no output)";
 
 /// The conversation that these entries are.
 pub fn converse(entries: &[(EntryId, EntryVersion)]) -> Conversation {
     let mut builder = Builder::default();
-    for (id, entry) in entries {
-        builder.entry(*id, entry);
+    for (place, (id, entry)) in entries.iter().enumerate() {
+        builder.entry(*id, entry, &entries[place..]);
     }
     builder.finish()
 }
@@ -55,8 +58,11 @@ struct Round {
 }
 
 impl Builder {
-    fn entry(&mut self, id: EntryId, entry: &EntryVersion) {
+    fn entry(&mut self, id: EntryId, entry: &EntryVersion, ahead: &[(EntryId, EntryVersion)]) {
         let kind = RoleKind::of(&entry.role);
+        if kind == RoleKind::Assistant && !self.answering && self.is_abandoned(ahead) {
+            self.answering = true;
+        }
         for block in &entry.blocks {
             if kind == RoleKind::Assistant {
                 self.of_assistant(id, entry, block);
@@ -116,6 +122,40 @@ impl Builder {
             }
             Block::Thinking { .. } | Block::Unknown { .. } => {}
         }
+    }
+
+    /// Whether calls are open that nothing answers before the user speaks. What the assistant says next is then a new
+    /// answer; otherwise it is more of the same one, whose blocks came as entries of their own.
+    fn is_abandoned(&self, ahead: &[(EntryId, EntryVersion)]) -> bool {
+        let mut open: Vec<&str> = self
+            .round
+            .iter()
+            .filter(|round| round.result.is_none())
+            .map(|round| round.given.as_str())
+            .collect();
+        if open.is_empty() {
+            return false;
+        }
+        let mut answering = false;
+        for (_, entry) in ahead.iter().take(AHEAD) {
+            let speaks = RoleKind::of(&entry.role) != RoleKind::Assistant;
+            for block in &entry.blocks {
+                match block {
+                    Block::ToolResult { call, .. } if open.contains(&call.as_str()) => return false,
+                    Block::Text { text, .. } if text.trim().is_empty() => {}
+                    Block::Text { .. } | Block::ToolCall { .. } | Block::Image { .. }
+                        if speaks || answering =>
+                    {
+                        return true;
+                    }
+                    Block::ToolResult { .. } | Block::Image { .. } => answering = true,
+                    // Its result will be that call's.
+                    Block::ToolCall { call, .. } => open.retain(|given| given != call),
+                    _ => {}
+                }
+            }
+        }
+        true
     }
 
     /// A thought is kept back until something follows it, and is kept at all only where its entry begins a message:

@@ -90,33 +90,37 @@ fn of_user(message: &Message, said: &Said<'_>, ask: &Ask<'_>, input: &mut Vec<Va
     }
 }
 
+/// Text comes before calls, whichever came first: some providers want a call and its output side by side.
 fn of_assistant(message: &Message, ask: &Ask<'_>, reasoned: &mut HashSet<String>, input: &mut Vec<Value>) {
+    let (mut waiting, mut calls) = (Vec::new(), Vec::new());
     for part in &message.parts {
         match part {
             Part::Text { text, seal } => {
-                reason(seal.as_ref(), ask, reasoned, input);
+                reason(seal.as_ref(), ask, reasoned, &mut waiting);
                 let content = json!([{"type": "output_text", "text": text}]);
+                input.append(&mut waiting);
                 input.push(json!({"type": "message", "role": "assistant", "content": content}));
             }
-            Part::Thinking { seal, .. } => reason(Some(seal), ask, reasoned, input),
+            Part::Thinking { seal, .. } => reason(Some(seal), ask, reasoned, &mut waiting),
             Part::Call { call, name, input: given, seal } => {
-                reason(seal.as_ref(), ask, reasoned, input);
+                reason(seal.as_ref(), ask, reasoned, &mut waiting);
                 let arguments = given.to_string();
-                input.push(
+                calls.append(&mut waiting);
+                calls.push(
                     json!({"type": "function_call", "call_id": call, "name": name, "arguments": arguments}),
                 );
             }
             Part::Result { .. } | Part::Image { .. } => {}
         }
     }
+    input.append(&mut calls);
 }
 
-/// Puts a reasoning item in front of the item that it led to. Once: an entry may have been copied, and items have
-/// names.
+/// Puts a reasoning item in front of the item that it led to. Once: an entry may have been copied.
 fn reason(seal: Option<&Seal>, ask: &Ask<'_>, reasoned: &mut HashSet<String>, input: &mut Vec<Value>) {
     let Some(seal) = seal.filter(|seal| seal.fits(Wire::Responses, ask.model)) else { return };
     if let Token::Reasoning(item) = &seal.token
-        && reasoned.insert(item["id"].as_str().map_or_else(|| item.to_string(), str::to_owned))
+        && reasoned.insert(item.to_string())
     {
         input.push(item.clone());
     }

@@ -1,1 +1,144 @@
-//! Soon.
+//! Whether a request keeps its provider's rules, read from what the providers publish and not from the encoders.
+//!
+//! It is stricter than any provider: whatever one of them has been seen to refuse is a violation, a field that is not
+//! in the list is one too, and so is what only some models refuse. A request without violations is good everywhere;
+//! a request with one may still be taken by somebody.
+
+mod anthropic;
+mod chat;
+mod gemini;
+mod responses;
+#[cfg(test)]
+mod tests;
+
+use std::ops::RangeInclusive;
+
+use serde_json::{Map, Value};
+
+use super::Wire;
+
+/// A rule that a request breaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Where in the body.
+    pub at: String,
+    /// Which rule.
+    pub rule: &'static str,
+}
+
+/// All that is wrong with a request.
+pub fn check(wire: Wire, body: &Value) -> Vec<Violation> {
+    let mut report = Report { found: Vec::new() };
+    match wire {
+        Wire::Anthropic => anthropic::check(body, &mut report),
+        Wire::Chat => chat::check(body, &mut report),
+        Wire::Responses => responses::check(body, &mut report),
+        Wire::Gemini => gemini::check(body, &mut report),
+    }
+    report.found
+}
+
+/// Collects what is wrong.
+struct Report {
+    found: Vec<Violation>,
+}
+
+impl Report {
+    fn say(&mut self, at: &str, rule: &'static str) {
+        self.found.push(Violation { at: at.to_owned(), rule });
+    }
+
+    fn must(&mut self, holds: bool, at: &str, rule: &'static str) {
+        if !holds {
+            self.say(at, rule);
+        }
+    }
+
+    /// An object that has no other fields than these.
+    fn fields<'v>(&mut self, at: &str, value: &'v Value, known: &[&str]) -> Option<&'v Map<String, Value>> {
+        let Some(object) = value.as_object() else {
+            self.say(at, "must be an object");
+            return None;
+        };
+        self.must(object.keys().all(|name| known.contains(&name.as_str())), at, "has an unknown field");
+        Some(object)
+    }
+
+    /// A list with something in it; nothing if it is not one.
+    fn list<'v>(&mut self, at: &str, value: Option<&'v Value>) -> &'v [Value] {
+        let list = value.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        self.must(!list.is_empty(), at, "must be a list that is not empty");
+        list
+    }
+
+    fn text<'v>(&mut self, at: &str, value: Option<&'v Value>) -> &'v str {
+        let text = value.and_then(Value::as_str).unwrap_or_default();
+        self.must(!text.trim().is_empty(), at, "must be text that is not blank");
+        text
+    }
+
+    fn one_of(&mut self, at: &str, value: Option<&Value>, known: &[&str]) {
+        let good = value.and_then(Value::as_str).is_some_and(|text| known.contains(&text));
+        self.must(good, at, "must be one of the known words");
+    }
+
+    fn exactly(&mut self, at: &str, value: Option<&Value>, expected: &Value) {
+        self.must(value == Some(expected), at, "has another value than it must have");
+    }
+
+    fn count(&mut self, at: &str, value: Option<&Value>, least: u64) -> u64 {
+        let count = value.and_then(Value::as_u64);
+        self.must(count.is_some_and(|count| count >= least), at, "must be a whole number, and not too small");
+        count.unwrap_or_default()
+    }
+
+    fn number(&mut self, at: &str, value: Option<&Value>, range: RangeInclusive<f64>) {
+        let good = value.is_none_or(|value| value.as_f64().is_some_and(|number| range.contains(&number)));
+        self.must(good, at, "must be a number in its range");
+    }
+
+    /// The name of a call or a tool.
+    fn name<'v>(&mut self, at: &str, value: Option<&'v Value>, most: usize) -> &'v str {
+        let name = value.and_then(Value::as_str).unwrap_or_default();
+        let good = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+        self.must(
+            !name.is_empty() && name.len() <= most && name.bytes().all(good),
+            at,
+            "must be a name of letters, digits, _ and -",
+        );
+        name
+    }
+
+    fn base64(&mut self, at: &str, value: Option<&Value>) {
+        let good = value.and_then(Value::as_str).is_some_and(base64);
+        self.must(good, at, "must be bytes in base64");
+    }
+
+    /// Arguments of a call that are written as text.
+    fn arguments(&mut self, at: &str, value: Option<&Value>) {
+        let text = value.and_then(Value::as_str).unwrap_or_default();
+        let good = serde_json::from_str::<Map<String, Value>>(text).is_ok();
+        self.must(good, at, "must be an object in JSON, as text");
+    }
+
+    /// A picture whose address holds its bytes.
+    fn data_url(&mut self, at: &str, value: Option<&Value>) {
+        let parts =
+            value.and_then(Value::as_str).and_then(|url| url.strip_prefix("data:")?.split_once(";base64,"));
+        let good = parts.is_some_and(|(media, data)| MEDIA.contains(&media) && base64(data));
+        self.must(good, at, "must be a picture as a data address");
+    }
+
+    /// The schema of what a tool takes.
+    fn object_schema(&mut self, at: &str, value: Option<&Value>) {
+        let good = value.is_some_and(|schema| schema["type"] == "object" && schema["properties"].is_object());
+        self.must(good, at, "must be the schema of an object");
+    }
+}
+
+/// The kinds of pictures that Anthropic and `OpenAI` take.
+const MEDIA: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+fn base64(text: &str) -> bool {
+    !text.is_empty() && data_encoding::BASE64.decode(text.as_bytes()).is_ok()
+}

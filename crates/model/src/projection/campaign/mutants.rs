@@ -1,0 +1,372 @@
+//! Good requests made bad, each in one known way.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use crate::projection::sample::Dice;
+
+/// A way to break a request. Says whether it could be done to this one.
+type Way = fn(&mut Value, &mut Dice) -> bool;
+
+/// Every way in which this request can be broken, each done once, with what was done.
+pub fn mutants(body: &Value, dice: &mut Dice) -> Vec<(&'static str, Value)> {
+    let mut made = Vec::new();
+    for (name, way) in WAYS {
+        let mut mutant = body.clone();
+        if way(&mut mutant, dice) && mutant != *body {
+            made.push((*name, mutant));
+        }
+    }
+    made
+}
+
+const WAYS: &[(&str, Way)] = &[
+    ("drop a result", |body, dice| remove(body, is_result, dice)),
+    ("double a result", |body, dice| double(body, is_result, dice)),
+    ("drop a call", |body, dice| remove(body, is_call, dice)),
+    ("double a call", |body, dice| double(body, is_call, dice)),
+    ("orphan a result", |body, dice| on(body, is_result, dice, |result| set_id(result, "nobody"))),
+    ("rename a call", |body, dice| on(body, is_call, dice, |call| set_id(call, "somebody"))),
+    ("misspell an id", |body, _| {
+        let pointers = nodes(body, |node| is_call(node) || is_result(node));
+        pointers.iter().fold(false, |done, pointer| {
+            let node = body.pointer_mut(pointer).expect("a node that is there");
+            let id = id_of(node).map(|id| format!("{id} !"));
+            id.is_some_and(|id| set_id(node, &id)) || done
+        })
+    }),
+    ("misname a called tool", |body, dice| {
+        on(body, is_call, dice, |call| set_named(call, "name", &json!("no good name")))
+    }),
+    ("garble an input", |body, dice| on(body, is_call, dice, garble)),
+    ("empty a text", |body, dice| on(body, has_text, dice, |node| set_text(node, ""))),
+    ("blank a text", |body, dice| on(body, has_text, dice, |node| set_text(node, " \n"))),
+    ("a text that is a number", |body, dice| {
+        on(body, |node| node.get("text").is_some(), dice, |node| set(node, "text", json!(7)))
+    }),
+    ("text before results", before_results),
+    ("swap a call and its result", swapped),
+    ("a stranger speaks", |body, dice| on(body, has_role, dice, |node| set(node, "role", json!("narrator")))),
+    ("the other one speaks", |body, dice| {
+        on(body, has_role, dice, |node| {
+            let other = match node["role"].as_str() {
+                Some("user") if node.get("parts").is_some() => "model",
+                Some("user") => "assistant",
+                _ => "user",
+            };
+            // Without anything that only one side can say, a compatible provider cannot tell who said it.
+            set(node, "role", json!(other))
+        })
+    }),
+    ("the assistant begins", |body, _| {
+        let Some(list) = list(body) else { return false };
+        let first = list.iter().position(|message| message["role"] == "user").expect("the user speaks");
+        list.remove(first);
+        true
+    }),
+    ("the assistant ends", |body, _| {
+        let responses = body.get("input").is_some();
+        let gemini = body.get("contents").is_some();
+        let Some(list) = list(body) else { return false };
+        list.push(if responses {
+            json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I"}]})
+        } else if gemini {
+            json!({"role": "model", "parts": [{"text": "I"}]})
+        } else {
+            json!({"role": "assistant", "content": [{"type": "text", "text": "I"}]})
+        });
+        true
+    }),
+    ("nothing is said", |body, _| list(body).is_some_and(|list| !std::mem::take(list).is_empty())),
+    ("a message of nothing", |body, dice| {
+        on(body, has_role, dice, |node| {
+            let field = if node.get("parts").is_some() { "parts" } else { "content" };
+            let calls = node.get("tool_calls").is_some();
+            !calls && set(node, field, json!([]))
+        })
+    }),
+    ("a message that is no object", |body, dice| {
+        let Some(list) = list(body) else { return false };
+        let place = dice.below(list.len());
+        list[place] = json!("hello");
+        true
+    }),
+    ("an unknown field of a message", |body, dice| {
+        on(body, has_role, dice, |node| set(node, "mood", json!("good")))
+    }),
+    ("an unknown field of the body", |body, _| set(body, "mood", json!("good"))),
+    ("no tools", |body, _| {
+        let called = !nodes(body, is_call).is_empty();
+        let fields = body.as_object_mut().expect("a body is an object");
+        called && fields.remove("tools").is_some()
+    }),
+    ("an empty list of tools", |body, _| body.get("tools").is_some() && set(body, "tools", json!([]))),
+    ("a tool twice", |body, dice| double(body, is_tool, dice)),
+    ("a tool without a good name", |body, dice| {
+        on(body, is_tool, dice, |tool| set_named(tool, "name", &json!("no good name")))
+    }),
+    ("a tool without description", |body, dice| {
+        on(body, is_tool, dice, |tool| set_named(tool, "description", &json!("")))
+    }),
+    ("no model", |body, _| body.get("model").is_some() && set(body, "model", Value::Null)),
+    ("a limit of nothing", |body, dice| limit(body, dice, &json!(0))),
+    ("a limit in words", |body, dice| limit(body, dice, &json!("many"))),
+    ("too hot", |body, _| match body.get_mut("generationConfig") {
+        Some(generation) => set(generation, "temperature", json!(9)),
+        None => set(body, "temperature", json!(9)),
+    }),
+    ("no stream", |body, _| body.get("stream").is_some() && set(body, "stream", json!(false))),
+    ("bytes that are none", |body, dice| {
+        on(
+            body,
+            |node| node.get("data").is_some_and(Value::is_string) && !is_thought(node),
+            dice,
+            |node| set(node, "data", json!("@@")),
+        )
+    }),
+    ("an address that is none", |body, dice| {
+        let pictured = |node: &Value| node.get("url").is_some() || node["type"] == "input_image";
+        on(body, pictured, dice, |node| {
+            let field = if node.get("url").is_some() { "url" } else { "image_url" };
+            set(node, field, json!("/etc/passwd"))
+        })
+    }),
+    ("an unsealed thought", |body, dice| {
+        on(body, is_thought, dice, |node| {
+            let fields = node.as_object_mut().expect("a thought is an object");
+            fields.retain(|name, _| {
+                !["signature", "data", "encrypted_content", "thoughtSignature"].contains(&name.as_str())
+            });
+            true
+        })
+    }),
+    ("a thought that leads to nothing", |body, dice| {
+        let pointers = nodes(body, |node| node["type"] == "reasoning");
+        if pointers.is_empty() {
+            return false;
+        }
+        let thought = body.pointer(dice.pick(&pointers[..]).as_str()).cloned().expect("a node that is there");
+        list(body).is_some_and(|list| {
+            list.retain(|item| *item != thought);
+            list.push(thought);
+            true
+        })
+    }),
+    ("too much thinking", |body, _| {
+        let most = body["max_tokens"].as_u64().unwrap_or_default();
+        let budget = body["thinking"].get_mut("budget_tokens");
+        budget.is_some_and(|budget| {
+            *budget = most.into();
+            true
+        })
+    }),
+    ("too many markers", |body, _| {
+        let pointers = nodes(body, |node| node["type"] == "tool_result" || node["type"] == "text");
+        let anthropic = body.get("messages").is_some() && body.get("max_tokens").is_some();
+        let marked = pointers.iter().take(5).filter(|pointer| {
+            let node = body.pointer_mut(pointer).expect("a node that is there");
+            set(node, "cache_control", json!({"type": "ephemeral"}))
+        });
+        marked.count() == 5 && anthropic
+    }),
+];
+
+fn is_result(node: &Value) -> bool {
+    ["tool_result", "function_call_output"].iter().any(|kind| node["type"] == *kind)
+        || node["role"] == "tool"
+        || node.get("functionResponse").is_some()
+}
+
+fn is_call(node: &Value) -> bool {
+    ["tool_use", "function_call"].iter().any(|kind| node["type"] == *kind)
+        || (node["type"] == "function" && node.get("id").is_some())
+        || node.get("functionCall").is_some()
+}
+
+fn is_tool(node: &Value) -> bool {
+    let named = node.get("description").is_some() && node.get("name").is_some();
+    named && node.get("input").is_none()
+}
+
+fn is_thought(node: &Value) -> bool {
+    ["thinking", "redacted_thinking", "reasoning"].iter().any(|kind| node["type"] == *kind)
+        && (node.get("signature").is_some()
+            || node.get("data").is_some()
+            || node.get("encrypted_content").is_some())
+}
+
+fn has_text(node: &Value) -> bool {
+    let content = node.get("role").is_some() && node.get("content").is_some_and(Value::is_string);
+    node.get("text").is_some_and(Value::is_string) || content || is_result(node)
+}
+
+fn has_role(node: &Value) -> bool {
+    node.get("role").is_some()
+}
+
+/// The addresses of all nodes like that.
+fn nodes(body: &Value, like: impl Fn(&Value) -> bool) -> Vec<String> {
+    fn walk(value: &Value, at: &mut String, like: &dyn Fn(&Value) -> bool, found: &mut Vec<String>) {
+        // What a tool is given or declares may look like anything.
+        let foreign = ["/input", "/args", "/input_schema", "/parameters"].iter().any(|end| at.ends_with(end));
+        if foreign && at != "/input" {
+            return;
+        }
+        if value.is_object() && like(value) {
+            found.push(at.clone());
+        }
+        let length = at.len();
+        let mut step = |name: &dyn std::fmt::Display, value: &Value| {
+            if value.is_object() || value.is_array() {
+                write!(at, "/{name}").expect("writing to memory cannot fail");
+                walk(value, at, like, found);
+                at.truncate(length);
+            }
+        };
+        match value {
+            Value::Array(values) => values.iter().enumerate().for_each(|(place, value)| step(&place, value)),
+            Value::Object(fields) => fields.iter().for_each(|(name, value)| step(name, value)),
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    walk(body, &mut String::new(), &like, &mut found);
+    found
+}
+
+fn on(
+    body: &mut Value,
+    like: impl Fn(&Value) -> bool,
+    dice: &mut Dice,
+    change: impl Fn(&mut Value) -> bool,
+) -> bool {
+    let pointers = nodes(body, like);
+    if pointers.is_empty() {
+        return false;
+    }
+    change(body.pointer_mut(dice.pick(&pointers[..]).as_str()).expect("a node that is there"))
+}
+
+/// The list that one of the nodes like that is in, and its place there.
+fn placed<'v>(
+    body: &'v mut Value,
+    like: impl Fn(&Value) -> bool,
+    dice: &mut Dice,
+) -> Option<(&'v mut Vec<Value>, usize)> {
+    // A tool of Chat is one level further down than the list.
+    let pointers = nodes(body, |node| like(node) || node.get("function").is_some_and(&like));
+    let listed =
+        |pointer: &&String| pointer.rsplit('/').next().is_some_and(|last| last.parse::<usize>().is_ok());
+    let pointers: Vec<&String> = pointers.iter().filter(listed).collect();
+    if pointers.is_empty() {
+        return None;
+    }
+    let (parent, place) = dice.pick(&pointers).rsplit_once('/')?;
+    Some((body.pointer_mut(parent)?.as_array_mut()?, place.parse().ok()?))
+}
+
+fn remove(body: &mut Value, like: impl Fn(&Value) -> bool, dice: &mut Dice) -> bool {
+    placed(body, like, dice).map(|(list, place)| list.remove(place)).is_some()
+}
+
+fn double(body: &mut Value, like: impl Fn(&Value) -> bool, dice: &mut Dice) -> bool {
+    placed(body, like, dice).map(|(list, place)| list.insert(place, list[place].clone())).is_some()
+}
+
+fn list(body: &mut Value) -> Option<&mut Vec<Value>> {
+    let name = ["messages", "contents", "input"].into_iter().find(|name| body.get(name).is_some())?;
+    body[name].as_array_mut()
+}
+
+fn set(node: &mut Value, field: &str, value: Value) -> bool {
+    node[field] = value;
+    true
+}
+
+/// Sets a field where the node, or what it wraps, has it.
+fn set_named(node: &mut Value, field: &str, value: &Value) -> bool {
+    for wrapper in ["function", "functionCall", "functionResponse"] {
+        if let Some(inner) = node.get_mut(wrapper) {
+            return set_named(inner, field, value);
+        }
+    }
+    node.get(field).is_some() && set(node, field, value.clone())
+}
+
+const IDS: [&str; 4] = ["tool_use_id", "tool_call_id", "call_id", "id"];
+
+fn id_of(node: &Value) -> Option<String> {
+    let inner = ["functionCall", "functionResponse"].iter().find_map(|name| node.get(name)).unwrap_or(node);
+    IDS.iter().find_map(|name| inner.get(name)?.as_str().map(str::to_owned))
+}
+
+fn set_id(node: &mut Value, id: &str) -> bool {
+    let wrapper = ["functionCall", "functionResponse"].into_iter().find(|name| node.get(name).is_some());
+    let inner = match wrapper {
+        Some(name) => &mut node[name],
+        None => node,
+    };
+    IDS.iter().find(|name| inner.get(**name).is_some()).is_some_and(|name| set(inner, name, json!(id)))
+}
+
+fn set_text(node: &mut Value, text: &str) -> bool {
+    if let Some(response) = node.get_mut("functionResponse") {
+        return set(response, "response", json!({"output": text}));
+    }
+    let field = ["text", "output", "content"].into_iter().find(|name| node.get(name).is_some());
+    field.is_some_and(|field| set(node, field, json!(text)))
+}
+
+fn garble(call: &mut Value) -> bool {
+    for (field, value) in [("input", json!([])), ("args", json!("x")), ("arguments", json!("{"))] {
+        if set_named(call, field, &value) {
+            return true;
+        }
+    }
+    false
+}
+
+fn limit(body: &mut Value, _: &mut Dice, value: &Value) -> bool {
+    if let Some(generation) = body.get_mut("generationConfig") {
+        return set(generation, "maxOutputTokens", value.clone());
+    }
+    let names = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
+    let name = names.into_iter().find(|name| body.get(name).is_some());
+    name.is_some_and(|name| set(body, name, value.clone()))
+}
+
+/// Something is said between a call and its result.
+fn before_results(body: &mut Value, dice: &mut Dice) -> bool {
+    let Some((list, place)) = placed(body, is_result, dice) else { return false };
+    let saying = match &list[place] {
+        result if result["role"] == "tool" => json!({"role": "user", "content": "Wait."}),
+        result if result["type"] == "function_call_output" => {
+            json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Wait."}]})
+        }
+        result if result["type"] == "tool_result" => json!({"type": "text", "text": "Wait."}),
+        _ => json!({"text": "Wait."}),
+    };
+    list.insert(place, saying);
+    true
+}
+
+/// A result stands before the call that it answers.
+fn swapped(body: &mut Value, dice: &mut Dice) -> bool {
+    let calls = |message: &Value| !nodes(message, is_call).is_empty();
+    let results = |message: &Value| !nodes(message, is_result).is_empty();
+    let Some(list) = list(body) else { return false };
+    // Where calls and results are items, the call before a result may be another one's.
+    let paired = |call: &Value, result: &Value| match (id_of(call), id_of(result)) {
+        (Some(call), Some(result)) => call == result,
+        _ => calls(call) && results(result),
+    };
+    let places: Vec<usize> =
+        (1..list.len()).filter(|place| paired(&list[place - 1], &list[*place])).collect();
+    if places.is_empty() {
+        return false;
+    }
+    let place = *dice.pick(&places);
+    list.swap(place - 1, place);
+    true
+}
