@@ -1,7 +1,8 @@
 //! The stream of `OpenAI`'s Responses.
 //!
 //! ```text
-//!   response.created ─► ( output_item.added ─► deltas… ─► output_item.done )… ─► response.completed | incomplete | failed
+//!   response.created ─► ( output_item.added ─► deltas… ─► output_item.done )…
+//!                    ─► response.completed | response.incomplete | response.failed
 //! ```
 //!
 //! An item is whole when it is done. A reasoning item is then kept as it came: with what it holds encrypted, it goes
