@@ -229,9 +229,9 @@ fn in_chaos_every_call_ends_in_an_answer_or_an_error_that_keeps_what_came() {
         let client = Client::new().expect("a client");
         let mut endpoint = endpoint(wire, &server.url());
         endpoint.timeouts =
-            Timeouts { first_byte: Duration::from_millis(100), stall: Duration::from_millis(100) };
+            Timeouts { first_byte: Duration::from_millis(300), stall: Duration::from_millis(300) };
         let mut outcomes = std::collections::BTreeMap::<&str, usize>::new();
-        for seed in 0..150 {
+        for seed in 0..80 {
             let before = server.requests().len() as u64;
             let (_, planned) = chaos(before, 60, wire, &told);
             let mut shown = String::new();
@@ -249,7 +249,7 @@ fn in_chaos_every_call_ends_in_an_answer_or_an_error_that_keeps_what_came() {
             assert_eq!(answered.is_ok(), planned.is_harmless(), "{wire:?} {planned:?} {answered:?}");
             *outcomes.entry(if answered.is_ok() { "good" } else { "bad" }).or_default() += 1;
         }
-        assert!(outcomes["good"] > 30 && outcomes["bad"] > 30, "{outcomes:?}");
+        assert!(outcomes["good"] > 15 && outcomes["bad"] > 15, "{outcomes:?}");
     }
     assert!(matches!(chaos(7, 0, Wire::Chat, &said("x")).1, Chaos::None));
 }
