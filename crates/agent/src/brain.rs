@@ -1,7 +1,7 @@
 //! Who answers: a provider over the network, or the assistant that needs none.
 
 use retake_model::content::ContentId;
-use retake_model::projection::{self, Ask, Conversation, ToolSpec};
+use retake_model::projection::{self, Ask, Conversation, ThinkingField, ToolSpec};
 use retake_model::settings::Settings;
 use serde_json::Value;
 
@@ -94,7 +94,9 @@ impl Brain {
             // Many models take no other than their own: only what someone set is sent.
             temperature: (settings.temperature != usual.temperature).then_some(settings.temperature),
             top_p: (settings.top_p != usual.top_p).then_some(settings.top_p),
-            thinking_budget: *thinking,
+            // Models that decide by themselves how much to think must be asked to: what they thought between two
+            // calls has to go back to them.
+            thinking_budget: thinking.or((endpoint.dialect.thinking == ThinkingField::Adaptive).then_some(0)),
         };
         projection::request(conversation, &ask, pictures)
     }

@@ -3,6 +3,7 @@
 //! It listens on this machine, answers each request by a [`Script`], and remembers what it was sent. Tests, and
 //! campaigns that go on for thousands of turns, let it fail in every way that a real one does.
 
+mod chaos;
 mod streams;
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+pub use chaos::{Chaos, chaos};
 pub use streams::{Telling, call, events, said};
 
 /// A request that came.

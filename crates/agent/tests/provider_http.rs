@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use retake_agent::cancel::Cancel;
-use retake_agent::fault_server::{Act, FaultServer, Script, Telling, call, events, said};
+use retake_agent::fault_server::{Act, Chaos, FaultServer, Script, Telling, call, chaos, events, said};
 use retake_agent::provider::{
     Answer, CallError, Client, Delta, Dialect, Endpoint, Fault, Secret, Stop, Timeouts, Wire,
 };
@@ -208,4 +208,48 @@ fn an_endless_answer_does_not_fill_the_memory() {
     assert!(text(&error.partial).len() > 30 << 20);
     let script = Script::events(std::iter::repeat_n("data: no end of it".repeat(1 << 16), 40));
     assert_eq!(one(Wire::Chat, script).expect_err("too much").fault, Fault::TooLarge);
+}
+
+#[test]
+fn encryption_works_on_this_machine_or_says_why_not() {
+    let server = FaultServer::with(vec![Script::events(events(Wire::Chat, &said(LONG)))]).expect("a port");
+    let url = server.url().replace("http:", "https:");
+    let error =
+        ask(&Client::new().expect("a client"), &endpoint(Wire::Chat, &url)).expect_err("no encryption there");
+    assert_eq!(error.fault, Fault::Network, "{}", error.message);
+    assert_eq!(server.requests().len(), 0);
+}
+
+#[test]
+fn in_chaos_every_call_ends_in_an_answer_or_an_error_that_keeps_what_came() {
+    for wire in WIRES {
+        let told = said(LONG);
+        let server = FaultServer::start(move |_, before| chaos(before as u64, 60, wire, &said(LONG)).0)
+            .expect("a port");
+        let client = Client::new().expect("a client");
+        let mut endpoint = endpoint(wire, &server.url());
+        endpoint.timeouts =
+            Timeouts { first_byte: Duration::from_millis(300), stall: Duration::from_millis(300) };
+        let mut outcomes = std::collections::BTreeMap::<&str, usize>::new();
+        for seed in 0..80 {
+            let before = server.requests().len() as u64;
+            let (_, planned) = chaos(before, 60, wire, &told);
+            let mut shown = String::new();
+            let answered = client.call(&endpoint, &json!({"seed": seed}), &Cancel::new(), &mut |delta| {
+                if let Delta::Text(piece) = delta {
+                    shown.push_str(&piece);
+                }
+            });
+            let received = match &answered {
+                Ok(answer) => text(answer),
+                Err(error) => text(&error.partial),
+            };
+            assert_eq!(received, shown, "{wire:?} {planned:?}");
+            assert!(LONG.starts_with(&received), "{wire:?} {planned:?} {received}");
+            assert_eq!(answered.is_ok(), planned.is_harmless(), "{wire:?} {planned:?} {answered:?}");
+            *outcomes.entry(if answered.is_ok() { "good" } else { "bad" }).or_default() += 1;
+        }
+        assert!(outcomes["good"] > 15 && outcomes["bad"] > 15, "{outcomes:?}");
+    }
+    assert!(matches!(chaos(7, 0, Wire::Chat, &said("x")).1, Chaos::None));
 }

@@ -1,7 +1,8 @@
 //! The stream of Anthropic Messages.
 //!
 //! ```text
-//!   message_start ─► ( content_block_start ─► content_block_delta… ─► content_block_stop )… ─► message_delta ─► message_stop
+//!   message_start ─► ( content_block_start ─► content_block_delta… ─► content_block_stop )…
+//!                 ─► message_delta ─► message_stop
 //! ```
 
 use std::collections::BTreeMap;

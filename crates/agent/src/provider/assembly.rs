@@ -43,6 +43,8 @@ struct Growing {
     /// Fields that are lists, item by item.
     lists: Vec<(String, Vec<String>)>,
     ended: bool,
+    /// What is wrong with the input of a call, beyond what can be seen in it.
+    broken: Option<String>,
 }
 
 #[derive(Debug)]
@@ -257,7 +259,20 @@ impl Assembly {
     /// All that was received.
     pub(super) fn into_answer(self) -> Answer {
         let wire = self.wire;
-        let blocks: Vec<Block> = self.blocks.into_iter().filter_map(|block| block.into_block(wire)).collect();
+        let mut growing = self.blocks;
+        // A call that was cut off must not pass for one without input.
+        match &self.stop {
+            None => growing.iter_mut().for_each(Growing::cut_off),
+            Some(Stop::MaxTokens) => {
+                growing
+                    .last_mut()
+                    .filter(|last| last.text.is_empty())
+                    .into_iter()
+                    .for_each(Growing::break_off);
+            }
+            Some(_) => {}
+        }
+        let blocks: Vec<Block> = growing.into_iter().filter_map(|block| block.into_block(wire)).collect();
         let calls = blocks.iter().any(|block| matches!(block, Block::ToolCall { .. }));
         // Servers disagree on what to say here; whether there are calls is what counts.
         let stop = match (self.stop.unwrap_or_default(), calls) {
@@ -276,6 +291,7 @@ impl Assembly {
             extra: Vec::new(),
             lists: Vec::new(),
             ended: false,
+            broken: None,
         });
         Ok(self.blocks.len() - 1)
     }
@@ -305,6 +321,19 @@ impl Assembly {
 }
 
 impl Growing {
+    /// Marks a call that has not ended.
+    fn cut_off(&mut self) {
+        if !self.ended {
+            self.break_off();
+        }
+    }
+
+    fn break_off(&mut self) {
+        if matches!(self.kind, Kind::Call { .. }) {
+            self.broken = Some("cut off before its end".to_owned());
+        }
+    }
+
     fn into_block(mut self, wire: Wire) -> Option<Block> {
         for (name, items) in std::mem::take(&mut self.lists) {
             self.extra.extend(Json::new(format!("[{}]", items.join(","))).ok().map(|list| (name, list)));
@@ -332,6 +361,7 @@ impl Growing {
             }),
             Kind::Call { call, name } => {
                 let (input, wrong) = input(&self.text);
+                let wrong = wrong.or(self.broken);
                 self.extra.extend(wrong.map(|wrong| (BROKEN_INPUT.to_owned(), Json::string(&wrong))));
                 Some(Block::ToolCall { call, name, input, extra: fields(self.extra) })
             }
@@ -371,6 +401,7 @@ mod tests {
             let mut assembly = Assembly::new(Wire::Chat);
             let block = assembly.begin_call("c", "read").expect("room");
             assembly.push(block, text).expect("room");
+            assembly.set_stop(Stop::EndTurn);
             let answer = assembly.into_answer();
             let Block::ToolCall { input, .. } = &answer.blocks[0] else { panic!("a call") };
             assert_eq!(input.as_str(), kept);
@@ -382,6 +413,29 @@ mod tests {
         check(r#"{"path":"a"#, r#""{\"path\":\"a""#, true);
         check("[1]", r#""[1]""#, true);
         check("nonsense", r#""nonsense""#, true);
+    }
+
+    #[test]
+    fn a_call_that_was_cut_off_is_marked_even_if_it_looks_whole() {
+        let check = |ended: bool, stop: Option<Stop>, input: &str, marked: bool| {
+            let mut assembly = Assembly::new(Wire::Anthropic);
+            let block = assembly.begin_call("c", "list").expect("room");
+            assembly.push(block, input).expect("room");
+            if ended {
+                assembly.end(block);
+            }
+            if let Some(stop) = stop {
+                assembly.set_stop(stop);
+            }
+            let answer = assembly.into_answer();
+            assert_eq!(broken_input(&answer.blocks[0]).is_some(), marked, "{ended} {input}");
+        };
+        check(false, None, "", true);
+        check(false, None, "{}", true);
+        check(true, None, "{}", false);
+        check(true, Some(Stop::ToolUse), "", false);
+        check(true, Some(Stop::MaxTokens), "", true);
+        check(true, Some(Stop::MaxTokens), "{}", false);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use retake_model::agent::Origin;
+
 use super::Answer;
 
 /// Where a call failed.
@@ -57,6 +59,24 @@ impl Fault {
     }
 }
 
+impl Fault {
+    /// Where the agent's state machine places it.
+    pub fn origin(self) -> Origin {
+        match self {
+            Self::Network | Self::Stalled | Self::Cut => Origin::Network,
+            Self::Key | Self::NotFound | Self::Insecure => Origin::Setup,
+            Self::Interrupted
+            | Self::Busy
+            | Self::Server
+            | Self::Billing
+            | Self::TooLong
+            | Self::Refused
+            | Self::Protocol
+            | Self::TooLarge => Origin::Model,
+        }
+    }
+}
+
 /// A call that failed, with everything that was received before.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
@@ -89,6 +109,17 @@ impl CallError {
 
     pub(crate) fn keeping(self, partial: Answer) -> Self {
         Self { partial: Box::new(partial), ..self }
+    }
+}
+
+impl From<&CallError> for retake_model::agent::Fault {
+    fn from(error: &CallError) -> Self {
+        Self {
+            origin: error.fault.origin(),
+            message: error.message.clone(),
+            retryable: error.retryable,
+            retry_after: error.retry_after.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
+        }
     }
 }
 

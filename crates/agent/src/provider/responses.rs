@@ -1,7 +1,8 @@
 //! The stream of `OpenAI`'s Responses.
 //!
 //! ```text
-//!   response.created ─► ( output_item.added ─► deltas… ─► output_item.done )… ─► response.completed | incomplete | failed
+//!   response.created ─► ( output_item.added ─► deltas… ─► output_item.done )…
+//!                    ─► response.completed | response.incomplete | response.failed
 //! ```
 //!
 //! An item is whole when it is done. A reasoning item is then kept as it came: with what it holds encrypted, it goes
@@ -56,6 +57,7 @@ struct Item {
     arguments: Option<String>,
     phase: Option<String>,
     content: Option<Vec<Part>>,
+    summary: Option<Vec<Part>>,
 }
 
 #[derive(Deserialize)]
@@ -197,7 +199,13 @@ impl Responses {
                     assembly.push(block, &item.arguments.unwrap_or_default())?;
                 }
             }
-            "reasoning" => assembly.extra(block, "reasoning", json(raw)?)?,
+            "reasoning" => {
+                if assembly.is_blank(block) {
+                    let parts = item.summary.unwrap_or_default().into_iter().filter_map(|part| part.text);
+                    assembly.push(block, &parts.collect::<Vec<_>>().join("\n\n"))?;
+                }
+                assembly.extra(block, "reasoning", json(raw)?)?;
+            }
             _ => assembly.extra(block, "item", json(raw)?)?,
         }
         assembly.end(block);

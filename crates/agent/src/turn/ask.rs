@@ -19,9 +19,12 @@ impl Driver<'_> {
         if self.cancel.is_set() {
             return self.interrupt(Vec::new());
         }
-        let Some(call) = self.call_of(id)? else {
+        let Some((call, broken)) = self.call_of(id)? else {
             return self.fail(Self::missing_call(), Vec::new());
         };
+        if let Some(why) = broken {
+            return self.deny(id, why);
+        }
         let verdict = self.verdict(&call);
         match verdict.decision {
             Decision::Allow => self.allow(&call),

@@ -10,14 +10,15 @@ use retake_model::id::{EntryId, TakeId, ThreadId, TurnId};
 use retake_model::operation::{Actor, TurnStep, Version};
 use retake_model::turn::{Letter, RunningTurn};
 use retake_timeline::store::{Alive, Ledger, TurnLease};
-use retake_timeline::{Around, Caller, Command};
+use retake_timeline::{Around, Caller, Command, Spot};
 
 use super::entries::{self, Answered, INTERRUPTED};
 use super::event::{Audience, TurnEvent};
 use super::{Outcome, TurnError, Workshop};
 use crate::cancel::Cancel;
 use crate::comms::Comms;
-use crate::provider::{Answer, Stop};
+use crate::provider::{Answer, Stop, broken_input};
+use crate::tools::Call;
 
 /// One turn, while this process runs it.
 pub(super) struct Driver<'a> {
@@ -121,6 +122,7 @@ impl<'a> Driver<'a> {
         self.take_up(agent.turn);
         self.state = agent.state;
         let partial = self.leftover()?;
+        self.settle_files()?;
         self.alive = Some(self.shop.timeline.store().keep_alive(self.turn)?);
         self.ledger.put_turn(&self.running)?;
         self.go(Event::Resumed, partial, TurnStep::Resumed, Caller::human().actor)?;
@@ -139,6 +141,7 @@ impl<'a> Driver<'a> {
         self.turn = agent.turn;
         self.state = agent.state;
         let partial = self.leftover()?;
+        self.settle_files()?;
         // Whoever begins something else does not want to go on with this.
         self.go(Event::Interrupted, partial, TurnStep::Interrupted, Actor::Recovery)?;
         self.queue.clear();
@@ -146,6 +149,17 @@ impl<'a> Driver<'a> {
         self.turn = own;
         self.state = AgentState::Waiting;
         Ok(true)
+    }
+
+    /// What a tool changed before its program died is recorded as its doing, while the folder still says whose it is.
+    fn settle_files(&self) -> Result<(), TurnError> {
+        if let Some(desk) = &self.shop.desk {
+            desk.look(
+                self.thread,
+                Caller { surroundings: self.shop.surroundings.clone(), ..Caller::human() },
+            )?;
+        }
+        Ok(())
     }
 
     /// Where the take stands on disk.
@@ -198,7 +212,7 @@ impl<'a> Driver<'a> {
                 Action::StopModel | Action::StopTool { .. } | Action::CloseCall { .. } => {}
             }
         };
-        self.ledger.end_turn(self.take)?;
+        self.keep_late_letters()?;
         self.alive = None;
         let event = TurnEvent::Ended {
             how,
@@ -216,6 +230,21 @@ impl<'a> Driver<'a> {
             message: self.message,
             version: self.version,
         })
+    }
+
+    /// Ends the record of the turn. A message that came too late to be heard is kept in the conversation.
+    fn keep_late_letters(&mut self) -> Result<(), TurnError> {
+        for letter in self.ledger.end_turn(self.take)? {
+            if let Letter::Steer { entry, text } = letter {
+                self.steering.push((entry, text));
+            }
+        }
+        let entries = self.steered();
+        if !entries.is_empty() {
+            let add = Command::AddEntries { take: self.take, at: Spot::End, entries };
+            self.version = self.shop.timeline.change(self.thread, add, self.caller(Actor::Human))?.version;
+        }
+        Ok(())
     }
 
     /// Takes a step: the new state is on disk, with what it brings, before its actions are begun.
@@ -381,8 +410,8 @@ impl<'a> Driver<'a> {
         Comms { ledger: &self.ledger, thread: self.thread, take: self.take, turn: self.turn }
     }
 
-    /// The tool and the input of a call, from the answer that made it.
-    pub(super) fn call_of(&self, call: &str) -> Result<Option<crate::tools::Call>, TurnError> {
+    /// The tool and the input of a call, from the answer that made it; what is wrong with it, if its input was cut off.
+    pub(super) fn call_of(&self, call: &str) -> Result<Option<(Call, Option<String>)>, TurnError> {
         let looking = self.shop.timeline.look()?;
         let state = looking.state(self.thread)?;
         let take = state.take(&looking.queries(), self.take)?.ok_or(TurnError::NoSuchTake)?;
@@ -395,7 +424,8 @@ impl<'a> Driver<'a> {
                     && id == call
                 {
                     let input = serde_json::from_str(input.as_str()).unwrap_or_default();
-                    return Ok(Some(crate::tools::Call { id: id.clone(), name: name.clone(), input }));
+                    let call = Call { id: id.clone(), name: name.clone(), input };
+                    return Ok(Some((call, broken_input(block))));
                 }
             }
         }

@@ -140,6 +140,8 @@ impl Driver<'_> {
     }
 
     fn answered(&mut self, entry: EntryId, answer: &Answer) -> Result<(), TurnError> {
+        // What was said meanwhile decides whether this answer is the last one.
+        self.read_letters()?;
         let calls = calls(answer);
         let micro_dollars = self.count(answer.usage.as_ref());
         let new = self.entry(entry, answer, micro_dollars, false);
@@ -162,7 +164,7 @@ impl Driver<'_> {
 
     fn unanswered(&mut self, entry: EntryId, error: CallError) -> Result<(), TurnError> {
         let interrupted = error.fault == CallFault::Interrupted || self.cancel.is_set();
-        let fault = fault_of(&error);
+        let fault = Fault::from(&error);
         let (next, _) = retake_model::agent::step(
             &self.state,
             Event::Faulted { fault: fault.clone() },
@@ -268,20 +270,6 @@ fn calls(answer: &Answer) -> Vec<(String, String)> {
         _ => None,
     });
     calls.collect()
-}
-
-fn fault_of(error: &CallError) -> Fault {
-    let origin = match error.fault {
-        CallFault::Network | CallFault::Stalled | CallFault::Cut => Origin::Network,
-        CallFault::Key | CallFault::Billing | CallFault::NotFound | CallFault::Insecure => Origin::Setup,
-        _ => Origin::Model,
-    };
-    Fault {
-        origin,
-        message: error.message.clone(),
-        retryable: error.retryable,
-        retry_after: error.retry_after.map(|pause| pause.as_millis() as u64),
-    }
 }
 
 fn setup(message: String) -> Fault {

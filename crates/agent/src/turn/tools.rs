@@ -37,7 +37,7 @@ impl Driver<'_> {
 
     /// Runs a call that was allowed.
     pub(super) fn run_tool(&mut self, id: &str) -> Result<(), TurnError> {
-        let Some(call) = self.call_of(id)? else {
+        let Some((call, _)) = self.call_of(id)? else {
             return self.fail(Self::missing_call(), Vec::new());
         };
         let what = approval::describe(&call).what.into_iter().next().unwrap_or_default();

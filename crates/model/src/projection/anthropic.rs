@@ -63,15 +63,16 @@ fn mark(block: &mut Value, ask: &Ask<'_>) {
     }
 }
 
-/// How thinking is asked for, if it can be: an answer that is in the middle of its calls must have begun with a
-/// thought, and after an edit or under another model it has not.
+/// How thinking is asked for, if it can be: while the model is in the middle of its calls, what it said first since
+/// the user spoke must have begun with a thought, and after an edit or under another model it has not.
 fn thinking(said: &Said<'_>, ask: &Ask<'_>) -> Option<Value> {
     let budget = ask.thinking_budget?.max(LEAST_BUDGET).min(ask.max_tokens.saturating_sub(1));
-    let answer = said.messages.iter().rev().find(|message| message.speaker == Speaker::Assistant);
-    let unthought = answer.is_some_and(|answer| {
-        let calls = answer.parts.iter().any(|part| matches!(part, Part::Call { .. }));
-        calls && answer.parts.first().is_none_or(|part| thought(part, ask).is_none())
-    });
+    let answers = |message: &Message| message.parts.iter().any(|part| matches!(part, Part::Result { .. }));
+    let spoken =
+        said.messages.iter().rposition(|message| message.speaker == Speaker::User && !answers(message));
+    let begun = said.messages.get(spoken.map_or(0, |spoken| spoken + 1));
+    let unthought =
+        begun.is_some_and(|begun| begun.parts.first().is_none_or(|part| thought(part, ask).is_none()));
     match ask.dialect.thinking {
         _ if unthought => None,
         ThinkingField::Budget if budget >= LEAST_BUDGET => {

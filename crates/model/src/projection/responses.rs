@@ -116,12 +116,11 @@ fn of_assistant(message: &Message, ask: &Ask<'_>, reasoned: &mut HashSet<String>
     input.append(&mut calls);
 }
 
-/// Puts a reasoning item in front of the item that it led to. Once: an entry may have been copied, and items have
-/// names.
+/// Puts a reasoning item in front of the item that it led to. Once: an entry may have been copied.
 fn reason(seal: Option<&Seal>, ask: &Ask<'_>, reasoned: &mut HashSet<String>, input: &mut Vec<Value>) {
     let Some(seal) = seal.filter(|seal| seal.fits(Wire::Responses, ask.model)) else { return };
     if let Token::Reasoning(item) = &seal.token
-        && reasoned.insert(item["id"].as_str().map_or_else(|| item.to_string(), str::to_owned))
+        && reasoned.insert(item.to_string())
     {
         input.push(item.clone());
     }

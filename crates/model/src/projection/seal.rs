@@ -1,7 +1,7 @@
 //! What a provider hands out with an answer and wants to see again, unchanged, where it wrote it.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::entry::{Block, EntryVersion, Fields, RoleKind};
 
@@ -117,20 +117,15 @@ fn words(extra: &Fields, name: &str) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// A reasoning item with all that it needs to be understood again; without its sealed content it is only a name
-/// that the provider has forgotten.
+/// A reasoning item with all that it needs to be understood again. Without its sealed content it says nothing; its
+/// id is left out, for the provider keeps nothing and would look for it in vain.
 fn reasoning(extra: &Fields) -> Option<Value> {
     let Value::Object(item) = serde_json::from_str(extra.get("reasoning")?.as_str()).ok()? else {
         return None;
     };
-    let sealed = item.get("encrypted_content").and_then(Value::as_str).is_some_and(|text| !text.is_empty());
+    let sealed = item.get("encrypted_content").and_then(Value::as_str)?;
     let summary = item.get("summary").filter(|summary| summary.is_array()).cloned();
-    let known = |(name, value): (String, Value)| match (name.as_str(), &value) {
-        ("id" | "encrypted_content", Value::String(_)) => Some((name, value)),
-        _ => None,
-    };
-    let mut kept: serde_json::Map<String, Value> = item.into_iter().filter_map(known).collect();
-    kept.insert("type".to_owned(), "reasoning".into());
-    kept.insert("summary".to_owned(), summary.unwrap_or_else(|| Value::Array(Vec::new())));
-    sealed.then_some(Value::Object(kept))
+    let summary = summary.unwrap_or_else(|| Value::Array(Vec::new()));
+    (!sealed.is_empty())
+        .then(|| json!({"type": "reasoning", "summary": summary, "encrypted_content": sealed}))
 }

@@ -1,1 +1,327 @@
-//! Soon.
+//! What becomes of entries, case by case. That every request is good is the campaign's to show.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::content::Kind;
+use crate::entry::{EntryVersion, from_json};
+use crate::time::Timestamp;
+
+const NOW: Timestamp = Timestamp::from_millis(1);
+
+/// Entries from JSON, numbered from one.
+fn entries(list: &Value) -> Vec<(EntryId, EntryVersion)> {
+    let list = list.as_array().expect("a list of entries");
+    let entry = |(number, entry): (usize, &Value)| {
+        let mut id = [0; 16];
+        id[15] = number as u8 + 1;
+        (EntryId::from_bytes(id), from_json(&entry.to_string(), "User", NOW).expect("a good entry"))
+    };
+    list.iter().enumerate().map(entry).collect()
+}
+
+fn user(text: &str) -> Value {
+    json!({"role": "User", "content": text})
+}
+
+fn answer(blocks: Value) -> Value {
+    json!({"role": "AI", "model": "m", "blocks": blocks})
+}
+
+fn text(text: &str) -> Value {
+    json!({"type": "text", "text": text})
+}
+
+fn call(id: &str) -> Value {
+    json!({"type": "tool_call", "call": id, "name": "read", "input": {"path": id}, "wire": "anthropic"})
+}
+
+fn result(id: &str, text: &str) -> Value {
+    json!({"type": "tool_result", "call": id, "text": text})
+}
+
+fn thought(signature: &str) -> Value {
+    json!({"type": "thinking", "text": "hm", "signature": signature, "wire": "anthropic"})
+}
+
+fn tool() -> Vec<ToolSpec> {
+    let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}});
+    vec![ToolSpec { name: "read".to_owned(), description: "Reads.".to_owned(), schema }]
+}
+
+fn ask(wire: Wire, tools: &[ToolSpec]) -> Ask<'_> {
+    Ask {
+        wire,
+        dialect: Dialect::of(wire),
+        model: "m",
+        system: "Be brief.",
+        tools,
+        max_tokens: 4_000,
+        temperature: None,
+        top_p: None,
+        thinking_budget: None,
+    }
+}
+
+fn sent(list: &Value, ask: &Ask<'_>) -> Value {
+    let body = request(&converse(&entries(list)), ask, &|_| None);
+    assert_eq!(rules::check(ask.wire, &body), [], "{body:#}");
+    body
+}
+
+/// The conversation in a form that can be read at a glance.
+fn shown(list: &Value) -> Vec<String> {
+    let part = |part: &Part| match part {
+        Part::Text { text, .. } => text.clone(),
+        Part::Thinking { .. } => "<thought>".to_owned(),
+        Part::Call { call, .. } => format!("<call {call}>"),
+        Part::Result { call, failed, text, .. } if *failed => {
+            format!("<{call} failed: {}>", text.split(':').next().unwrap_or_default())
+        }
+        Part::Result { call, text, .. } => format!("<{call}: {text}>"),
+        Part::Image { media, .. } => format!("<{media}>"),
+    };
+    let message = |message: &Message| {
+        let speaker = if message.speaker == Speaker::User { "U" } else { "A" };
+        format!("{speaker}: {}", message.parts.iter().map(part).collect::<Vec<_>>().join(" | "))
+    };
+    converse(&entries(list)).messages.iter().map(message).collect()
+}
+
+#[test]
+fn entries_become_messages_that_alternate() {
+    let check = |list: Value, expected: &[&str]| assert_eq!(shown(&list), expected, "{list:#}");
+    check(json!([]), &[]);
+    check(json!([user("a"), user(" "), user("b"), answer(json!([text("c")]))]), &["U: a | b", "A: c"]);
+    check(
+        json!([{"role": "Vendor API", "content": "up"}, {"role": "System", "content": "now"}]),
+        &["U: [Vendor API]\nup | [System]\nnow"],
+    );
+    // Calls made together are answered together, in their order, before all else.
+    check(
+        json!([
+            user("go"),
+            answer(json!([text("yes"), call("a"), call("b")])),
+            {"role": "Tool", "blocks": [result("b", "B")]},
+            user("hurry"),
+            {"role": "Tool", "blocks": [result("a", "A")]},
+            answer(json!([text("done")])),
+        ]),
+        &["U: go", "A: yes | <call a> | <call b>", "U: <a: A> | <b: B> | hurry", "A: done"],
+    );
+    // One entry for each block is one message all the same.
+    check(
+        json!([
+            answer(json!([call("a")])),
+            answer(json!([call("b")])),
+            {"role": "Tool", "blocks": [result("a", "A")]},
+            {"role": "Tool", "blocks": [result("b", "")]},
+        ]),
+        &["A: <call a> | <call b>", "U: <a: A> | <b: (no output)>"],
+    );
+    // Calls, results and more within one entry.
+    check(
+        json!([answer(json!([call("a"), result("a", "A"), text("so"), call("b"), result("b", "B")]))]),
+        &["A: <call a>", "U: <a: A>", "A: so | <call b>", "U: <b: B>"],
+    );
+}
+
+#[test]
+fn no_half_of_a_call_is_left_over() {
+    let check = |list: Value, expected: &[&str]| assert_eq!(shown(&list), expected, "{list:#}");
+    // Without its result.
+    check(
+        json!([answer(json!([call("a")])), user("on")]),
+        &["A: <call a>", "U: <a failed: Interrupted> | on"],
+    );
+    check(
+        json!([answer(json!([call("a")])), answer(json!([text("on")]))]),
+        &["A: <call a>", "U: <a failed: Interrupted>", "A: on"],
+    );
+    // Without its call.
+    check(
+        json!([user("x"), {"role": "Tool", "blocks": [result("a", "A"), result("b", " ")]}]),
+        &["U: x | [result of a tool call that is not shown here]\nA"],
+    );
+    // Too late, and twice.
+    check(
+        json!([answer(json!([call("a"), text("t")])), user("x"), answer(json!([text("y")])), {"role": "Tool", "blocks": [result("a", "A")]}]),
+        &[
+            "A: <call a> | t",
+            "U: <a failed: Interrupted> | x",
+            "A: y",
+            "U: [result of a tool call that is not shown here]\nA",
+        ],
+    );
+    check(
+        json!([answer(json!([call("a")])), {"role": "Tool", "blocks": [result("a", "A"), result("a", "B")]}]),
+        &["A: <call a>", "U: <a: A> | [result of a tool call that is not shown here]\nB"],
+    );
+    // The same name twice, in one round and in two.
+    check(
+        json!([answer(json!([
+            call("a"),
+            call("a"),
+            result("a", "1"),
+            result("a", "2"),
+            call("a"),
+            result("a", "3")
+        ]))]),
+        &["A: <call a> | <call a_2>", "U: <a: 1> | <a_2: 2>", "A: <call a_3>", "U: <a_3: 3>"],
+    );
+    // No longer the assistant's.
+    check(
+        json!([{"role": "User", "blocks": [call("a")]}, {"role": "Tool", "blocks": [result("a", "A")]}]),
+        &["U: [call of the tool read]\n{\"path\":\"a\"} | [result of a tool call that is not shown here]\nA"],
+    );
+}
+
+#[test]
+fn thoughts_go_back_only_to_who_sealed_them() {
+    let tools = tool();
+    let thinking = |entry: Value, change: &dyn Fn(&mut Ask<'_>)| {
+        let mut ask = Ask { thinking_budget: Some(2_000), ..ask(Wire::Anthropic, &tools) };
+        change(&mut ask);
+        let body = sent(&json!([user("go"), entry]), &ask);
+        (body.to_string().contains("sealed"), body.get("thinking").is_some())
+    };
+    let loops = || answer(json!([thought("sealed"), call("a"), result("a", "A")]));
+    assert_eq!(thinking(loops(), &|_| {}), (true, true));
+    // Under another model, after an edit, or as someone else's, it is gone: and in the middle of calls there can be
+    // no more thinking then.
+    assert_eq!(thinking(loops(), &|ask| ask.model = "other"), (false, false));
+    let mut edited = loops();
+    edited["edited"] = json!(NOW);
+    assert_eq!(thinking(edited, &|_| {}), (false, false));
+    let mut anothers = loops();
+    anothers["role"] = json!("User");
+    assert_eq!(thinking(anothers, &|_| {}), (false, true));
+    let other_wire = answer(json!([
+        {"type": "thinking", "text": "hm", "signature": "sealed", "wire": "gemini"}, text("t")
+    ]));
+    assert_eq!(thinking(other_wire, &|_| {}), (false, true));
+    // A thought that led to nothing.
+    assert_eq!(thinking(answer(json!([text("t"), thought("sealed")])), &|_| {}), (false, true));
+    // Only the beginning of a turn has to be a thought.
+    let twice = answer(json!([thought("sealed"), call("a"), result("a", "A"), call("b"), result("b", "B")]));
+    assert_eq!(thinking(twice, &|_| {}), (true, true));
+    // Too few tokens to think with.
+    assert_eq!(thinking(loops(), &|ask| ask.max_tokens = 1_000), (false, false));
+}
+
+#[test]
+fn each_wire_gets_its_own_seals() {
+    let tools = tool();
+    let part = |kind: Value, extra: Value| {
+        let mut part = kind;
+        extra.as_object().expect("fields").iter().for_each(|(name, value)| part[name] = value.clone());
+        part
+    };
+    let gemini =
+        json!([part(call("a"), json!({"wire": "gemini", "thought_signature": "sig"})), result("a", "A")]);
+    let body = sent(&json!([user("x"), answer(gemini)]), &ask(Wire::Gemini, &tools));
+    assert_eq!(body["contents"][1]["parts"][0]["thoughtSignature"], "sig");
+    let unsigned = json!([user("x"), answer(json!([call("a"), call("b")]))]);
+    let dialect = Dialect { stand_in_signatures: true, ..Dialect::of(Wire::Gemini) };
+    let body = sent(&unsigned, &Ask { dialect, ..ask(Wire::Gemini, &tools) });
+    let signed = |index: usize| body["contents"][1]["parts"][index].get("thoughtSignature").is_some();
+    assert!(signed(0) && !signed(1), "of calls made together only the first is signed");
+
+    let reasoning = json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "enc"});
+    let thinking = json!({"type": "thinking", "text": "", "wire": "responses", "reasoning": reasoning});
+    let blocks = json!([thinking, call("a"), text("late")]);
+    let body = sent(&json!([user("x"), answer(blocks)]), &ask(Wire::Responses, &tools));
+    let kinds: Vec<&str> =
+        body["input"].as_array().expect("items").iter().filter_map(|item| item["type"].as_str()).collect();
+    assert_eq!(kinds, ["message", "message", "reasoning", "function_call", "function_call_output"]);
+
+    let blocks = json!([{"type": "thinking", "text": "hm", "wire": "chat"}, call("a")]);
+    let dialect = Dialect { return_reasoning: true, ..Dialect::of(Wire::Chat) };
+    let body = sent(&json!([user("x"), answer(blocks)]), &Ask { dialect, ..ask(Wire::Chat, &tools) });
+    assert_eq!(body["messages"][2]["reasoning_content"], "hm");
+}
+
+#[test]
+fn the_user_has_the_first_and_the_last_word_and_tools_are_declared() {
+    for wire in Wire::ALL {
+        for list in [json!([]), json!([answer(json!([text("hello")]))]), json!([answer(json!([call("a")]))])]
+        {
+            let body = sent(&list, &ask(wire, &[]));
+            let called = list.to_string().contains("tool_call");
+            assert_eq!(body.get("tools").is_some(), called, "{body:#}");
+        }
+    }
+}
+
+#[test]
+fn places_to_cache_up_to_move_and_nothing_else_does() {
+    let tools = tool();
+    let mut list = vec![user("one"), answer(json!([text("1")])), user("two")];
+    let marks = |body: &Value| body.to_string().matches("cache_control").count();
+    let plain =
+        |body: &Value| body["messages"].to_string().replace(r#""cache_control":{"type":"ephemeral"},"#, "");
+    let before = sent(&json!(list), &ask(Wire::Anthropic, &tools));
+    list.extend([answer(json!([call("a"), result("a", "A")])), user("three")]);
+    let after = sent(&json!(list), &ask(Wire::Anthropic, &tools));
+    assert_eq!((marks(&before), marks(&after)), (4, 4));
+    let prefix = plain(&before);
+    assert!(plain(&after).starts_with(prefix.trim_end_matches(']')));
+    let off = Dialect { cache_markers: false, ..Dialect::of(Wire::Anthropic) };
+    assert_eq!(marks(&sent(&json!(list), &Ask { dialect: off, ..ask(Wire::Anthropic, &tools) })), 0);
+}
+
+#[test]
+fn pictures_are_shown_where_they_can_be() {
+    let blob = ContentId::of(Kind::Blob, b"x");
+    let list = json!([{"role": "User", "blocks": [{"type": "image", "media": "image/png", "blob": blob}]}]);
+    let conversation = converse(&entries(&list));
+    for wire in Wire::ALL {
+        let check = |dialect: Dialect, bytes: Option<Vec<u8>>, expected: &str| {
+            let body = request(&conversation, &Ask { dialect, ..ask(wire, &[]) }, &|_| bytes.clone());
+            assert_eq!(rules::check(wire, &body), []);
+            assert!(body.to_string().contains(expected), "{body}");
+        };
+        check(Dialect::of(wire), Some(b"bytes".to_vec()), "Ynl0ZXM=");
+        check(Dialect::of(wire), None, "its bytes are gone");
+        check(Dialect { images: false, ..Dialect::of(wire) }, Some(vec![1]), "shown no pictures");
+    }
+}
+
+#[test]
+fn sampling_is_asked_for_as_each_provider_takes_it() {
+    let check = |wire, dialect, expected: &[(&str, Value)]| {
+        let ask = Ask { dialect, temperature: Some(1.5), top_p: Some(0.5), ..ask(wire, &[]) };
+        let body = sent(&json!([user("x")]), &ask);
+        let found: BTreeMap<&str, Value> = expected
+            .iter()
+            .map(|(pointer, _)| (*pointer, body.pointer(pointer).cloned().unwrap_or_default()))
+            .collect();
+        assert_eq!(found, expected.iter().cloned().collect(), "{wire:?}");
+    };
+    let anthropic = Dialect::of(Wire::Anthropic);
+    check(Wire::Anthropic, anthropic, &[("/temperature", json!(1.0)), ("/top_p", Value::Null)]);
+    let none = Dialect { sampling: false, ..anthropic };
+    check(Wire::Anthropic, none, &[("/temperature", Value::Null), ("/max_tokens", json!(4_000))]);
+    let chat = Dialect { completion_tokens: true, ..Dialect::of(Wire::Chat) };
+    check(Wire::Chat, chat, &[("/temperature", json!(1.5)), ("/max_completion_tokens", json!(4_000))]);
+    check(Wire::Gemini, Dialect::of(Wire::Gemini), &[("/generationConfig/topP", json!(0.5))]);
+}
+
+#[test]
+fn an_edit_says_what_must_be_read_again() {
+    let long = "word ".repeat(80);
+    let list = |first: &str, last: &[Value]| {
+        let mut list = vec![user(first), answer(json!([text(&long)])), user("and?")];
+        list.extend_from_slice(last);
+        converse(&entries(&json!(list)))
+    };
+    let before = list("question", &[]);
+    assert_eq!(reread_tokens(&before, &list("question", &[])), 0);
+    assert_eq!(reread_tokens(&before, &list("question", &[answer(json!([text("yes")]))])), 0);
+    assert_eq!(reread_tokens(&before, &list("other", &[])), 2 + 100 + 1);
+    assert_eq!(shared_prefix(&before, &list("question", &[user("more")])), 2);
+    assert_eq!(reread_tokens(&before, &list("question", &[user("more")])), 0);
+    assert_eq!(estimate_tokens(&long), 100);
+}

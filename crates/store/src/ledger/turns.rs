@@ -2,7 +2,7 @@
 
 use retake_model::id::TakeId;
 use retake_model::turn::{Letter, RunningTurn};
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::Ledger;
 use crate::StoreError;
@@ -42,12 +42,11 @@ impl Ledger {
         .collect()
     }
 
-    /// Forgets what ran in a take, and the letters that came too late.
-    pub fn end_turn(&self, take: TakeId) -> Result<(), StoreError> {
+    /// Forgets what ran in a take; gives the letters that came too late.
+    pub fn end_turn(&self, take: TakeId) -> Result<Vec<Letter>, StoreError> {
         self.write(|transaction| {
             transaction.prepare_cached("DELETE FROM turn WHERE take = ?1")?.execute([take.key()])?;
-            transaction.prepare_cached("DELETE FROM letter WHERE take = ?1")?.execute([take.key()])?;
-            Ok(())
+            take_out(transaction, take)
         })
     }
 
@@ -74,16 +73,18 @@ impl Ledger {
         if !any {
             return Ok(Vec::new());
         }
-        self.write(|transaction| {
-            let mut statement = transaction
-                .prepare_cached("SELECT record, digest FROM letter WHERE take = ?1 ORDER BY number")?;
-            let rows = statement
-                .query_map([take.key()], |row| Ok((row.get::<_, Vec<u8>>(0)?, row.get(1)?)))?
-                .collect::<Result<Vec<_>, _>>()?;
-            transaction.prepare_cached("DELETE FROM letter WHERE take = ?1")?.execute([take.key()])?;
-            rows.into_iter().map(|(record, guard)| checked(&record, guard, "letter")).collect()
-        })
+        self.write(|transaction| take_out(transaction, take))
     }
+}
+
+fn take_out(transaction: &Transaction<'_>, take: TakeId) -> Result<Vec<Letter>, StoreError> {
+    let mut statement =
+        transaction.prepare_cached("SELECT record, digest FROM letter WHERE take = ?1 ORDER BY number")?;
+    let rows = statement
+        .query_map([take.key()], |row| Ok((row.get::<_, Vec<u8>>(0)?, row.get(1)?)))?
+        .collect::<Result<Vec<_>, _>>()?;
+    transaction.prepare_cached("DELETE FROM letter WHERE take = ?1")?.execute([take.key()])?;
+    rows.into_iter().map(|(record, guard)| checked(&record, guard, "letter")).collect()
 }
 
 #[cfg(test)]
@@ -118,8 +119,8 @@ mod tests {
         assert_eq!(here.collect_letters(take).expect("they are read"), [steer, Letter::Interrupt]);
         assert_eq!(here.collect_letters(take).expect("they are read"), []);
         there.send(take, &Letter::Interrupt).expect("it is sent");
-        here.end_turn(take).expect("it ends");
+        assert_eq!(here.end_turn(take).expect("it ends"), [Letter::Interrupt], "it came too late");
         assert!(here.turns().expect("they are read").is_empty());
-        assert_eq!(here.collect_letters(take).expect("they are read"), [], "it came too late");
+        assert_eq!(here.collect_letters(take).expect("they are read"), []);
     }
 }

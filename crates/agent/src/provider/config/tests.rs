@@ -1,3 +1,5 @@
+//! Names, keys and models: what becomes of them, and what is said when something is missing.
+
 use std::path::Path;
 
 use super::*;

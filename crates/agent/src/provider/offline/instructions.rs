@@ -180,7 +180,7 @@ fn next_then(sentence: &str) -> Option<(&str, &str)> {
     while let Some(found) = folded[from..].find(" then ") {
         let at = from + found;
         let quotes = sentence[..at].matches('"').count();
-        if quotes % 2 == 0 && verb(&sentence[at + 6..]).is_some() {
+        if quotes.is_multiple_of(2) && verb(&sentence[at + 6..]).is_some() {
             let before = sentence[..at].trim_end();
             let before = before.strip_suffix(" and").unwrap_or(before).trim_end_matches(['.', ',', ';']);
             return Some((before, &sentence[at + 6..]));

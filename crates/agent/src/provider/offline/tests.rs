@@ -1,3 +1,5 @@
+//! Whole turns with the offline assistant, and the ways in which people write what it should do.
+
 use retake_model::entry::Block;
 use retake_model::projection::Message;
 

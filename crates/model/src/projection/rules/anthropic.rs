@@ -58,11 +58,13 @@ pub(super) fn check(body: &Value, report: &mut Report) {
     report.must(messages.len() % 2 == 1, "messages", "must end with the user");
     report.must(seen.marks <= MOST_MARKS, "", "has too many cache markers");
     if fields.contains_key("thinking") {
-        let answer = messages.iter().rev().find(|message| message["role"] == "assistant");
-        let blocks = answer.and_then(|answer| answer["content"].as_array()).map_or(&[][..], Vec::as_slice);
-        let calls = blocks.iter().any(|block| block["type"] == "tool_use");
-        let begins = blocks.first().is_some_and(is_thought);
-        report.must(!calls || begins, "thinking", "the last answer with calls must begin with a thought");
+        // What the assistant has said since the user last did more than answer calls is one turn.
+        let turn = messages.iter().rev().take_while(|message| {
+            let blocks = message["content"].as_array().map_or(&[][..], Vec::as_slice);
+            message["role"] == "assistant" || blocks.iter().any(|block| block["type"] == "tool_result")
+        });
+        let begins = turn.last().is_none_or(|first| is_thought(&first["content"][0]));
+        report.must(begins, "thinking", "a turn with calls must begin with a thought");
     }
 }
 

@@ -106,14 +106,11 @@ fn check_items(items: &[Value], tools: bool, report: &mut Report) {
                 report.text(&at, fields.get("output"));
             }
             ("reasoning", _) => {
-                let known = ["type", "id", "summary", "encrypted_content"];
+                let known = ["type", "summary", "encrypted_content"];
                 let Some(fields) = report.fields(&at, item, &known) else { continue };
-                report.text(&at, fields.get("encrypted_content"));
+                let sealed = report.text(&at, fields.get("encrypted_content"));
+                report.must(reasons.insert(sealed), &at, "must not be said twice");
                 report.must(fields.get("summary").is_some_and(Value::is_array), &at, "the summary is a list");
-                if let Some(id) = fields.get("id") {
-                    let id = report.text(&at, Some(id));
-                    report.must(reasons.insert(id), &at, "the id must be unique");
-                }
                 reasoned = true;
             }
             _ => report.say(&at, "is of a kind that has no place here"),

@@ -1,0 +1,76 @@
+//! Failures by dice: the same seed always fails in the same way.
+
+use std::time::Duration;
+
+use super::streams::{Telling, events};
+use super::{Act, Script};
+use crate::provider::Wire;
+
+/// What goes wrong with an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chaos {
+    /// Nothing.
+    None,
+    /// Bytes come one by one, or a few at a time.
+    Pieces,
+    /// Nothing comes for a moment.
+    Hesitates,
+    /// A status that is no success.
+    Status(u16),
+    /// The connection breaks in the middle.
+    Cut,
+    /// The stream ends in the middle, as if that were its end.
+    Ends,
+    /// Nothing more comes, and the connection stays.
+    Stalls,
+    /// An event that makes no sense.
+    Malformed,
+    /// The server says in the middle that it fails.
+    Overloaded,
+}
+
+impl Chaos {
+    /// Whether the answer still arrives.
+    pub fn is_harmless(self) -> bool {
+        matches!(self, Self::None | Self::Pieces | Self::Hesitates)
+    }
+}
+
+/// A script that fails with that probability in a hundred, and what it will do.
+pub fn chaos(seed: u64, percent: u64, wire: Wire, telling: &Telling) -> (Script, Chaos) {
+    let mut dice = seed;
+    let mut roll = move |sides: u64| {
+        dice = dice.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = (dice ^ (dice >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % sides.max(1)
+    };
+    let all = events(wire, telling);
+    // Early enough that the model has not yet said that it stops.
+    let place = roll(all.len().saturating_sub(4) as u64) as usize;
+    let good = Script::events(all);
+    if roll(100) >= percent {
+        return (good, Chaos::None);
+    }
+    match roll(8) {
+        0 => (good.in_pieces_of(1 + roll(5) as usize), Chaos::Pieces),
+        1 => (good.with(place, Act::Pause(Duration::from_millis(roll(20)))), Chaos::Hesitates),
+        2 => {
+            let status = [429, 500, 502, 503, 504, 529][roll(6) as usize];
+            (Script::status(status, r#"{"error":{"message":"chaos"}}"#), Chaos::Status(status))
+        }
+        3 => (good.broken_after(place, Act::Cut), Chaos::Cut),
+        4 => (good.broken_after(place, Act::Send(b": the end\n\n".to_vec())), Chaos::Ends),
+        5 => (good.broken_after(place, Act::Stall), Chaos::Stalls),
+        6 => {
+            let nonsense =
+                ["data: {\n\n", "data: [1]\n\n", "data: \"\n\n", "data: nothing\n\n"][roll(4) as usize];
+            (good.with(place, Act::Send(nonsense.as_bytes().to_vec())), Chaos::Malformed)
+        }
+        _ => {
+            let event =
+                "event: error\ndata: {\"error\":{\"type\":\"overloaded_error\",\"message\":\"chaos\"}}\n\n";
+            (good.with(place, Act::Send(event.as_bytes().to_vec())), Chaos::Overloaded)
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What a provider hands out with an answer goes back to it in the next request: the decoders and the projection
+//! agree on the names that blocks carry it under.
+
+use retake_agent::provider::{Answer, Decoder, EventReader, Wire};
+use retake_model::entry::{Block, EntryVersion, Fields};
+use retake_model::id::EntryId;
+use retake_model::projection::{Ask, Dialect, converse, request, rules};
+use retake_model::time::Timestamp;
+use serde_json::Value;
+
+fn decode(wire: Wire, datas: &[&str]) -> Answer {
+    let (mut reader, mut decoder, mut events) = (EventReader::new(), Decoder::new(wire), Vec::new());
+    let stream: String = datas.iter().flat_map(|data| ["data: ", data, "\n\n"]).collect();
+    reader.feed(stream.as_bytes(), &mut events).expect("text");
+    for event in events {
+        decoder.feed(&event, &mut |_| {}).expect("a good stream");
+    }
+    decoder.finish(&mut |_| {}).expect("an answer")
+}
+
+/// The next request after an answer whose calls were all carried out.
+fn next_request(wire: Wire, answer: &Answer) -> Value {
+    let now = Timestamp::from_millis(1);
+    let mut said = EntryVersion::from_text("AI", "", now);
+    said.blocks = answer.blocks.clone();
+    said.model = Some("m".to_owned());
+    let mut results = EntryVersion::from_text("Tool", "", now);
+    results.blocks = answer.blocks.iter().filter_map(result).collect();
+    let entries = [EntryVersion::from_text("User", "hello", now), said, results];
+    let named = |(number, entry)| (EntryId::from_bytes([number as u8; 16]), entry);
+    let entries: Vec<(EntryId, EntryVersion)> = entries.into_iter().enumerate().map(named).collect();
+    let ask = Ask {
+        wire,
+        dialect: Dialect { return_reasoning: true, ..Dialect::of(wire) },
+        model: "m",
+        system: "",
+        tools: &[],
+        max_tokens: 4000,
+        temperature: None,
+        top_p: None,
+        thinking_budget: Some(2000),
+    };
+    let body = request(&converse(&entries), &ask, &|_| None);
+    assert_eq!(rules::check(wire, &body), Vec::new());
+    body
+}
+
+fn result(block: &Block) -> Option<Block> {
+    let Block::ToolCall { call, .. } = block else { return None };
+    Some(Block::ToolResult {
+        call: call.clone(),
+        text: "ok".to_owned(),
+        failed: false,
+        extra: Fields::default(),
+    })
+}
+
+#[test]
+fn what_a_provider_sealed_goes_back_to_it() {
+    let check = |wire: Wire, datas: &[&str], expected: &[&str]| {
+        let body = next_request(wire, &decode(wire, datas)).to_string();
+        for words in expected {
+            assert!(body.contains(words), "{wire:?}: {words} is not in {body}");
+        }
+    };
+    check(
+        Wire::Anthropic,
+        &[
+            r#"{"type":"message_start","message":{"id":"m"}}"#,
+            r#"{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"hm","signature":"SEAL"}}"#,
+            r#"{"type":"content_block_start","index":1,"content_block":{"type":"redacted_thinking","data":"HIDDEN"}}"#,
+            r#"{"type":"content_block_start","index":2,"content_block":{"type":"tool_use","id":"call-1","name":"read"}}"#,
+            r#"{"type":"message_delta","delta":{"stop_reason":"tool_use"}}"#,
+        ],
+        &[r#""signature":"SEAL""#, r#""data":"HIDDEN""#, "call-1"],
+    );
+    check(
+        Wire::Responses,
+        &[
+            r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"SEALED"}}"#,
+            r#"{"type":"response.output_item.done","output_index":1,"item":{"type":"function_call","call_id":"call-1","name":"read","arguments":"{}"}}"#,
+            r#"{"type":"response.completed","response":{}}"#,
+        ],
+        &[r#""encrypted_content":"SEALED""#, "call-1"],
+    );
+    check(
+        Wire::Gemini,
+        &[
+            r#"{"responseId":"r","candidates":[{"content":{"parts":[{"text":"hm","thought":true},{"text":"so","thoughtSignature":"SEAL1"},{"functionCall":{"name":"read","args":{"path":"a"}},"thoughtSignature":"SEAL2"}]},"finishReason":"STOP"}]}"#,
+        ],
+        &[r#""thoughtSignature":"SEAL1""#, r#""thoughtSignature":"SEAL2""#],
+    );
+    check(
+        Wire::Chat,
+        &[
+            r#"{"choices":[{"delta":{"reasoning_content":"hm so"}}]}"#,
+            r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"call-1","function":{"name":"read","arguments":"{"}}]}}]}"#,
+            r#"{"choices":[{"finish_reason":"tool_calls"}]}"#,
+        ],
+        // What was not an object is one when it goes back.
+        &[r#""reasoning_content":"hm so""#, "call-1"],
+    );
+}
