@@ -26,6 +26,8 @@
 //!   the middle. `RunTool` is given once per call, over all crashes: on resume a running call is closed as
 //!   interrupted, one that is pending is decided on again, for it never ran, and what allowed it may be gone.
 //! - *The hook after the tools may run twice*, once before a crash and once after: it must bear that.
+//! - *A call is closed in the same operation as the state that says so*, where that can be; if a crash comes between,
+//!   the call has no result, and [`crate::projection`] tells the model that it was interrupted.
 //! - *Shutting down closes what is open*, and remembers that the turn is not finished; resuming calls the model,
 //!   which sees what was interrupted.
 

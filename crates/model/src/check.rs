@@ -10,6 +10,7 @@
 //! What references lead to is not asked here: who takes content in does that first, piece by piece
 //! (see [`crate::reference`]).
 
+mod agent;
 mod operation;
 mod state;
 
@@ -68,6 +69,9 @@ pub enum BadContent {
     /// A take is listed under another identity than its own.
     #[error("a take is listed under another identity than its own")]
     TakeIdentity,
+    /// The agent of a take stands where no turn leads.
+    #[error("the agent of a take stands where no turn leads")]
+    Agent,
     /// Two takes of a thread have one name.
     #[error("two takes have one name")]
     TakeName,
@@ -150,7 +154,7 @@ fn take(take: &Take) -> Result<(), BadContent> {
         at_most("files in one list", items.len(), FILES)?;
         items.iter().flat_map(|FileItem { extra, .. }| extra.values()).try_for_each(json)?;
     }
-    Ok(())
+    take.agent.as_ref().map_or(Ok(()), agent::agent)
 }
 
 fn settings(settings: &Settings) -> Result<(), BadContent> {

@@ -4,6 +4,8 @@ use super::{Action, AgentState, Ended, Event, Fault, Policy, ToolOutcome, ToolRu
 
 type Next = (AgentState, Vec<Action>);
 
+/// How much of a message is kept.
+const MESSAGE_BYTES: usize = 4_096;
 const INTERRUPTED: ToolStatus = ToolStatus::Completed { outcome: ToolOutcome::Interrupted };
 
 /// What follows when something happens: the next state, and what is to be done once it is on disk.
@@ -127,7 +129,9 @@ fn faulted(state: &AgentState, fault: Fault, policy: &Policy, dice: u64) -> Next
         Some(millis) => Action::Wait { millis },
         None => Action::EndTurn { how: Ended::Failed },
     });
-    let Fault { origin, message, .. } = fault;
+    let Fault { origin, mut message, .. } = fault;
+    // Some providers answer with whole pages, and this is kept in every state.
+    message.truncate(message.floor_char_boundary(MESSAGE_BYTES));
     (AgentState::Failed { origin, message, attempts, retry_in }, actions)
 }
 

@@ -1,6 +1,6 @@
 //! Names that every provider accepts.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// The longest name of a call that is accepted everywhere.
 const CALL_CHARS: usize = 40;
@@ -18,21 +18,27 @@ pub fn tool_name(name: &str) -> String {
 #[derive(Debug, Default)]
 pub(super) struct CallNames {
     taken: HashSet<String>,
+    /// The number to try next for a name that is taken: some providers use the same few names in every round.
+    next: HashMap<String, u64>,
 }
 
 impl CallNames {
     /// A name like the one given, which no earlier call has.
     pub(super) fn name(&mut self, call: &str) -> String {
         let plain = spelled(if call.is_empty() { "call" } else { "" }, call, CALL_CHARS);
-        let mut name = plain.clone();
-        let mut number = 2_u64;
-        while !self.taken.insert(name.clone()) {
+        if self.taken.insert(plain.clone()) {
+            return plain;
+        }
+        let number = self.next.entry(plain.clone()).or_insert(2);
+        loop {
             let ending = format!("_{number}");
             let kept = plain.len().min(CALL_CHARS - ending.len());
-            name = format!("{}{ending}", &plain[..kept]);
-            number += 1;
+            let name = format!("{}{ending}", &plain[..kept]);
+            *number += 1;
+            if self.taken.insert(name.clone()) {
+                return name;
+            }
         }
-        name
     }
 }
 
@@ -60,6 +66,13 @@ mod tests {
             assert_eq!(tool_name(name), expected);
         }
         assert_eq!(tool_name(&"x".repeat(99)).len(), TOOL_CHARS);
+    }
+
+    #[test]
+    fn the_same_name_again_and_again_costs_no_more_each_time() {
+        let mut names = CallNames::default();
+        let last = (0..200_000).map(|_| names.name("call_1")).last();
+        assert_eq!(last.as_deref(), Some("call_1_200000"));
     }
 
     #[test]
