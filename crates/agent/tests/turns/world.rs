@@ -16,7 +16,7 @@ use retake_model::id::{TakeId, ThreadId};
 use retake_model::projection::{Dialect, rules};
 use retake_timeline::{Caller, Desk, Goal, Handling, NewThread, Rules, Timeline, Unit};
 use retake_workspace::snapshot::Workspace;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tempfile::TempDir;
 
 pub(crate) const KEY: &str = "key-that-nobody-may-see";
