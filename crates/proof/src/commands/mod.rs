@@ -13,6 +13,7 @@ mod mistaken;
 mod model;
 mod processes;
 mod projection;
+mod turns;
 
 use clap::{Parser, Subcommand};
 use retake_proof::violation::Trouble;
@@ -47,6 +48,8 @@ enum Campaign {
     Processes(processes::Processes),
     /// Random histories, told to every provider by its rules.
     Projection(projection::Projection),
+    /// Many turns with tools, while the model's server fails and people interfere; or killed at every point.
+    Turns(turns::Turns),
     /// Bytes flipped and cut in the database and its log.
     Flips(flips::Flips),
     /// All campaigns with their controls, at the documented sizes.
@@ -79,6 +82,7 @@ impl Proof {
             Campaign::Model(model) => model.run(),
             Campaign::Processes(processes) => processes.run(),
             Campaign::Projection(projection) => projection.run(),
+            Campaign::Turns(turns) => turns.run(),
             Campaign::Flips(flips) => flips.run(),
             Campaign::All(all) => all.run(),
             Campaign::Commits(commits) => commits.run(),
