@@ -197,20 +197,13 @@ impl<'a> Driver<'a> {
 
     /// Runs the turn to its end.
     pub(super) fn drive(mut self) -> Result<Outcome, TurnError> {
-        let how = loop {
-            let Some(action) = self.queue.pop_front() else { break Ended::Completed };
-            match action {
-                Action::CallModel => self.call_model()?,
-                Action::Decide { call } => self.decide(&call)?,
-                Action::RunTool { call } => self.run_tool(&call)?,
-                Action::RunHook => self.after_tools()?,
-                Action::Wait { millis } => self.pause(millis)?,
-                Action::EndTurn { how } => break how,
-                Action::Quit => break Ended::Interrupted,
-                // What is stopped has stopped by the time that its end is published, and what is closed was closed
-                // in the same operation.
-                Action::StopModel | Action::StopTool { .. } | Action::CloseCall { .. } => {}
+        let how = match self.carry_out() {
+            Err(TurnError::Gone) => {
+                // What was undone is nobody's to go on with. After any other error it is, and the record helps then.
+                self.ledger.end_turn(self.take)?;
+                return Err(TurnError::Gone);
             }
+            how => how?,
         };
         self.keep_late_letters()?;
         self.alive = None;
@@ -230,6 +223,25 @@ impl<'a> Driver<'a> {
             message: self.message,
             version: self.version,
         })
+    }
+
+    /// One action after another, until there is none.
+    fn carry_out(&mut self) -> Result<Ended, TurnError> {
+        loop {
+            let Some(action) = self.queue.pop_front() else { return Ok(Ended::Completed) };
+            match action {
+                Action::CallModel => self.call_model()?,
+                Action::Decide { call } => self.decide(&call)?,
+                Action::RunTool { call } => self.run_tool(&call)?,
+                Action::RunHook => self.after_tools()?,
+                Action::Wait { millis } => self.pause(millis)?,
+                Action::EndTurn { how } => return Ok(how),
+                Action::Quit => return Ok(Ended::Interrupted),
+                // What is stopped has stopped by the time that its end is published, and what is closed was closed
+                // in the same operation.
+                Action::StopModel | Action::StopTool { .. } | Action::CloseCall { .. } => {}
+            }
+        }
     }
 
     /// Ends the record of the turn. A message that came too late to be heard is kept in the conversation.

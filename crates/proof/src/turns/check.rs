@@ -73,8 +73,8 @@ fn files(world: &World) -> Verdict {
         return Err(format!("files changed without an operation that says so: {}", paths.join(", ")));
     }
     let looking = world.shop.timeline.look().map_err(trouble)?;
-    let active = looking.state(world.thread).map_err(trouble)?.active;
-    let Some(known) = looking.files_of_take(world.thread, active).map_err(trouble)? else { return Ok(()) };
+    let last = looking.files(world.thread, None, 1).map_err(trouble)?.into_iter().next();
+    let Some(known) = last.map(|last| last.files.after) else { return Ok(()) };
     let recorded = recorded(&looking, known).map_err(trouble)?;
     let there = Folder::read(&world.project).map_err(trouble)?;
     if let Some(left) = there.leftovers().first() {
