@@ -193,7 +193,7 @@ fn forget_a_result(body: &mut Value) {
     }
     for message in messages {
         for name in ["content", "parts"] {
-            let Some(parts) = message[name].as_array_mut() else { continue };
+            let Some(parts) = message.get_mut(name).and_then(Value::as_array_mut) else { continue };
             if let Some(place) = parts.iter().position(result) {
                 parts.remove(place);
                 return;

@@ -34,7 +34,7 @@ const DEATHS: [Death; 4] = [Death::Kill, Death::Torn, Death::Cut, Death::TornCut
 const WORK: &str = "create a.txt with hi\nrun echo ran >> ran.txt; sync -f .\nedit a.txt: replace \"hi\" with \
                     \"ho\"\nsay done";
 
-/// The turns. Each adds a line to `ran.txt`, if it is run once.
+/// The turns. Each runs a command that adds a line to `ran.txt`; a retry begins without those of the first try.
 const TURNS: [&[&str]; 3] = [
     &["run", "--approve", "all", WORK],
     &["retry", "--approve", "all"],
@@ -70,7 +70,7 @@ pub fn kill(plan: KillPlan) -> Result<TurnKills, Failed> {
 /// The control: syncs that lie, and a power cut after the answer. It must be caught.
 pub fn kill_control() -> Result<TurnKills, Failed> {
     let mut strikes = Strikes::new(KillPlan { seed: 1, points: None })?;
-    let before = strikes.keep()?;
+    let before = strikes.rehearse(TURNS[0])?;
     let run = strikes.laboratory.run(PROJECT, TURNS[0], |faults| faults.cut_at_exit().lying_syncs())?;
     strikes.kills.kills += 1;
     strikes.judge(1, &before, &run, "power cut with syncs that lie")?;
@@ -91,6 +91,8 @@ struct Before {
     log: Vec<String>,
     /// How many lines commands have left.
     lines: usize,
+    /// How many there are after it, if nothing goes wrong.
+    then: usize,
 }
 
 impl Strikes {
@@ -106,16 +108,21 @@ impl Strikes {
         })
     }
 
-    fn keep(&mut self) -> Result<Before, Failed> {
+    /// Keeps everything as it is, and runs the turn once to learn what it does.
+    fn rehearse(&mut self, turn: &[&str]) -> Result<Before, Failed> {
+        let (log, lines) = (self.sight()?.log, self.lines()?);
         self.laboratory.keep()?;
-        Ok(Before { log: self.sight()?.log, lines: self.lines()? })
+        self.laboratory.must(PROJECT, turn)?;
+        let then = self.lines()?;
+        self.laboratory.restore()?;
+        Ok(Before { log, lines, then })
     }
 
     fn turn(&mut self, number: u64, turn: &[&str]) -> Result<(), Failed> {
-        let before = self.keep()?;
+        let before = self.rehearse(turn)?;
         self.kills.turns += 1;
-        // About so many points one turn has, for all deaths.
-        let share = self.plan.points.map(|points| (2_400 / points.max(1)).max(1));
+        // About so many points there are in all; a smaller plan takes its share of each turn's.
+        let share = self.plan.points.map(|points| (6_000 / points.max(1)).max(1));
         for death in DEATHS {
             let mut call = 1 + share.map_or(0, |share| self.dice.below(share));
             loop {
@@ -155,8 +162,10 @@ impl Strikes {
         if run.acknowledged() && (left.unfinished || left.ran != left.ended) {
             return Err("acknowledged, but not done".to_owned());
         }
+        if run.acknowledged() && left.log.len() == before.log.len() {
+            return Err("acknowledged, and nothing of it is there".to_owned());
+        }
         self.kills.interrupted += u64::from(left.ran > left.ended);
-        let turn = left.log.len() > before.log.len();
         self.go_on(left.unfinished)?;
         let after = self.sight().map_err(text)?;
         if !after.log.starts_with(&left.log) {
@@ -166,11 +175,11 @@ impl Strikes {
             return Err(format!("{} calls ran, {} have a result", after.ran, after.ended));
         }
         let lines = self.lines().map_err(text)?;
-        let most = before.lines + usize::from(turn);
+        let most = before.lines.max(before.then);
         if lines > most {
             return Err(format!("a command ran twice: {lines} lines, at most {most} were to be"));
         }
-        if run.acknowledged() && lines != before.lines + 1 {
+        if run.acknowledged() && lines != before.then {
             return Err(format!("acknowledged, but the command left {lines} lines"));
         }
         self.together()?;
@@ -181,7 +190,14 @@ impl Strikes {
         if !next.acknowledged() {
             return Err(format!("the next turn failed: {}", next.complaint()));
         }
-        self.together()
+        self.together()?;
+        // A program that dies after its last step leaves a record, and the next turn removes it.
+        let timeline = self.timeline().map_err(text)?;
+        let records = timeline.store().ledger().and_then(|ledger| ledger.turns());
+        match records.map_err(|error| error.to_string())?.first() {
+            Some(left) => Err(format!("a record of turn {} was left", left.turn)),
+            None => Ok(()),
+        }
     }
 
     /// Goes on with what was left in one of the ways that there are.
@@ -226,10 +242,6 @@ impl Strikes {
             return Err(format!("{} was left behind", left.display()));
         }
         let timeline = self.timeline().map_err(|failed| failed.to_string())?;
-        let records = timeline.store().ledger().and_then(|ledger| ledger.turns());
-        if let Some(left) = records.map_err(|error| error.to_string())?.first() {
-            return Err(format!("a record of turn {} was left", left.turn));
-        }
         let found = timeline.store().verify(&mut |_| {}).map_err(|error| error.to_string())?;
         found.problems.first().map_or(Ok(()), |problem| Err(format!("verify: {problem}")))
     }

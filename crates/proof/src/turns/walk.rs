@@ -7,6 +7,7 @@ use retake_model::command::{Prompt, Refusal};
 use retake_model::entry::{EntryVersion, RoleKind};
 use retake_model::id::{EntryId, TakeId};
 use retake_model::projection::Wire;
+use retake_model::state::ThreadState;
 use retake_timeline::{
     Caller, ChangeError, Command, FileError, Goal, Handling, Moment, NewEntry, Spot, Unit,
 };
@@ -116,8 +117,8 @@ struct Walk {
     takes: u64,
     /// How many there should be at each version.
     known: BTreeMap<u64, u64>,
-    /// Position and files before the turn that was the last thing to happen.
-    last: Option<(u64, Folder)>,
+    /// The conversation and the files before the turn that was the last thing to happen.
+    last: Option<(ThreadState, Folder)>,
 }
 
 /// How a turn begins.
@@ -216,9 +217,11 @@ impl Walk {
         };
         let left = self.dice.below(14);
         let before = Folder::read(&self.world.project).map_err(Failed::trouble)?;
-        let position = self.world.shop.timeline.look().map_err(Failed::trouble)?.standing(self.world.thread);
-        let position = position.map_err(Failed::trouble)?.position;
-        let (world, take) = (&self.world, self.world.active()?.id);
+        let looking = self.world.shop.timeline.look().map_err(Failed::trouble)?;
+        let state = looking.state(self.world.thread).map_err(Failed::trouble)?;
+        drop(looking);
+        let active = self.world.active()?;
+        let (world, take, unfinished) = (&self.world, active.id, active.agent.is_some());
         let cancel = Cancel::new();
         let mut watcher =
             Watcher { world, take, cancel: cancel.clone(), meddling, left, ended: Vec::new(), undone: false };
@@ -246,7 +249,12 @@ impl Walk {
         if undone {
             self.settle()?;
         }
-        self.judge(way, name, outcome, undone, (position, before), &ended)
+        let said = self.judge(way, name, outcome, undone, &before, &ended)?;
+        // What closed a turn that was left is a part of that one, and stays.
+        if matches!(way, Way::Run) && !unfinished && !undone {
+            self.last = Some((state, before));
+        }
+        Ok(said)
     }
 
     fn judge(
@@ -255,7 +263,7 @@ impl Walk {
         name: &str,
         outcome: Result<Outcome, TurnError>,
         undone: bool,
-        (position, before): (u64, Folder),
+        before: &Folder,
         ended: &[(String, retake_model::agent::ToolOutcome)],
     ) -> Result<Said, Failed> {
         use retake_model::agent::Ended;
@@ -280,14 +288,11 @@ impl Walk {
         }
         // A retry begins with other files than those that were there.
         if !matches!(way, Way::Retry(..)) {
-            let expected = Files::of(&before).after(ended, &self.world.assistant);
+            let expected = Files::of(before).after(ended, &self.world.assistant);
             let there = Folder::read(&self.world.project).map_err(Failed::trouble)?;
             if let Err(problem) = compare(&expected, &there) {
                 return wrong(name, problem);
             }
-        }
-        if matches!(way, Way::Run) {
-            self.last = Some((position, before));
         }
         fine(name)
     }
@@ -331,7 +336,7 @@ impl Walk {
         }
     }
 
-    fn go(&mut self, goal: Goal, last: Option<(u64, Folder)>) -> Result<Said, Failed> {
+    fn go(&mut self, goal: Goal, last: Option<(ThreadState, Folder)>) -> Result<Said, Failed> {
         let name = format!("{goal:?}");
         let gone = self.world.desk.go(self.world.thread, goal, Caller::human(), Handling::default());
         let moved = match gone {
@@ -346,12 +351,10 @@ impl Walk {
             Some(takes) => self.takes = *takes,
             None => return wrong(&name, format!("it went to {}, which was never there", moved.position)),
         }
-        if let (Some((position, files)), Goal::Undo(_, 1)) = (last, goal) {
-            if moved.position != position {
-                return wrong(
-                    &name,
-                    format!("a turn was to be undone: to {position}, not to {}", moved.position),
-                );
+        if let (Some((state, files)), Goal::Undo(_, 1)) = (last, goal) {
+            let looking = self.world.shop.timeline.look().map_err(Failed::trouble)?;
+            if looking.state(self.world.thread).map_err(Failed::trouble)? != state {
+                return wrong(&name, "the conversation is not as it was before the turn");
             }
             let there = Folder::read(&self.world.project).map_err(Failed::trouble)?;
             if let Some(found) = there.differences(&files).first() {
