@@ -14,8 +14,8 @@ pub(crate) struct Turns {
     #[arg(long, default_value_t = 1, global = true)]
     seed: u64,
     /// How many turns.
-    #[arg(long, default_value_t = 1_000)]
-    turns: u64,
+    #[arg(long = "turns", default_value_t = 1_000)]
+    count: u64,
     /// How many of a hundred answers go wrong.
     #[arg(long, default_value_t = 30)]
     chaos: u64,
@@ -37,7 +37,7 @@ impl Turns {
     pub(super) fn run(self) -> Result<(), Trouble> {
         println!("turns: seed {}", self.seed);
         let said = match (self.fault, self.control) {
-            (None, false) => campaign(self.seed, self.turns, self.chaos),
+            (None, false) => campaign(self.seed, self.count, self.chaos),
             (None, true) => control(self.seed),
             (Some(Fault::Kill), false) => killed(self.seed, self.points),
             (Some(Fault::Kill), true) => killed_control(),

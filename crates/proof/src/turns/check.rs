@@ -131,7 +131,7 @@ fn projections(world: &World, checked: &mut Checked, takes: &[Take]) -> Verdict 
     Ok(())
 }
 
-fn ask<'a>(wire: Wire, model: &'a str) -> Ask<'a> {
+fn ask(wire: Wire, model: &str) -> Ask<'_> {
     const TOOLS: &[ToolSpec] = &[];
     Ask {
         wire,

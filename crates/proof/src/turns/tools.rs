@@ -62,8 +62,7 @@ impl Files {
                 self.doubtful.remove(path);
             }
             // A file is written whole or not at all.
-            (ToolOutcome::Failed | ToolOutcome::Denied, Effect::Holds(..) | Effect::Replaces(..)) => {}
-            (ToolOutcome::Denied, _) => {}
+            (ToolOutcome::Denied, _) | (ToolOutcome::Failed, Effect::Holds(..) | Effect::Replaces(..)) => {}
             // A command may have done its work before it was stopped.
             _ => _ = self.doubtful.insert(path.to_owned()),
         }

@@ -99,10 +99,12 @@ pub fn walk(plan: TurnsPlan) -> Result<Walked, Failed> {
 /// What a step was, and what was wrong with it at once.
 type Said = (String, Result<(), String>);
 
+#[expect(clippy::unnecessary_wraps, reason = "a step ends with it")]
 fn fine(what: &str) -> Result<Said, Failed> {
     Ok((format!("after {what}:"), Ok(())))
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "a step ends with it")]
 fn wrong(what: &str, problem: impl std::fmt::Display) -> Result<Said, Failed> {
     Ok((format!("{what}:"), Err(problem.to_string())))
 }
@@ -247,6 +249,11 @@ impl Walk {
             self.walked.forks += 1;
         }
         if undone {
+            if matches!(way, Way::Retry(..)) {
+                // A redo leads there again.
+                self.takes += 1;
+                self.note()?;
+            }
             self.settle()?;
         }
         let said = self.judge(way, name, outcome, undone, &before, &ended)?;

@@ -1,0 +1,217 @@
+//! What a turn costs beside a bare client, and what it costs to begin one in a long thread.
+//!
+//! ```text
+//!   cargo run --release -p retake-agent --example turn_speed
+//!
+//!   overhead   one server, the same stream, in turn: client.call alone · a whole turn on the timeline
+//!   beginning  from the call of `run` to the first byte of the request at the server, by the thread's length
+//! ```
+
+use std::error::Error;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use retake_agent::approval::{Mode, Policy as Approval};
+use retake_agent::fault_server::{Act, FaultServer, Script, Telling, events, said};
+use retake_agent::provider::prices::Prices;
+use retake_agent::provider::{Client, Endpoint, Secret, Timeouts, Wire};
+use retake_agent::{Audience, Beginning, Brain, Cancel, TurnEvent, Workshop};
+use retake_model::agent::Policy;
+use retake_model::command::Prompt;
+use retake_model::entry::EntryVersion;
+use retake_model::id::ThreadId;
+use retake_model::projection::Dialect;
+use retake_timeline::{Caller, Command, Desk, NewEntry, NewThread, Rules, Spot, Timeline};
+use retake_workspace::snapshot::Workspace;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Tokens of an answer, one in each event.
+const TOKENS: usize = 2_000;
+/// How often each is measured.
+const ROUNDS: usize = 15;
+/// Entries that are put in at a time.
+const PORTION: u64 = 2_000;
+
+struct Nobody;
+
+impl Audience for Nobody {
+    fn hear(&mut self, _: &TurnEvent) {}
+}
+
+struct Place {
+    _folder: TempDir,
+    shop: Workshop,
+    thread: ThreadId,
+    server: FaultServer,
+    asked: Receiver<Instant>,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    for pace in [None, Some(Duration::from_micros(200))] {
+        overhead(pace)?;
+    }
+    println!("\nbeginning of a turn, until the server is asked (median of {ROUNDS})");
+    for (entries, window) in [(100, u64::MAX), (10_000, u64::MAX), (100_000, u64::MAX), (100_000, 200_000)] {
+        beginning(entries, window)?;
+    }
+    Ok(())
+}
+
+/// A bare client and a whole turn, in turn.
+fn overhead(pace: Option<Duration>) -> Result<(), Box<dyn Error>> {
+    let place = Place::new(&script(TOKENS, pace), u64::MAX)?;
+    let endpoint = place.endpoint();
+    place.turn(place.thread)?;
+    let body: Value = serde_json::from_str(&place.server.requests()[0].body)?;
+    let client = Client::new()?;
+    let (mut bare, mut whole) = (Vec::new(), Vec::new());
+    for round in 0..2 * ROUNDS {
+        // In a thread of its own, so that both send the same.
+        let thread = place.new_thread()?;
+        let began = Instant::now();
+        if round % 2 == 0 {
+            client.call(&endpoint, &body, &Cancel::new(), &mut |_| ())?;
+            bare.push(began.elapsed());
+        } else {
+            place.turn(thread)?;
+            whole.push(began.elapsed());
+        }
+    }
+    let (bare, whole) = (median(bare), median(whole));
+    let more = whole.saturating_sub(bare);
+    let pace = pace.map_or("as fast as it goes".to_owned(), |pace| format!("a token each {pace:?} or more"));
+    println!(
+        "{TOKENS} tokens, {pace}: bare client {}, whole turn {}, {:.1} % or {} more (medians of {ROUNDS})",
+        shown(bare),
+        shown(whole),
+        100.0 * more.as_secs_f64() / bare.as_secs_f64(),
+        shown(more)
+    );
+    Ok(())
+}
+
+/// How long it takes until the model is asked, in a thread of that length.
+fn beginning(entries: u64, window: u64) -> Result<(), Box<dyn Error>> {
+    let place = Place::new(&script(1, None), window)?;
+    place.fill(entries)?;
+    let mut until = Vec::new();
+    for _ in 0..ROUNDS {
+        while place.asked.try_recv().is_ok() {}
+        let began = Instant::now();
+        place.turn(place.thread)?;
+        until.push(place.asked.recv()?.saturating_duration_since(began));
+    }
+    let first = until[0];
+    let window = if window == u64::MAX { "any window".to_owned() } else { format!("a window of {window}") };
+    println!("{entries:>7} entries, {window:<19}: {} (the first one {})", shown(median(until)), shown(first));
+    Ok(())
+}
+
+/// An answer of so many tokens, one at a time.
+fn script(tokens: usize, pace: Option<Duration>) -> Script {
+    let telling = Telling { piece: 5, ..said(&"word ".repeat(tokens)) };
+    let mut script = Script::events(events(Wire::Anthropic, &telling));
+    if let Some(pace) = pace {
+        script.acts = script.acts.into_iter().flat_map(|act| [act, Act::Pause(pace)]).collect();
+    }
+    script
+}
+
+impl Place {
+    fn new(script: &Script, window: u64) -> Result<Self, Box<dyn Error>> {
+        let folder = tempfile::tempdir()?;
+        let project = folder.path().join("project");
+        std::fs::create_dir(&project)?;
+        std::fs::write(project.join("kept.txt"), "kept\n")?;
+        let timeline = Timeline::open(&folder.path().join("store"), Rules::default())?;
+        let known = timeline.project(&project)?;
+        let new = NewThread { current: true, ..NewThread::in_project(known.id) };
+        let thread = timeline.create_thread(new, Caller::human())?.thread;
+        let desk = Desk::at(timeline.clone(), known.id, Workspace::of(&project)?);
+        let (sender, asked) = channel();
+        let (sender, script) = (Arc::new(Mutex::new(sender)), script.clone());
+        let server = FaultServer::start(move |_, _| {
+            let now = Instant::now();
+            // Whoever does not want to know has let go of the other end.
+            let _ = sender.lock().map(|sender| sender.send(now));
+            script.clone()
+        })?;
+        let brain =
+            Brain::Remote { endpoint: Box::new(endpoint(&server)), thinking: None, client: Client::new()? };
+        let shop = Workshop {
+            timeline,
+            desk: Some(desk),
+            folder: project,
+            project: known.id,
+            brain,
+            approval: Approval { mode: Mode::AllowAll, rules: Vec::new() },
+            patience: Policy { most_attempts: 3, first_delay: 1, longest_delay: 5 },
+            prices: Prices::default(),
+            window,
+            surroundings: None,
+            hidden: Vec::new(),
+        };
+        Ok(Self { _folder: folder, shop, thread, server, asked })
+    }
+
+    fn endpoint(&self) -> Endpoint {
+        endpoint(&self.server)
+    }
+
+    fn new_thread(&self) -> Result<ThreadId, Box<dyn Error>> {
+        let new = NewThread::in_project(self.shop.project);
+        Ok(self.shop.timeline.create_thread(new, Caller::human())?.thread)
+    }
+
+    fn turn(&self, thread: ThreadId) -> Result<(), Box<dyn Error>> {
+        let entry = EntryVersion::from_text("User", "Go on.", self.shop.timeline.now());
+        let beginning =
+            Beginning { prompt: Prompt::Entry(entry.into()), settings: Vec::new(), expected: None };
+        let take = self.shop.timeline.look()?.state(thread)?.active;
+        let outcome = self.shop.run(thread, take, beginning, &Cancel::new(), &mut Nobody)?;
+        match outcome.message {
+            None => Ok(()),
+            Some(message) => Err(message.into()),
+        }
+    }
+
+    fn fill(&self, entries: u64) -> Result<(), Box<dyn Error>> {
+        let take = self.shop.timeline.look()?.state(self.thread)?.active;
+        for start in (0..entries).step_by(PORTION as usize) {
+            let entry = |number: u64| {
+                let role = if number.is_multiple_of(2) { "User" } else { "AI" };
+                let text = format!("Message {number} of a conversation that goes on and on.");
+                NewEntry::from(EntryVersion::from_text(role, &text, self.shop.timeline.now()))
+            };
+            let entries = (start..entries.min(start + PORTION)).map(entry).collect();
+            let add = Command::AddEntries { take, at: Spot::End, entries };
+            self.shop.timeline.change(self.thread, add, Caller::human())?;
+        }
+        Ok(())
+    }
+}
+
+fn endpoint(server: &FaultServer) -> Endpoint {
+    Endpoint {
+        provider: "scripted".to_owned(),
+        wire: Wire::Anthropic,
+        dialect: Dialect::of(Wire::Anthropic),
+        base_url: server.url(),
+        model: "scripted-1".to_owned(),
+        key: Some(Secret::new("a-key")),
+        key_hint: "set SCRIPTED_KEY".to_owned(),
+        headers: Vec::new(),
+        timeouts: Timeouts::default(),
+    }
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+fn shown(time: Duration) -> String {
+    format!("{:.1} ms", time.as_secs_f64() * 1000.0)
+}
