@@ -14,6 +14,7 @@ mod failure;
 mod files;
 mod moments;
 mod past;
+mod reread;
 mod ui;
 
 use std::process::ExitCode;
