@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use retake_model::object::Unavailable;
+use retake_model::path::RootPath;
 use retake_store::{StoreError, WriteError};
 use retake_workspace::apply::ApplyError;
 use retake_workspace::copy::MaterialiseError;
@@ -50,6 +51,38 @@ pub enum FileError {
         "this take is the active one, and its files are in the project's folder; branch or fork it first"
     )]
     TakeHere,
+    /// A take would go, or become the active one, while it has a folder of its own.
+    #[error(
+        "take {take:?} is open apart, in {}; record its last state with `retake take close {take}` first",
+        .path.display()
+    )]
+    TakeApart {
+        /// What the take is called.
+        take: String,
+        /// Its folder.
+        path: PathBuf,
+    },
+    /// A take would become a thread of its own while its files stay where another take's belong.
+    #[error(
+        "{take:?} is the active take, and its files are in the folder, where those of {heir:?} would belong; \
+         bring those with `retake take switch {heir}` first and promote {take:?} by its name, or leave the files \
+         as they are with --conversation"
+    )]
+    FilesWouldStay {
+        /// The take that would go.
+        take: String,
+        /// The take that would be active.
+        heir: String,
+    },
+    /// A path is nowhere.
+    #[error("{0} is neither in that snapshot nor in the folder; nothing was changed")]
+    NoSuchPath(RootPath),
+    /// A path is there, and is not held.
+    #[error(
+        "{0} is not held ({1}), so that it can neither be restored nor removed; nothing was changed. \
+         `retake status` lists what is not held"
+    )]
+    NotHeld(RootPath, &'static str),
     /// The folder that a take was to have is not empty.
     #[error("{} exists already; name another folder, or remove that one", .0.display())]
     InTheWay(PathBuf),

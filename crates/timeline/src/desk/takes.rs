@@ -6,7 +6,7 @@ use retake_model::history;
 use retake_model::id::{EntryId, TakeId, ThreadId};
 use retake_model::object::Additions;
 use retake_model::operation::{OperationKind, Version};
-use retake_model::replay::{Step, Way};
+use retake_model::replay::{OnConflict, Step, Way};
 use retake_model::state::ThreadState;
 use retake_store::Queries;
 use serde::Serialize;
@@ -14,10 +14,10 @@ use serde::Serialize;
 use super::carry_out::CarriedOut;
 use super::moves::make_plan;
 use super::report::{FileReport, of_plan};
-use super::{Desk, FileError, Halves, Handling, Session, plan};
+use super::{Desk, FileError, Halves, Handling, Present, Session, plan};
 use crate::change::compose_change;
 use crate::clock::Ticks;
-use crate::{Caller, ChangeError, Command, Done, Looking};
+use crate::{Caller, ChangeError, Command, Done, Looking, Promoted};
 
 /// What came of a change that may bring files along.
 #[derive(Clone, Debug, Serialize)]
@@ -91,6 +91,48 @@ impl Desk {
             Err(FileError::Unchanged(done)) => Ok(Changed { done: Some(*done), files: None }),
             Err(error) => Err(error),
         }
+    }
+}
+
+impl Desk {
+    /// Makes a take a thread of its own. The active one is refused while its files are in the folder and another
+    /// take's should be, unless only the conversation is to move.
+    pub fn promote(
+        &self,
+        thread: ThreadId,
+        take: TakeId,
+        title: Option<String>,
+        caller: Caller,
+        halves: Halves,
+    ) -> Result<Promoted, FileError> {
+        let mut caller = caller;
+        if halves != Halves::Conversation && self.timeline.look()?.state(thread)?.active == take {
+            let session = self.begin()?;
+            let present = session.present(thread, &caller)?;
+            caller.expected = caller.expected.map(|_| present.version);
+            session.check_promotion(thread, take, &present)?;
+        }
+        Ok(self.timeline.promote(thread, take, title, caller)?)
+    }
+}
+
+impl Session<'_> {
+    fn check_promotion(&self, thread: ThreadId, take: TakeId, present: &Present) -> Result<(), FileError> {
+        let looking = self.desk.timeline.look()?;
+        let queries = looking.queries();
+        let (row, head) = (looking.thread(thread)?, looking.head(thread)?.operation);
+        let state = looking.state(thread)?;
+        let heir = self.active_after(&queries, &state, &Command::DeleteTake { take })?;
+        let steps = plan::steps_to_take(&queries, row.number, &head, heir, present.id)?.unwrap_or_default();
+        let way = Way { first: None, steps };
+        let plan = make_plan(&queries, present, &way, OnConflict::default())?;
+        if plan.replayed.paths.iter().all(|path| path.present == path.wanted) {
+            return Ok(());
+        }
+        let name = |take| -> Result<String, FileError> {
+            Ok(state.take(&queries, take)?.map(|take| take.name).unwrap_or_default())
+        };
+        Err(FileError::FilesWouldStay { take: name(take)?, heir: name(heir)? })
     }
 }
 

@@ -1,0 +1,91 @@
+//! The edges of commands that move files: takes that are open elsewhere, paths that are nowhere, steps that are not
+//! there.
+
+mod support;
+
+use std::fs;
+use std::path::PathBuf;
+
+use support::Sandbox;
+
+/// A project with a thread of two takes: `main` with one file, and `second`, the active one, with another content.
+fn two_takes() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.done(&["thread", "new", "Fix the login"]);
+    write(&sandbox, "a", "one\n");
+    sandbox.done(&["snapshot", "take"]);
+    agent(&sandbox, "echo main > a");
+    sandbox.done(&["take", "branch", "--name", "second"]);
+    agent(&sandbox, "echo second > a");
+    sandbox
+}
+
+fn write(sandbox: &Sandbox, name: &str, text: &str) {
+    fs::write(sandbox.project().join(name), text).expect("our folder");
+}
+
+fn read(sandbox: &Sandbox, name: &str) -> Option<String> {
+    fs::read_to_string(sandbox.project().join(name)).ok()
+}
+
+fn agent(sandbox: &Sandbox, script: &str) {
+    sandbox.done(&["run", "--", "sh", "-c", script]);
+}
+
+/// Where a take's own folder is put.
+fn apart(sandbox: &Sandbox) -> PathBuf {
+    sandbox.project().with_file_name("apart")
+}
+
+fn open_apart(sandbox: &Sandbox, take: &str) {
+    sandbox.done(&["take", "open", take, "--apart", &apart(sandbox).to_string_lossy()]);
+}
+
+#[test]
+fn the_active_take_is_not_promoted_away_from_its_files() {
+    let sandbox = two_takes();
+    let (code, error) = sandbox.refused(&["take", "promote"]);
+    assert_eq!(code, 5, "{error}");
+    let message = error["message"].as_str().expect("a message");
+    assert!(message.contains("retake take switch main"), "{message}");
+    assert_eq!(read(&sandbox, "a").as_deref(), Some("second\n"), "nothing was changed");
+    sandbox.done(&["take", "switch", "main"]);
+    assert_eq!(read(&sandbox, "a").as_deref(), Some("main\n"));
+    sandbox.done(&["take", "promote", "second"]);
+    assert_eq!(read(&sandbox, "a").as_deref(), Some("main\n"));
+
+    let sandbox = two_takes();
+    sandbox.done(&["take", "promote", "--conversation"]);
+    assert_eq!(read(&sandbox, "a").as_deref(), Some("second\n"), "it was asked for");
+}
+
+#[test]
+fn a_take_that_is_open_apart_stays_where_it_is() {
+    let sandbox = two_takes();
+    sandbox.done(&["take", "switch", "main"]);
+    open_apart(&sandbox, "second");
+    let place = apart(&sandbox).to_string_lossy().into_owned();
+    let check = |arguments: &[&str]| {
+        let (code, error) = sandbox.refused(arguments);
+        let message = error["message"].as_str().expect("a message");
+        assert_eq!(code, 5, "{arguments:?}: {message}");
+        assert!(
+            message.contains(&place) && message.contains("retake take close"),
+            "{arguments:?}: {message}"
+        );
+    };
+    // An undo of the switch would bring it here, one of the branch would take it away.
+    check(&["undo"]);
+    check(&["undo", "--conversation"]);
+    check(&["undo", "3", "--conversation"]);
+    check(&["take", "delete", "second"]);
+    check(&["take", "delete", "second", "--conversation"]);
+    check(&["take", "switch", "second", "--conversation"]);
+    check(&["take", "promote", "second"]);
+    assert!(sandbox.done(&["take", "list"]).contains(&format!("second is open apart in {place}.")));
+    assert_eq!(sandbox.json(&["take", "list"])["apart"][0]["path"], place.as_str());
+    sandbox.done(&["take", "close", "second"]);
+    assert!(!sandbox.done(&["take", "list"]).contains("open apart"));
+    sandbox.done(&["undo"]);
+    assert_eq!(read(&sandbox, "a").as_deref(), Some("second\n"));
+}
