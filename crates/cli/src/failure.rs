@@ -215,7 +215,9 @@ impl From<FileError> for Failure {
             FileError::Look(error) => error.into(),
             FileError::Snapshot(SnapshotError::Store(error)) => error.into(),
             FileError::Unfinished(_) => Self::new(Code::Storage, error).with("outcome", "unfinished"),
-            FileError::NoSuchSnapshot | FileError::NotApart => Self::new(Code::NotFound, error),
+            FileError::NoSuchSnapshot | FileError::NoSuchPath(_) | FileError::NotApart => {
+                Self::new(Code::NotFound, error)
+            }
             FileError::Snapshot(_) | FileError::Apply(_) | FileError::Copy(_) => {
                 Self::new(Code::Storage, with_causes(&error))
             }

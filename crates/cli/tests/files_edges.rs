@@ -89,3 +89,24 @@ fn a_take_that_is_open_apart_stays_where_it_is() {
     sandbox.done(&["undo"]);
     assert_eq!(read(&sandbox, "a").as_deref(), Some("second\n"));
 }
+
+#[test]
+fn a_path_that_is_nowhere_is_not_restored_in_silence() {
+    let sandbox = two_takes();
+    write(&sandbox, ".env", "KEY=1\n");
+    let check = |path: &str, code: i32, said: &str| {
+        let (found, error) = sandbox.refused(&["restore", "1", path]);
+        let message = error["message"].as_str().expect("a message");
+        assert_eq!(found, code, "{path}: {message}");
+        assert!(message.contains(said), "{path}: {message}");
+    };
+    check("mispelt.rs", 3, "mispelt.rs is neither in that snapshot nor in the folder");
+    check("a/b", 3, "neither");
+    check(".env", 5, "likely a secret");
+    sandbox.done(&["restore", "1", "a"]);
+    assert_eq!(read(&sandbox, "a").as_deref(), Some("one\n"));
+    // What is only in the folder is removed, as the moment did not have it.
+    write(&sandbox, "b", "new\n");
+    sandbox.done(&["restore", "1", "b"]);
+    assert_eq!(read(&sandbox, "b"), None);
+}
