@@ -110,3 +110,25 @@ fn a_path_that_is_nowhere_is_not_restored_in_silence() {
     sandbox.done(&["restore", "1", "b"]);
     assert_eq!(read(&sandbox, "b"), None);
 }
+
+#[test]
+fn conflicts_are_decided_also_by_an_undo_that_is_repeated() {
+    let check = |how: &str, expected: &str| {
+        let sandbox = Sandbox::new();
+        sandbox.done(&["thread", "new", "Fix the login"]);
+        write(&sandbox, "a", "old\n");
+        write(&sandbox, "b", "old\n");
+        sandbox.done(&["snapshot", "take"]);
+        agent(&sandbox, "echo agent > a; echo agent > b");
+        write(&sandbox, "a", "hand\n");
+        sandbox.done(&["undo"]);
+        assert_eq!(read(&sandbox, "a").as_deref(), Some("hand\n"), "a conflict");
+        sandbox.done(&["redo"]);
+        sandbox.done(&["undo", "--conflicts", how]);
+        assert_eq!(read(&sandbox, "a").as_deref(), Some(expected), "{how}");
+        assert_eq!(read(&sandbox, "b").as_deref(), Some("old\n"), "{how}");
+    };
+    check("keep", "hand\n");
+    check("take", "old\n");
+    check("mark", "<<<<<<< as it is\nhand\n=======\nold\n>>>>>>> as it would be\n");
+}

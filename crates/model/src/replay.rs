@@ -40,7 +40,7 @@ pub struct Step {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Way {
     /// A step back over a move that went just the other way: it says the last word on every path that it touches,
-    /// and on those that are still as that move left them.
+    /// and, unless conflicts are to be decided, on those that are still as that move left them.
     pub first: Option<Step>,
     /// The steps for all other paths, in order.
     pub steps: Vec<Step>,
@@ -115,7 +115,9 @@ pub fn replay<O: Objects + ?Sized>(
             // A root that one side does not know was not changed by the step.
             let (Some(before), Some(after)) = (from.root(&root.name), to.root(&root.name)) else { continue };
             for difference in changes(additions, Some(before), Some(after))? {
+                // Whoever wants conflicts decided gets them decided, also those that the other move left alone.
                 if number > 0
+                    && on_conflict == OnConflict::Keep
                     && let Some(first) = way.first
                     && path::is_as_left(additions, root, first.from, &difference.path)?
                 {
