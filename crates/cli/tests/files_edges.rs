@@ -132,3 +132,31 @@ fn conflicts_are_decided_also_by_an_undo_that_is_repeated() {
     check("take", "old\n");
     check("mark", "<<<<<<< as it is\nhand\n=======\nold\n>>>>>>> as it would be\n");
 }
+
+#[test]
+fn fewer_steps_than_asked_for_are_told() {
+    let sandbox = Sandbox::new();
+    sandbox.done(&["thread", "new", "Fix the login"]);
+    sandbox.done(&["entry", "add", "one"]);
+    sandbox.done(&["entry", "add", "two"]);
+    let output = sandbox.run(&["undo", "5"]);
+    assert_eq!(output.code, 0);
+    assert!(output.stderr.contains("Undid 2 steps of 5: there are no more."), "{}", output.stderr);
+    let output = sandbox.run(&["redo", "2"]);
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""));
+    assert_eq!(sandbox.json(&["undo", "5"])["steps"], 2);
+}
+
+#[test]
+fn in_the_folder_of_a_take_that_take_is_named() {
+    let sandbox = two_takes();
+    sandbox.done(&["take", "switch", "main"]);
+    open_apart(&sandbox, "second");
+    let there = apart(&sandbox);
+    let run = sandbox.run_in(&there, &["run", "--", "sh", "-c", "echo more > b"], "");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let undone = sandbox.run_in(&there, &["undo"], "");
+    assert_eq!(undone.code, 0, "{}", undone.stderr);
+    assert!(undone.stdout.contains("Now on second"), "{}", undone.stdout);
+    assert!(!there.join("b").exists());
+}

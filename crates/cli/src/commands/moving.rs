@@ -7,7 +7,7 @@
 use std::io::{self, Write};
 
 use clap::Args;
-use retake_model::id::ThreadId;
+use retake_model::id::{TakeId, ThreadId};
 use retake_model::operation::{OperationKind, Version};
 use retake_model::state::ThreadState;
 use retake_model::summary::ThreadSummary;
@@ -57,9 +57,16 @@ impl Steps {
         let thread = context.thread(&context.timeline()?.look()?, self.target.thread.as_deref())?.summary.id;
         let unit = if self.single { Unit::Operation } else { Unit::Turn };
         let caller = context.caller(self.target.expect)?;
+        let mut made = self.count;
         go(context, thread, goal(unit, self.count), caller, self.files, |story, out| {
+            made = story.moved.steps;
             story.write_changes(out, &context.styles, verb)
-        })
+        })?;
+        if made < self.count {
+            let (made, asked) = (counted(made, "step", "steps"), bytes::count(self.count));
+            context.remark(&format!("{verb} {made} of {asked}: there are no more."))?;
+        }
+        Ok(())
     }
 }
 
@@ -162,7 +169,7 @@ pub(crate) struct Change {
 pub(crate) struct Stand {
     /// The thread's title.
     title: String,
-    /// The active take's name.
+    /// The name of the active take, or of the one that this folder belongs to.
     take: String,
     /// How many entries it has.
     entries: u64,
@@ -193,8 +200,10 @@ pub(crate) fn tell(context: &Context, moved: Moved, files: Option<FileReport>) -
         also.push(looking.thread(*thread)?.summary);
     }
     // A move is one operation, so how the thread stood before it is known.
-    let before = log.stand(if moved.done.changed() { version - 1 } else { version })?;
-    let after = log.stand(version)?;
+    // In the folder of a take, that take is meant, whichever is the active one.
+    let here = context.apart()?.filter(|apart| apart.thread == thread).map(|apart| apart.take);
+    let before = log.stand(if moved.done.changed() { version - 1 } else { version }, here)?;
+    let after = log.stand(version, here)?;
     Ok(Story { from, count, changes, before, after, files, also, moved })
 }
 
@@ -305,9 +314,14 @@ impl Log<'_, '_> {
         Ok((changes, count))
     }
 
-    fn stand(&self, version: Version) -> Result<Stand, Failure> {
+    fn stand(&self, version: Version, here: Option<TakeId>) -> Result<Stand, Failure> {
         let state: ThreadState = self.looking.state_at(self.thread, version)?;
-        let take = state.active_take(&self.looking.queries()).map_err(LookError::from)?;
+        let queries = self.looking.queries();
+        let here = here.map(|take| state.take(&queries, take)).transpose().map_err(LookError::from)?;
+        let take = match here.flatten() {
+            Some(take) => take,
+            None => state.active_take(&queries).map_err(LookError::from)?,
+        };
         Ok(Stand {
             entries: take.entries.len(),
             take: take.name,
