@@ -31,6 +31,20 @@ pub enum FileError {
     /// comes next finishes it.
     #[error("the disk or the store failed while files were moving; the next command here finishes the move")]
     Unfinished(#[source] Box<FileError>),
+    /// A move of files was cut off, and its folder is not there now.
+    #[error(
+        "files were being moved in {folder} when something stopped it, and that folder is not there now. Bring it back \
+         (is its disk mounted?), and the next command finishes the move. If it is gone for good, \
+         `retake repair --forget-folder {folder}` gives the move up",
+        folder = .0.display()
+    )]
+    FolderGone(PathBuf),
+    /// A folder that was to be forgotten is there.
+    #[error("{} is there, so nothing of it is given up; the next command finishes what was begun", .0.display())]
+    FolderThere(PathBuf),
+    /// There is nothing to give up.
+    #[error("no move of files was cut off in {}", .0.display())]
+    NothingMovesThere(PathBuf),
     /// A folder for a take could not be filled.
     #[error(transparent)]
     Copy(#[from] MaterialiseError),
