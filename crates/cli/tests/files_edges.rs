@@ -160,3 +160,37 @@ fn in_the_folder_of_a_take_that_take_is_named() {
     assert!(undone.stdout.contains("Now on second"), "{}", undone.stdout);
     assert!(!there.join("b").exists());
 }
+
+#[test]
+fn the_files_alone_go_back_and_forth_step_by_step() {
+    let sandbox = Sandbox::new();
+    sandbox.done(&["thread", "new", "Fix the login"]);
+    write(&sandbox, "a", "0\n");
+    sandbox.done(&["snapshot", "take"]);
+    agent(&sandbox, "echo 1 > a");
+    agent(&sandbox, "echo 2 > a");
+    sandbox.done(&["entry", "add", "only talk"]);
+    agent(&sandbox, "echo 3 > a");
+    let check = |arguments: &[&str], expected: &str, said: &str| {
+        let output = sandbox.run(arguments);
+        assert_eq!(read(&sandbox, "a").as_deref(), Some(expected), "{arguments:?}: {}", output.stderr);
+        assert!(output.stdout.contains(said), "{arguments:?}: {}", output.stdout);
+        assert_eq!(output.code == 0, !said.is_empty(), "{arguments:?}: {}", output.stderr);
+    };
+    let one = "in the files alone: changed 1 file";
+    check(&["undo", "--files"], "2\n", &format!("Undid {one}"));
+    // The talk in between is passed over.
+    check(&["undo", "--files"], "1\n", &format!("Undid {one}"));
+    check(&["undo", "--files"], "0\n", &format!("Undid {one}"));
+    check(&["undo", "--files"], "0\n", "");
+    check(&["redo", "--files"], "1\n", &format!("Redid {one}"));
+    check(&["redo", "--files", "2"], "3\n", "Redid in the files alone 2 changes:");
+    check(&["redo", "--files"], "3\n", "");
+    check(&["undo", "--files", "2"], "1\n", "Undid in the files alone 2 changes:");
+    assert!(sandbox.done(&["thread", "show"]).contains("only talk"), "the conversation stays");
+    // Each was a change of its own.
+    check(&["undo"], "3\n", "Undid: moved");
+    check(&["redo"], "1\n", "Redid: moved");
+    check(&["jump", "--files", "1"], "0\n", "The files are those of version 1 now.");
+    check(&["redo", "--files"], "1\n", "Redid");
+}

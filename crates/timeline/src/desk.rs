@@ -15,6 +15,7 @@
 //! Each operation owns the paths that differ between its two snapshots, whoever else works in the folder: a move
 //! of one thread never takes another thread's changes along, nor those that were made by hand.
 
+mod alone;
 mod apart;
 mod carry_out;
 mod error;
