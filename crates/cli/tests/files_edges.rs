@@ -194,3 +194,30 @@ fn the_files_alone_go_back_and_forth_step_by_step() {
     check(&["jump", "--files", "1"], "0\n", "The files are those of version 1 now.");
     check(&["redo", "--files"], "1\n", "Redid");
 }
+
+#[test]
+fn what_was_changed_and_then_ignored_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.done(&["thread", "new", "Fix the login"]);
+    write(&sandbox, "a.log", "one\n");
+    write(&sandbox, "kept", "one\n");
+    fs::create_dir(sandbox.project().join("out")).expect("our folder");
+    write(&sandbox, "out/x", "one\n");
+    write(&sandbox, "out/y", "one\n");
+    sandbox.done(&["snapshot", "take"]);
+    agent(
+        &sandbox,
+        "echo two > a.log; echo two > kept; echo two > out/x; printf '*.log\nout/\n' > .gitignore",
+    );
+    let answer = sandbox.json(&["undo"]);
+    let paths = answer["files"]["paths"].as_array().expect("paths");
+    let told: Vec<(&str, &str)> = paths
+        .iter()
+        .map(|path| (path["path"].as_str().expect("a path"), path["outcome"].as_str().expect("an outcome")))
+        .collect();
+    let expected = [(".gitignore", "removed"), ("a.log", "skipped"), ("kept", "written"), ("out", "skipped")];
+    assert_eq!(told, expected);
+    assert!(paths[1]["reason"].as_str().is_some_and(|reason| reason.contains("ignored")), "{answer}");
+    assert_eq!(read(&sandbox, "a.log").as_deref(), Some("two\n"), "nobody knows what it was then");
+    assert_eq!(read(&sandbox, "kept").as_deref(), Some("one\n"));
+}

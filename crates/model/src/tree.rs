@@ -20,7 +20,7 @@ use minicbor::{Decode, Encode};
 use serde::Serialize;
 
 pub use build::{graft, resolve};
-pub use difference::{Difference, changes, differences};
+pub use difference::{Compared, Difference, changes, compare, differences};
 pub use read::{BeforeAfter, difference_at, read};
 pub use renames::{Happened, LARGEST_COMPARED, LIKE, MOST_COMPARED, MOST_READ, PathChange, pair_renames};
 

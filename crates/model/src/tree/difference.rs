@@ -1,6 +1,8 @@
 //! What differs between two trees. Whole folders that are the same are passed over without being read.
 
-use super::{LeftOut, Node, SnapshotRoot, Tree, TreeEntry};
+use std::collections::BTreeMap;
+
+use super::{LeftOut, LeftOutPath, Node, Reason, SnapshotRoot, Tree, TreeEntry};
 use crate::content::ContentId;
 use crate::object::{Objects, Unavailable, load};
 use crate::path::{FileName, TreePath};
@@ -36,17 +38,44 @@ pub fn changes(
     before: Option<&SnapshotRoot>,
     after: Option<&SnapshotRoot>,
 ) -> Result<Vec<Difference>, Unavailable> {
-    let mut found = differences(objects, before.map(|root| root.tree), after.map(|root| root.tree))?;
+    Ok(compare(objects, before, after)?.known)
+}
+
+/// What differs between two moments of a root, as far as both know it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Compared {
+    /// The paths that are known to differ.
+    pub known: Vec<Difference>,
+    /// The paths that one side holds and the other left out, and why; of a folder that was left out whole, only the
+    /// folder. What stood there on that side nobody knows.
+    pub unknown: BTreeMap<TreePath, Reason>,
+}
+
+/// Compares two moments of a root.
+pub fn compare(
+    objects: &(impl Objects + ?Sized),
+    before: Option<&SnapshotRoot>,
+    after: Option<&SnapshotRoot>,
+) -> Result<Compared, Unavailable> {
+    let found = differences(objects, before.map(|root| root.tree), after.map(|root| root.tree))?;
     let (unknown_before, unknown_after) = (left_out(objects, before)?, left_out(objects, after)?);
-    found.retain(|difference| {
+    let mut compared = Compared::default();
+    for difference in found {
         let unknown = match (&difference.before, &difference.after) {
-            (None, _) => &unknown_before,
-            (_, None) => &unknown_after,
-            _ => return true,
+            (None, _) => unknown_before.covering(&difference.path.bytes()),
+            (_, None) => unknown_after.covering(&difference.path.bytes()),
+            _ => None,
         };
-        !unknown.covers(&difference.path.bytes())
-    });
-    Ok(found)
+        match unknown {
+            None => compared.known.push(difference),
+            Some(LeftOutPath { path, reason }) => {
+                // It is the path of something that is held, or of a folder around it.
+                let path = TreePath::new(path).unwrap_or(difference.path);
+                compared.unknown.insert(path, *reason);
+            }
+        }
+    }
+    Ok(compared)
 }
 
 fn left_out(objects: &(impl Objects + ?Sized), root: Option<&SnapshotRoot>) -> Result<LeftOut, Unavailable> {
