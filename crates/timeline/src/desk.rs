@@ -25,6 +25,7 @@ mod plan;
 mod recover;
 mod report;
 mod restore;
+mod roots;
 mod takes;
 
 use std::sync::Arc;

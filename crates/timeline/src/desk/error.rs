@@ -109,6 +109,20 @@ pub enum FileError {
          to move them, or move the conversation alone with --conversation"
     )]
     Elsewhere,
+    /// A further root of a project shares files with another folder that Retake keeps files of.
+    #[error(
+        "{} and {} share files, and Retake keeps the files of the latter already; name another folder",
+        .root.display(), .other.display()
+    )]
+    RootTaken {
+        /// The root.
+        root: PathBuf,
+        /// The folder that is kept already.
+        other: PathBuf,
+    },
+    /// The folder of a take has no further roots.
+    #[error("this is a take's own folder; go to the project's folder to name further ones")]
+    RootsApart,
     /// No take lives apart in this folder.
     #[error("no take is open apart in this folder; `retake take list` shows where takes are")]
     NotApart,
