@@ -296,6 +296,7 @@ impl From<ExportError> for Failure {
         match error {
             ExportError::Look(error) => error.into(),
             ExportError::Write(error) => error.into(),
+            ExportError::NamesFiles => Self::new(Code::Refused, error),
         }
     }
 }

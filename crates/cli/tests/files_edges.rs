@@ -221,3 +221,33 @@ fn what_was_changed_and_then_ignored_is_named() {
     assert_eq!(read(&sandbox, "a.log").as_deref(), Some("two\n"), "nobody knows what it was then");
     assert_eq!(read(&sandbox, "kept").as_deref(), Some("one\n"));
 }
+
+#[test]
+fn an_export_without_files_holds_none_of_them() {
+    let sandbox = Sandbox::new();
+    sandbox.done(&["thread", "new", "Fix the login"]);
+    write(&sandbox, "canary-name", "canary-one\n");
+    sandbox.done(&["snapshot", "take"]);
+    agent(&sandbox, "echo canary-two > canary-name");
+    sandbox.done(&["entry", "add", "only talk"]);
+    sandbox.done(&["undo", "2"]);
+    sandbox.done(&["export", "-o", "../whole"]);
+    sandbox.done(&["export", "--without-files", "-o", "../talk"]);
+    let kinds = |name: &str| {
+        let text = fs::read_to_string(sandbox.project().with_file_name(name)).expect("an export");
+        ["blob", "tree", "snapshot"].map(|kind| text.contains(&format!("\"object\":\"{kind}\"")))
+    };
+    assert_eq!((kinds("whole"), kinds("talk")), ([true; 3], [false; 3]));
+    assert_eq!(sandbox.refused(&["import", "../talk"]).0, 5, "the thread is here, with its files");
+    sandbox.done(&["import", "../talk", "--copy"]);
+    let other = Sandbox::new();
+    let talk = sandbox.project().with_file_name("talk").to_string_lossy().into_owned();
+    other.done(&["import", &talk]);
+    let threads = other.json(&["thread", "list"]);
+    let thread = threads["threads"][0]["id"].as_str().expect("an id").to_owned();
+    other.done(&["redo", "2", "-t", &thread]);
+    assert!(other.done(&["thread", "show", &thread]).contains("only talk"));
+    other.done(&["undo", "2", "-t", &thread]);
+    other.done(&["verify"]);
+    sandbox.done(&["verify"]);
+}
