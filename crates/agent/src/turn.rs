@@ -126,6 +126,9 @@ impl Workshop {
         cancel: &Cancel,
         audience: &mut dyn Audience,
     ) -> Result<Outcome, TurnError> {
+        if self.desk.as_ref().is_some_and(|desk| desk.apart().is_some()) {
+            return Err(TurnError::Apart);
+        }
         // A provider that cannot be called at all is better known before there is a fork.
         self.brain.check()?;
         let turn = TurnId::fresh(&mut self.timeline.fresh());

@@ -179,6 +179,7 @@ impl From<TurnError> for Failure {
             TurnError::Files(error) => error.into(),
             TurnError::Look(error) => error.into(),
             error @ (TurnError::Busy
+            | TurnError::Apart
             | TurnError::Gone
             | TurnError::Provider(_)
             | TurnError::TooLong { .. }) => Self::new(Code::Refused, error),

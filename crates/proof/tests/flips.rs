@@ -46,7 +46,18 @@ fn damage_is_noticed_or_harmless_1() {
 
 #[test]
 fn damage_is_noticed_or_harmless_2() {
+    conversations_are_never_shown_wrong(12);
+}
+
+#[test]
+fn damage_is_noticed_or_harmless_3() {
     conversations_are_never_shown_wrong(13);
+}
+
+#[test]
+#[ignore = "nine campaigns, for whoever changed what guards the store"]
+fn damage_is_noticed_or_harmless_many() {
+    (12..=20).for_each(conversations_are_never_shown_wrong);
 }
 
 #[test]

@@ -63,7 +63,7 @@ pub use location::Permissions;
 pub use maintenance::LogState;
 pub use mark::LostEnd;
 pub use open::OpenError;
-pub use operations::StoredOperation;
+pub use operations::{LogRow, StoredOperation};
 pub use packs::{PackWriter, PackedBatch};
 pub use presentation::Shown;
 pub use projects::ProjectRow;

@@ -1,5 +1,6 @@
 //! Takes apart: a take in a folder of its own, so that several are alive at once.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -98,8 +99,15 @@ impl Desk {
         let id = known.unwrap_or(present.id);
         let snapshot: Snapshot = load(&queries, id)?;
         let Some(root) = snapshot.root("") else { return Err(FileError::NoSuchSnapshot) };
-        let made = self.fill(&queries, root.tree, path)?;
-        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let mark = Mark(format!("{thread} {take} {id}\n"));
+        let (files, shared) = if mark.is_in(path) && looking.apart_folder_at(&canonical(path))?.is_none() {
+            (root.files, 0)
+        } else {
+            let Materialised { shared, copied, written, links, .. } =
+                self.fill(&queries, root.tree, path, &mark)?;
+            (shared + copied + written + links, shared)
+        };
+        let path = canonical(path);
         let record = FolderRecord {
             id: FolderId::fresh(&mut Ticks(&*self.timeline.clock)),
             project: self.project,
@@ -110,14 +118,19 @@ impl Desk {
         };
         drop(looking);
         self.timeline.store.write(move |writing| writing.put_folder(&record).map_err(FileError::from))?;
-        let Materialised { shared, copied, written, links, .. } = made;
-        let files = shared + copied + written + links;
+        Mark::remove(&path);
         Ok(OpenedApart { take, path, snapshot: id, files, shared })
     }
 
     /// Fills a new folder, from the project's own files where those are known to be the same. The folder is made
     /// under another name, so that a crash does not leave half of one.
-    fn fill(&self, queries: &Queries<'_>, tree: ContentId, path: &Path) -> Result<Materialised, FileError> {
+    fn fill(
+        &self,
+        queries: &Queries<'_>,
+        tree: ContentId,
+        path: &Path,
+        mark: &Mark,
+    ) -> Result<Materialised, FileError> {
         // The folder itself is not there yet, but the one around it is.
         let around = path.parent().and_then(|around| around.canonicalize().ok());
         if around.is_some_and(|around| around.starts_with(&self.workspace.main().path)) {
@@ -146,6 +159,7 @@ impl Desk {
             progress: None,
             cancel: &AtomicBool::new(false),
         })?;
+        mark.put(&unfinished).map_err(write)?;
         std::fs::rename(&unfinished, path).map_err(write)?;
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         std::fs::File::open(parent).and_then(|parent| parent.sync_all()).map_err(write)?;
@@ -160,12 +174,42 @@ impl Desk {
         let session = self.begin()?;
         let path = self.workspace.roots()[0].path.clone();
         let folder = self.folder;
+        Mark::remove(&path);
         // First forgotten, then cleared: a crash between leaves files that are recorded, and no take without them.
         self.timeline.store.write(move |writing| writing.forget_folder(folder).map_err(FileError::from))?;
         if remove {
             session.clear(seen.snapshot)?;
         }
         Ok(ClosedApart { seen, path, removed: remove })
+    }
+}
+
+/// Says in a folder that it was filled for a take, until the store knows it. A crash in between leaves a folder that
+/// nobody knows and that is whole: whoever opens the take there again takes it over, with all that has been done in
+/// it since. Nothing with this name is ever held.
+struct Mark(String);
+
+impl Mark {
+    const NAME: &str = ".retake-tmp-opened";
+
+    fn put(&self, folder: &Path) -> std::io::Result<()> {
+        let mut file = std::fs::File::create_new(folder.join(Self::NAME))?;
+        file.write_all(self.0.as_bytes())?;
+        file.sync_all()?;
+        std::fs::File::open(folder)?.sync_all()
+    }
+
+    /// Whether a folder was filled for this very take, with these very files.
+    fn is_in(&self, folder: &Path) -> bool {
+        let is_folder = std::fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir());
+        let mark = folder.join(Self::NAME);
+        let is_file = std::fs::symlink_metadata(&mark).is_ok_and(|found| found.is_file());
+        is_folder && is_file && std::fs::read(mark).is_ok_and(|found| found == self.0.as_bytes())
+    }
+
+    /// One that stays does no harm: it is only asked about in folders that the store does not know.
+    fn remove(folder: &Path) {
+        let _ = std::fs::remove_file(folder.join(Self::NAME));
     }
 }
 
@@ -177,6 +221,10 @@ impl Timeline {
         self.store.write(move |writing| writing.forget_folder(id).map_err(FileError::from))?;
         Ok(())
     }
+}
+
+fn canonical(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 /// What a folder is called while it is being filled.
