@@ -68,8 +68,8 @@ impl From<Approve> for Mode {
 
 impl AgentFlags {
     /// Settings of the thread that these flags change.
-    pub(crate) fn settings(&self, settings: &Settings) -> Vec<(String, String)> {
-        let (provider, model) = self.named();
+    pub(crate) fn settings(&self, context: &Context, settings: &Settings) -> Vec<(String, String)> {
+        let (provider, model) = self.named(context);
         let mut changed = Vec::new();
         if let Some(provider) = provider
             && settings.provider.as_deref() != Some(provider)
@@ -85,12 +85,13 @@ impl AgentFlags {
     }
 
     /// The provider and the model that were named.
-    fn named(&self) -> (Option<&str>, Option<&str>) {
+    fn named(&self, context: &Context) -> (Option<&str>, Option<&str>) {
+        let is_provider = |name: &str| known(name).is_some() || context.config.providers.contains_key(name);
         match (&self.provider, &self.model) {
             (Some(provider), model) => (Some(provider), model.as_deref()),
             (None, Some(model)) => match model.split_once('/') {
                 // A model's own name may have a slash in it; a provider's has none and is known.
-                Some((provider, model)) if known(provider).is_some() => (Some(provider), Some(model)),
+                Some((provider, model)) if is_provider(provider) => (Some(provider), Some(model)),
                 _ => (None, Some(model)),
             },
             (None, None) => (None, None),
@@ -102,7 +103,7 @@ impl Context {
     /// Where turns of a thread run, and by which rules.
     pub(crate) fn workshop(&self, settings: &Settings, flags: &AgentFlags) -> Result<Workshop, Failure> {
         let config = &self.config.agent;
-        let (provider, model) = flags.named();
+        let (provider, model) = flags.named(self);
         // A model that was named without its provider is looked for where the thread's model was.
         let provider = provider.or(settings.provider.as_deref()).or(config.provider.as_deref());
         let model = model.or(settings.model.as_deref()).or(config.model.as_deref());

@@ -37,14 +37,8 @@ impl Driver<'_> {
         }
         let steered = self.steered();
         if !steered.is_empty() {
-            let attempt = attempt(&self.state);
-            self.state = AgentState::Calling { attempt, steered: false };
-            self.go(
-                Event::ToolProgress { call: String::new() },
-                steered,
-                TurnStep::CalledAgain,
-                Actor::Human,
-            )?;
+            self.state = AgentState::Calling { attempt: attempt(&self.state), steered: false };
+            self.add(steered, TurnStep::CalledAgain, Actor::Human)?;
         }
         let request = match Request::build(self.shop, self.thread, self.take, attempt(&self.state)) {
             Err(TurnError::TooLong { .. }) => {

@@ -74,7 +74,7 @@ impl Arguments {
         let entry = EntryVersion::from_text(default_role(&meant.state.roles), text, context.now());
         let beginning = Beginning {
             prompt: Prompt::Entry(entry.into()),
-            settings: self.agent.settings(&settings),
+            settings: self.agent.settings(context, &settings),
             expected: None,
         };
         let interruptible = Interruptible::new()?;

@@ -31,7 +31,7 @@ impl Arguments {
         let thread = meant.thread.summary.id;
         let settings = context.timeline()?.look()?.settings(&meant.state)?;
         let shop = context.workshop(&settings, &self.agent)?;
-        let changed = self.agent.settings(&settings);
+        let changed = self.agent.settings(context, &settings);
         if !changed.is_empty() {
             context.change(thread, retake_timeline::Command::Set { values: changed }, None)?;
         }

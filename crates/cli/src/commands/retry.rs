@@ -59,8 +59,11 @@ impl Arguments {
         };
         drop(looking);
         let shop = context.workshop(&settings, &self.agent)?;
-        let beginning =
-            Beginning { prompt, settings: self.agent.settings(&settings), expected: self.target.expect };
+        let beginning = Beginning {
+            prompt,
+            settings: self.agent.settings(context, &settings),
+            expected: self.target.expect,
+        };
         let interruptible = Interruptible::new()?;
         let mut watcher = Watcher::new(context, interruptible.cancel());
         let outcome = shop.retry(

@@ -72,8 +72,11 @@ impl Arguments {
             let pictures = self.image.iter().map(|path| picture::read(path)).collect::<Result<_, _>>()?;
             Prompt::Entry(picture::attach(version, pictures))
         };
-        let beginning =
-            Beginning { prompt, settings: self.agent.settings(&settings), expected: self.target.expect };
+        let beginning = Beginning {
+            prompt,
+            settings: self.agent.settings(context, &settings),
+            expected: self.target.expect,
+        };
         let interruptible = Interruptible::new()?;
         let mut watcher = Watcher::new(context, interruptible.cancel());
         let outcome = shop.run(
@@ -124,8 +127,11 @@ fn something_is_piped() -> bool {
 /// The thread and the take that a turn is for. Where there is no thread, one is made; a take whose files are not in the
 /// folder is switched to.
 pub(super) fn meant(context: &Context, target: &Target, new: bool, text: &str) -> Result<Meant, Failure> {
-    let current = context.project()?.current;
-    if new || (target.thread.is_none() && current.is_none()) {
+    let there = context.timeline()?.look()?;
+    let in_use = |thread| there.thread(thread).is_ok_and(|row| row.summary.deleted.is_none());
+    let current = context.project()?.current.is_some_and(in_use);
+    drop(there);
+    if new || (target.thread.is_none() && !current) {
         let done = new_thread(context, &preview(text))?;
         context.remark(&format!("Made thread {}.", done.summary.title))?;
         let target = Target { thread: Some(done.thread.to_string()), ..Target::default() };
