@@ -1,7 +1,7 @@
 //! `retake usage`
 
 use clap::Args;
-use retake_store::{BudgetState, Usage};
+use retake_store::{BudgetState, Share, Usage};
 use serde::Serialize;
 
 use crate::context::Context;
@@ -14,8 +14,23 @@ use crate::ui::sanitize::{Lines, sanitize};
 #[command(after_help = "\
 Examples:
   retake usage
+  retake usage --projects                     what each project takes
   retake config set storage.budget \"5 GB\"    warn before it grows beyond that")]
-pub(crate) struct Arguments {}
+pub(crate) struct Arguments {
+    /// Also show what each project takes. All of history is walked for it.
+    #[arg(long)]
+    projects: bool,
+}
+
+#[derive(Serialize)]
+struct Line {
+    #[serde(flatten)]
+    share: Share,
+    /// Its folder.
+    path: Option<String>,
+    /// Whether it takes more than `files.budget`.
+    over: bool,
+}
 
 #[derive(Serialize)]
 struct Answer {
@@ -24,10 +39,12 @@ struct Answer {
     usage: Usage,
     budget: Option<u64>,
     against: Option<BudgetState>,
+    /// What each project takes, the largest first, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    projects: Option<Vec<Line>>,
 }
 
 impl Arguments {
-    #[expect(clippy::unused_self, reason = "all commands are run alike")]
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let store = context.timeline()?.store();
         let usage = store.usage()?;
@@ -37,6 +54,7 @@ impl Arguments {
             usage,
             budget,
             against: budget.map(|budget| usage.against(budget)),
+            projects: if self.projects { Some(shares(context)?) } else { None },
         };
         context.answer(&answer, |out, styles| {
             let (muted, warning) = (styles.muted, styles.warning);
@@ -46,6 +64,8 @@ impl Arguments {
                 ("its log", size(usage.log)),
                 ("search index", size(usage.search)),
                 ("backups", size(usage.backups)),
+                ("files in packs", size(usage.packs)),
+                ("about folders", size(usage.folders)),
                 ("all", size(usage.total)),
                 ("threads", count(usage.threads)),
                 ("operations", count(usage.operations)),
@@ -53,19 +73,52 @@ impl Arguments {
             ] {
                 writeln!(out, "{muted}{name:>14}{muted:#}  {value}")?;
             }
-            let Some(budget) = answer.budget else {
-                return writeln!(
+            match answer.budget {
+                None => writeln!(
                     out,
                     "{muted}        budget  none (`retake config set storage.budget \"5 GB\"`){muted:#}"
-                );
-            };
-            write!(out, "{muted}        budget{muted:#}  {}", size(budget))?;
-            match answer.against {
-                Some(BudgetState::Near { percent } | BudgetState::Over { percent }) => {
-                    writeln!(out, "{warning}, {percent} % used{warning:#}")
+                )?,
+                Some(budget) => {
+                    write!(out, "{muted}        budget{muted:#}  {}", size(budget))?;
+                    match answer.against {
+                        Some(BudgetState::Near { percent } | BudgetState::Over { percent }) => {
+                            writeln!(out, "{warning}, {percent} % used{warning:#}")?;
+                        }
+                        _ => writeln!(out)?,
+                    }
                 }
-                _ => writeln!(out),
             }
+            for Line { share, path, over } in answer.projects.iter().flatten() {
+                let path = sanitize(path.as_deref().unwrap_or("a project without a folder"), Lines::Fold);
+                let own = size(share.own_bytes);
+                write!(
+                    out,
+                    "{muted}{:>14}{muted:#}  {path}{muted}, {own} its own{muted:#}",
+                    size(share.bytes)
+                )?;
+                if *over {
+                    write!(
+                        out,
+                        "{warning}, above files.budget{warning:#}: `retake purge --deleted --to-fit`"
+                    )?;
+                }
+                writeln!(out)?;
+            }
+            Ok(())
         })
     }
+}
+
+fn shares(context: &Context) -> Result<Vec<Line>, Failure> {
+    let timeline = context.timeline()?;
+    let mut shares = timeline.store().shares()?;
+    shares.sort_by_key(|share| std::cmp::Reverse(share.bytes));
+    let projects = timeline.look()?.queries().projects()?;
+    let budget = context.config.files.budget;
+    let line = |share: Share| Line {
+        path: projects.iter().find(|row| row.id == share.project).map(|row| row.path.clone()),
+        over: budget.is_some_and(|budget| share.bytes > budget.0),
+        share,
+    };
+    Ok(shares.into_iter().map(line).collect())
 }
