@@ -106,6 +106,8 @@ pub(crate) struct Files {
     pub(crate) enabled: bool,
     /// Whether a person is shown what files do, and asked, before they do it.
     pub(crate) confirm: bool,
+    /// How much of the store one project may take, in bytes.
+    pub(crate) budget: Option<Size>,
     /// Files that are larger are not held.
     pub(crate) largest: Size,
     /// Held even if ignored or likely a secret.
@@ -137,6 +139,7 @@ impl Default for Files {
         Self {
             enabled: true,
             confirm: true,
+            budget: None,
             largest: Size(100 << 20),
             include: Vec::new(),
             exclude: Vec::new(),

@@ -251,3 +251,43 @@ fn an_export_without_files_holds_none_of_them() {
     other.done(&["verify"]);
     sandbox.done(&["verify"]);
 }
+
+#[test]
+fn a_budget_is_a_plan_and_nothing_goes_unasked() {
+    let sandbox = Sandbox::new();
+    for (number, title) in ["first", "second", "third"].iter().enumerate() {
+        sandbox.done(&["thread", "new", title]);
+        // What compresses badly, so that it takes the room that it has.
+        let mut noise = String::new();
+        for at in 0u64..4000 {
+            let mixed = (at + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31 + number as u32);
+            noise += &mixed.wrapping_mul(0xbf58_476d_1ce4_e5b9 + 2 * number as u64).to_string();
+        }
+        write(&sandbox, "noise", &noise);
+        sandbox.done(&["snapshot", "take", "--by", "agent"]);
+    }
+    sandbox.done(&["thread", "new", "kept"]);
+    sandbox.done(&["thread", "delete", "first"]);
+    sandbox.done(&["thread", "delete", "second"]);
+    let share = || sandbox.json(&["usage", "--projects"])["projects"][0]["bytes"].as_u64().expect("bytes");
+    let all = share();
+    assert!(all > 60_000, "{all}");
+    let plan = |size: &str| {
+        let answer = sandbox.json(&["purge", "--deleted", "--to-fit", size, "--dry-run"]);
+        let threads = answer["threads"].as_array().expect("a list").clone();
+        threads.iter().map(|thread| thread["title"].as_str().expect("a title").to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(plan("1 GB"), Vec::<String>::new());
+    assert_eq!(plan(&(all - 1).to_string()), ["first"]);
+    assert_eq!(plan("0"), ["first", "second"], "never one that is in use");
+    assert_eq!(share(), all, "a plan is only a plan");
+    let (code, error) = sandbox.refused(&["purge", "--deleted", "--to-fit", &(all - 1).to_string()]);
+    assert_eq!(code, 5, "nobody was there to be asked: {error}");
+    assert_eq!(sandbox.refused(&["purge", "--deleted", "--to-fit"]).0, 2, "no size is known");
+    sandbox.done(&["config", "set", "files.budget", &(all - 1).to_string()]);
+    assert!(sandbox.done(&["usage", "--projects"]).contains("above files.budget"));
+    sandbox.done(&["purge", "--deleted", "--to-fit", "--yes"]);
+    assert!(share() < all);
+    assert!(sandbox.run(&["thread", "show", "first"]).code != 0);
+    sandbox.done(&["thread", "restore", "second"]);
+}

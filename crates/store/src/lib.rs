@@ -43,6 +43,7 @@ mod salvage;
 mod scan;
 mod schema;
 mod search;
+mod shares;
 mod takes;
 mod tally;
 mod threads;
@@ -79,6 +80,7 @@ pub use search::{
     CaughtUp, Hit, Order, Piece, Progress, Rebuilt, Scope, SearchError, SearchIndex, SearchProblem,
     SearchQuery, Snippet,
 };
+pub use shares::Share;
 pub use takes::TakeRow;
 pub use threads::{Deleted, ThreadFilter, ThreadRow};
 pub use verify::{Holder, MaintenanceProgress, Problem, Stage, Verified, WhichThread};

@@ -1,27 +1,39 @@
 //! `retake usage`
 
-use std::collections::BTreeMap;
-use std::io::{self, Write};
+mod models;
 
 use clap::Args;
-use retake_model::entry::Usage as Tokens;
-use retake_store::{BudgetState, CommFilter, Store, Usage};
-use serde::{Deserialize, Serialize};
+use retake_store::{BudgetState, Share, Usage};
+use serde::Serialize;
 
-use crate::agent::dollars;
+use self::models::ModelUse;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::ui::bytes::{count, size};
 use crate::ui::sanitize::{Lines, sanitize};
-use crate::ui::style::Styles;
 
 /// Show how much room the store takes, and what models were used, with what that cost.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake usage
+  retake usage --projects                     what each project takes
   retake config set storage.budget \"5 GB\"    warn before it grows beyond that")]
-pub(crate) struct Arguments {}
+pub(crate) struct Arguments {
+    /// Also show what each project takes. All of history is walked for it.
+    #[arg(long)]
+    projects: bool,
+}
+
+#[derive(Serialize)]
+struct Line {
+    #[serde(flatten)]
+    share: Share,
+    /// Its folder.
+    path: Option<String>,
+    /// Whether it takes more than `files.budget`.
+    over: bool,
+}
 
 #[derive(Serialize)]
 struct Answer {
@@ -32,33 +44,12 @@ struct Answer {
     against: Option<BudgetState>,
     /// Models that answered, over all threads, as far as the communications log reaches back.
     models: Vec<ModelUse>,
-}
-
-/// What one model was used for.
-#[derive(Default, Serialize)]
-struct ModelUse {
-    provider: String,
-    model: String,
-    answers: u64,
-    #[serde(flatten)]
-    tokens: Tokens,
-    /// What it cost, in millionths of a dollar, as far as prices are known.
-    micro_dollars: u64,
-    /// Answers whose price is not known.
-    unpriced: u64,
-}
-
-/// What the log knows of an answer.
-#[derive(Deserialize)]
-struct Answered {
-    provider: String,
-    model: Option<String>,
-    usage: Option<Tokens>,
-    micro_dollars: Option<u64>,
+    /// What each project takes, the largest first, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    projects: Option<Vec<Line>>,
 }
 
 impl Arguments {
-    #[expect(clippy::unused_self, reason = "all commands are run alike")]
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let store = context.timeline()?.store();
         let usage = store.usage()?;
@@ -68,7 +59,8 @@ impl Arguments {
             usage,
             budget,
             against: budget.map(|budget| usage.against(budget)),
-            models: models(store)?,
+            models: models::used(store)?,
+            projects: if self.projects { Some(shares(context)?) } else { None },
         };
         context.answer(&answer, |out, styles| {
             let (muted, warning) = (styles.muted, styles.warning);
@@ -79,6 +71,8 @@ impl Arguments {
                 ("search index", size(usage.search)),
                 ("what was said", size(usage.ledger)),
                 ("backups", size(usage.backups)),
+                ("files in packs", size(usage.packs)),
+                ("about folders", size(usage.folders)),
                 ("all", size(usage.total)),
                 ("threads", count(usage.threads)),
                 ("operations", count(usage.operations)),
@@ -101,65 +95,37 @@ impl Arguments {
                     }
                 }
             }
-            write_models(out, styles, &answer.models)
+            for Line { share, path, over } in answer.projects.iter().flatten() {
+                let path = sanitize(path.as_deref().unwrap_or("a project without a folder"), Lines::Fold);
+                let own = size(share.own_bytes);
+                write!(
+                    out,
+                    "{muted}{:>14}{muted:#}  {path}{muted}, {own} its own{muted:#}",
+                    size(share.bytes)
+                )?;
+                if *over {
+                    write!(
+                        out,
+                        "{warning}, above files.budget{warning:#}: `retake purge --deleted --to-fit`"
+                    )?;
+                }
+                writeln!(out)?;
+            }
+            models::write(out, styles, &answer.models)
         })
     }
 }
 
-/// What each model was used for, the most used first.
-fn models(store: &Store) -> Result<Vec<ModelUse>, Failure> {
-    let mut found: BTreeMap<(String, String), ModelUse> = BTreeMap::new();
-    let Some(ledger) = store.existing_ledger()? else { return Ok(Vec::new()) };
-    ledger.comms(&CommFilter::default(), &mut |comm| {
-        if comm.kind != "answer" {
-            return Ok(());
-        }
-        let Ok(answered) = serde_json::from_str::<Answered>(&comm.facts) else { return Ok(()) };
-        let model = answered.model.unwrap_or_default();
-        let entry = found.entry((answered.provider.clone(), model.clone()));
-        let sum =
-            entry.or_insert_with(|| ModelUse { provider: answered.provider, model, ..ModelUse::default() });
-        sum.answers += 1;
-        if let Some(used) = &answered.usage {
-            sum.tokens.input_tokens = sum.tokens.input_tokens.saturating_add(used.input_tokens);
-            sum.tokens.output_tokens = sum.tokens.output_tokens.saturating_add(used.output_tokens);
-            sum.tokens.cache_read_input_tokens =
-                sum.tokens.cache_read_input_tokens.saturating_add(used.cache_read_input_tokens);
-            sum.tokens.cache_creation_input_tokens =
-                sum.tokens.cache_creation_input_tokens.saturating_add(used.cache_creation_input_tokens);
-        }
-        match answered.micro_dollars {
-            Some(cost) => sum.micro_dollars = sum.micro_dollars.saturating_add(cost),
-            None => sum.unpriced += 1,
-        }
-        Ok(())
-    })?;
-    let mut models: Vec<ModelUse> = found.into_values().collect();
-    models.sort_by_key(|model| std::cmp::Reverse(model.answers));
-    Ok(models)
-}
-
-fn write_models(out: &mut dyn Write, styles: &Styles, models: &[ModelUse]) -> io::Result<()> {
-    let (heading, muted) = (styles.heading, styles.muted);
-    if !models.is_empty() {
-        writeln!(
-            out,
-            "\n{heading}{:<32} {:>8} {:>12} {:>12}  cost{heading:#}",
-            "model", "answers", "read", "written"
-        )?;
-    }
-    for model in models {
-        let name = format!("{}/{}", model.provider, model.model);
-        let tokens = &model.tokens;
-        let read = tokens.input_tokens + tokens.cache_read_input_tokens + tokens.cache_creation_input_tokens;
-        let cost = match (model.micro_dollars, model.unpriced) {
-            (0, unpriced) if unpriced > 0 => format!("{muted}not known{muted:#}"),
-            (cost, 0) => dollars(cost),
-            (cost, _) => format!("{} and more", dollars(cost)),
-        };
-        let (answers, read, written) = (count(model.answers), count(read), count(tokens.output_tokens));
-        let name = sanitize(&name, Lines::Fold);
-        writeln!(out, "{name:<32} {answers:>8} {read:>12} {written:>12}  {cost}")?;
-    }
-    Ok(())
+fn shares(context: &Context) -> Result<Vec<Line>, Failure> {
+    let timeline = context.timeline()?;
+    let mut shares = timeline.store().shares()?;
+    shares.sort_by_key(|share| std::cmp::Reverse(share.bytes));
+    let projects = timeline.look()?.queries().projects()?;
+    let budget = context.config.files.budget;
+    let line = |share: Share| Line {
+        path: projects.iter().find(|row| row.id == share.project).map(|row| row.path.clone()),
+        over: budget.is_some_and(|budget| share.bytes > budget.0),
+        share,
+    };
+    Ok(shares.into_iter().map(line).collect())
 }

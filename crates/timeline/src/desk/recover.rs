@@ -95,7 +95,11 @@ impl Timeline {
         let mut recovered = Vec::new();
         for folder in folders {
             if let Some(_lock) = self.store.try_lock_folder(folder)? {
-                recovered.extend(recover_locked(self, folder, None)?);
+                match recover_locked(self, folder, None) {
+                    // It waits for its folder, or for somebody to give it up.
+                    Err(FileError::FolderGone(_)) => {}
+                    other => recovered.extend(other?),
+                }
             }
         }
         Ok(recovered)

@@ -26,11 +26,17 @@ pub(crate) enum Command {
     Remove(Remove),
     /// List the further folders.
     #[command(visible_alias = "ls")]
-    List,
+    List(List),
 }
 
-/// Which folder, and what to call it.
+/// Let the files of another folder belong to this project.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake project root add lib ../lib
+  retake project root add lib ../moved/lib     the same again, where the folder has moved
+
+What is in it now is no change of anybody's: it is simply held from the next snapshot on.")]
 pub(crate) struct Add {
     /// What to call it: letters, digits, `-`, `_` and `.`.
     name: String,
@@ -38,12 +44,23 @@ pub(crate) struct Add {
     path: PathBuf,
 }
 
-/// Which folder.
+/// Let the files of a folder belong to this project no more. They stay as they are.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake project root remove lib")]
 pub(crate) struct Remove {
     /// What it is called.
     name: String,
 }
+
+/// List the further folders.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake project root list
+  retake project root list --json")]
+pub(crate) struct List {}
 
 #[derive(Serialize)]
 struct Answer {
@@ -64,7 +81,7 @@ impl Command {
         let mut roots = looking.other_roots(context.project()?.id)?;
         drop(looking);
         match self {
-            Self::List => return answer(context, roots, "No further folders."),
+            Self::List(List {}) => return answer(context, roots, "No further folders."),
             Self::Add(Add { name, path }) => {
                 check_name(&name)?;
                 // A root that was moved is named again.
