@@ -13,14 +13,15 @@ use retake_agent::provider::Secret;
 use retake_agent::provider::config::{KeyFileError, Surroundings, choose, read_key_file, resolve};
 use retake_agent::provider::known::known;
 use retake_agent::provider::prices::Prices;
-use retake_agent::{Brain, Outcome, TurnError, Workshop};
+use retake_agent::{Audience, Brain, Cancel, Outcome, TurnError, Workshop};
 use retake_model::agent::{Ended, Policy};
 use retake_model::settings::Settings;
 use retake_timeline::Desk;
 use retake_workspace::folder::path_from_text;
 
 pub(crate) use interrupt::Interruptible;
-pub(crate) use screen::{Watcher, dollars};
+use screen::Watcher;
+pub(crate) use screen::dollars;
 
 use crate::context::Context;
 use crate::failure::{Code, Failure};
@@ -147,6 +148,23 @@ impl Context {
             return Ok(None);
         }
         self.desk().map(Some)
+    }
+}
+
+impl Context {
+    /// Runs a turn for the person at this program: they see it, are asked, and can end it with Ctrl-C.
+    pub(crate) fn watch(
+        &self,
+        turn: impl FnOnce(&Cancel, &mut dyn Audience) -> Result<Outcome, TurnError>,
+    ) -> Result<Outcome, Failure> {
+        let interruptible = Interruptible::new()?;
+        let mut watcher = Watcher::new(self, interruptible.cancel());
+        let outcome = turn(interruptible.cancel(), &mut watcher)?;
+        if let Some(hint) = watcher.hint() {
+            self.remark(hint)?;
+        }
+        self.warn_of_budget();
+        Ok(outcome)
     }
 }
 

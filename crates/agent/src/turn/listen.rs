@@ -196,12 +196,7 @@ impl Driver<'_> {
     /// Adds up what the turn took; says what this answer cost.
     fn count(&mut self, usage: Option<&Usage>) -> Option<u64> {
         let usage = usage?;
-        self.usage.input_tokens = self.usage.input_tokens.saturating_add(usage.input_tokens);
-        self.usage.output_tokens = self.usage.output_tokens.saturating_add(usage.output_tokens);
-        self.usage.cache_read_input_tokens =
-            self.usage.cache_read_input_tokens.saturating_add(usage.cache_read_input_tokens);
-        self.usage.cache_creation_input_tokens =
-            self.usage.cache_creation_input_tokens.saturating_add(usage.cache_creation_input_tokens);
+        self.usage.add(usage);
         let cost = self.shop.prices.cost(self.shop.brain.model(), usage)?;
         self.micro_dollars = Some(self.micro_dollars.unwrap_or_default().saturating_add(cost));
         Some(cost)

@@ -8,7 +8,7 @@ use retake_agent::Beginning;
 use retake_model::command::Prompt;
 use retake_model::entry::{EntryVersion, default_role};
 
-use crate::agent::{AgentFlags, Interruptible, Watcher};
+use crate::agent::AgentFlags;
 use crate::arguments::Target;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
@@ -77,10 +77,8 @@ impl Arguments {
             settings: self.agent.settings(context, &settings),
             expected: None,
         };
-        let interruptible = Interruptible::new()?;
-        let mut watcher = Watcher::new(context, interruptible.cancel());
-        let thread = meant.thread.summary.id;
-        shop.run(thread, meant.take.id, beginning, interruptible.cancel(), &mut watcher)?;
+        let (thread, take) = (meant.thread.summary.id, meant.take.id);
+        context.watch(|cancel, audience| shop.run(thread, take, beginning, cancel, audience))?;
         Ok(())
     }
 

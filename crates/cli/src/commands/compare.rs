@@ -115,7 +115,7 @@ fn table(out: &mut dyn Write, styles: &Styles, comparison: &Comparison) -> io::R
     writeln!(out, "{muted}Both begin with the same {shared}.{muted:#}\n")?;
     let tokens = |side: &Side| {
         let usage = &side.usage;
-        let read = usage.input_tokens + usage.cache_read_input_tokens + usage.cache_creation_input_tokens;
+        let read = usage.read();
         format!("{} read, {} written", count(read), count(usage.output_tokens))
     };
     let cost = |side: &Side| side.micro_dollars.map_or_else(|| "not known".to_owned(), dollars);

@@ -9,7 +9,7 @@ use retake_model::entry::{EntryVersion, RoleKind};
 use retake_model::id::EntryId;
 use retake_timeline::Looking;
 
-use crate::agent::{AgentFlags, Interruptible, Watcher, exit};
+use crate::agent::{AgentFlags, exit};
 use crate::arguments::Target;
 use crate::context::{Context, Meant};
 use crate::failure::{Code, Failure};
@@ -64,20 +64,9 @@ impl Arguments {
             settings: self.agent.settings(context, &settings),
             expected: self.target.expect,
         };
-        let interruptible = Interruptible::new()?;
-        let mut watcher = Watcher::new(context, interruptible.cancel());
-        let outcome = shop.retry(
-            thread,
-            meant.take.id,
-            at,
-            self.name,
-            beginning,
-            interruptible.cancel(),
-            &mut watcher,
-        )?;
-        if let Some(hint) = watcher.hint() {
-            context.remark(hint)?;
-        }
+        let outcome = context.watch(|cancel, audience| {
+            shop.retry(thread, meant.take.id, at, self.name, beginning, cancel, audience)
+        })?;
         let state = context.timeline()?.look()?.state(thread)?;
         let take = state.take(&context.timeline()?.look()?.queries(), outcome.take);
         if let Ok(Some(take)) = take {

@@ -10,7 +10,7 @@ use retake_model::entry::{EntryVersion, default_role, preview};
 use retake_timeline::{ChangeError, Command, Done, NewThread};
 
 use super::entry::picture;
-use crate::agent::{AgentFlags, Interruptible, Watcher, exit};
+use crate::agent::{AgentFlags, exit};
 use crate::arguments::Target;
 use crate::context::{Context, Meant};
 use crate::desk::FileFlags;
@@ -77,19 +77,9 @@ impl Arguments {
             settings: self.agent.settings(context, &settings),
             expected: self.target.expect,
         };
-        let interruptible = Interruptible::new()?;
-        let mut watcher = Watcher::new(context, interruptible.cancel());
-        let outcome = shop.run(
-            meant.thread.summary.id,
-            meant.take.id,
-            beginning,
-            interruptible.cancel(),
-            &mut watcher,
-        )?;
-        if let Some(hint) = watcher.hint() {
-            context.remark(hint)?;
-        }
-        context.warn_of_budget();
+        let (thread, take) = (meant.thread.summary.id, meant.take.id);
+        let outcome =
+            context.watch(|cancel, audience| shop.run(thread, take, beginning, cancel, audience))?;
         Ok(exit(&outcome))
     }
 }

@@ -51,12 +51,7 @@ pub(super) fn used(store: &Store) -> Result<Vec<ModelUse>, Failure> {
             entry.or_insert_with(|| ModelUse { provider: answered.provider, model, ..ModelUse::default() });
         sum.answers += 1;
         if let Some(used) = &answered.usage {
-            sum.tokens.input_tokens = sum.tokens.input_tokens.saturating_add(used.input_tokens);
-            sum.tokens.output_tokens = sum.tokens.output_tokens.saturating_add(used.output_tokens);
-            sum.tokens.cache_read_input_tokens =
-                sum.tokens.cache_read_input_tokens.saturating_add(used.cache_read_input_tokens);
-            sum.tokens.cache_creation_input_tokens =
-                sum.tokens.cache_creation_input_tokens.saturating_add(used.cache_creation_input_tokens);
+            sum.tokens.add(used);
         }
         match answered.micro_dollars {
             Some(cost) => sum.micro_dollars = sum.micro_dollars.saturating_add(cost),
@@ -81,7 +76,7 @@ pub(super) fn write(out: &mut dyn Write, styles: &Styles, models: &[ModelUse]) -
     for model in models {
         let name = format!("{}/{}", model.provider, model.model);
         let tokens = &model.tokens;
-        let read = tokens.input_tokens + tokens.cache_read_input_tokens + tokens.cache_creation_input_tokens;
+        let read = tokens.read();
         let cost = match (model.micro_dollars, model.unpriced) {
             (0, unpriced) if unpriced > 0 => format!("{muted}not known{muted:#}"),
             (cost, 0) => dollars(cost),
