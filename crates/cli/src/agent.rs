@@ -153,7 +153,7 @@ impl Context {
 
 impl Context {
     /// Runs a turn for the person at this program: they see it, are asked, and can end it with Ctrl-C.
-    pub(crate) fn watch(
+    pub(crate) fn watched(
         &self,
         turn: impl FnOnce(&Cancel, &mut dyn Audience) -> Result<Outcome, TurnError>,
     ) -> Result<Outcome, Failure> {

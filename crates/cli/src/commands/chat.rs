@@ -78,7 +78,7 @@ impl Arguments {
             expected: None,
         };
         let (thread, take) = (meant.thread.summary.id, meant.take.id);
-        context.watch(|cancel, audience| shop.run(thread, take, beginning, cancel, audience))?;
+        context.watched(|cancel, audience| shop.run(thread, take, beginning, cancel, audience))?;
         Ok(())
     }
 

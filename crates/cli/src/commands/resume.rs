@@ -36,7 +36,7 @@ impl Arguments {
             context.change(thread, retake_timeline::Command::Set { values: changed }, None)?;
         }
         let take = meant.take.id;
-        let outcome = context.watch(|cancel, audience| shop.resume(thread, take, cancel, audience))?;
+        let outcome = context.watched(|cancel, audience| shop.resume(thread, take, cancel, audience))?;
         Ok(exit(&outcome))
     }
 }

@@ -64,7 +64,7 @@ impl Arguments {
             settings: self.agent.settings(context, &settings),
             expected: self.target.expect,
         };
-        let outcome = context.watch(|cancel, audience| {
+        let outcome = context.watched(|cancel, audience| {
             shop.retry(thread, meant.take.id, at, self.name, beginning, cancel, audience)
         })?;
         let state = context.timeline()?.look()?.state(thread)?;

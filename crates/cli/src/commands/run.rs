@@ -79,7 +79,7 @@ impl Arguments {
         };
         let (thread, take) = (meant.thread.summary.id, meant.take.id);
         let outcome =
-            context.watch(|cancel, audience| shop.run(thread, take, beginning, cancel, audience))?;
+            context.watched(|cancel, audience| shop.run(thread, take, beginning, cancel, audience))?;
         Ok(exit(&outcome))
     }
 }
