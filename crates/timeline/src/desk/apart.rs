@@ -1,6 +1,7 @@
 //! Takes apart: a take in a folder of its own, so that several are alive at once.
 
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -99,8 +100,8 @@ impl Desk {
         let id = known.unwrap_or(present.id);
         let snapshot: Snapshot = load(&queries, id)?;
         let Some(root) = snapshot.root("") else { return Err(FileError::NoSuchSnapshot) };
-        let mark = Mark(format!("{thread} {take} {id}\n"));
-        let (files, shared) = if mark.is_in(path) && looking.apart_folder_at(&canonical(path))?.is_none() {
+        let mark = Mark::new(&self.timeline, path, format!("{thread} {take} {id}"));
+        let (files, shared) = if mark.is_of(path) && looking.apart_folder_at(&canonical(path))?.is_none() {
             (root.files, 0)
         } else {
             let Materialised { shared, copied, written, links, .. } =
@@ -118,7 +119,7 @@ impl Desk {
         };
         drop(looking);
         self.timeline.store.write(move |writing| writing.put_folder(&record).map_err(FileError::from))?;
-        Mark::remove(&path);
+        mark.remove();
         Ok(OpenedApart { take, path, snapshot: id, files, shared })
     }
 
@@ -174,7 +175,6 @@ impl Desk {
         let session = self.begin()?;
         let path = self.workspace.roots()[0].path.clone();
         let folder = self.folder;
-        Mark::remove(&path);
         // First forgotten, then cleared: a crash between leaves files that are recorded, and no take without them.
         self.timeline.store.write(move |writing| writing.forget_folder(folder).map_err(FileError::from))?;
         if remove {
@@ -184,32 +184,41 @@ impl Desk {
     }
 }
 
-/// Says in a folder that it was filled for a take, until the store knows it. A crash in between leaves a folder that
-/// nobody knows and that is whole: whoever opens the take there again takes it over, with all that has been done in
-/// it since. Nothing with this name is ever held.
-struct Mark(String);
+/// Says in the store's folder which folder was filled for a take, until the store knows it. A crash in between leaves a
+/// folder that nobody knows and that is whole: whoever opens the take there again takes it over, with all that has
+/// been done in it since. A folder keeps its number when it is renamed, so none but that very one is meant.
+struct Mark {
+    file: PathBuf,
+    text: String,
+}
 
 impl Mark {
-    const NAME: &str = ".retake-tmp-opened";
+    fn new(timeline: &Timeline, path: &Path, text: String) -> Self {
+        let name = blake3::hash(path_to_text(path).as_bytes()).to_hex();
+        Self { file: timeline.store.folder().join("folders").join(format!("opening-{name}")), text }
+    }
+
+    fn of(&self, folder: &Path) -> std::io::Result<String> {
+        let found = std::fs::symlink_metadata(folder)?;
+        Ok(format!("{} {} {}\n", self.text, found.dev(), found.ino()))
+    }
 
     fn put(&self, folder: &Path) -> std::io::Result<()> {
-        let mut file = std::fs::File::create_new(folder.join(Self::NAME))?;
-        file.write_all(self.0.as_bytes())?;
-        file.sync_all()?;
-        std::fs::File::open(folder)?.sync_all()
+        let text = self.of(folder)?;
+        let mut file = std::fs::File::create(&self.file)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
     }
 
     /// Whether a folder was filled for this very take, with these very files.
-    fn is_in(&self, folder: &Path) -> bool {
-        let is_folder = std::fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir());
-        let mark = folder.join(Self::NAME);
-        let is_file = std::fs::symlink_metadata(&mark).is_ok_and(|found| found.is_file());
-        is_folder && is_file && std::fs::read(mark).is_ok_and(|found| found == self.0.as_bytes())
+    fn is_of(&self, folder: &Path) -> bool {
+        let known = std::fs::read_to_string(&self.file);
+        matches!((known, self.of(folder)), (Ok(known), Ok(found)) if known == found)
     }
 
-    /// One that stays does no harm: it is only asked about in folders that the store does not know.
-    fn remove(folder: &Path) {
-        let _ = std::fs::remove_file(folder.join(Self::NAME));
+    /// One that stays does no harm: it is only asked about folders that the store does not know.
+    fn remove(&self) {
+        let _ = std::fs::remove_file(&self.file);
     }
 }
 
