@@ -29,7 +29,7 @@ fn read(sandbox: &Sandbox, name: &str) -> Option<String> {
 }
 
 fn agent(sandbox: &Sandbox, script: &str) {
-    sandbox.done(&["run", "--", "sh", "-c", script]);
+    sandbox.done(&["exec", "--", "sh", "-c", script]);
 }
 
 /// Where a take's own folder is put.
@@ -153,7 +153,7 @@ fn in_the_folder_of_a_take_that_take_is_named() {
     sandbox.done(&["take", "switch", "main"]);
     open_apart(&sandbox, "second");
     let there = apart(&sandbox);
-    let run = sandbox.run_in(&there, &["run", "--", "sh", "-c", "echo more > b"], "");
+    let run = sandbox.run_in(&there, &["exec", "--", "sh", "-c", "echo more > b"], "");
     assert_eq!(run.code, 0, "{}", run.stderr);
     let undone = sandbox.run_in(&there, &["undo"], "");
     assert_eq!(undone.code, 0, "{}", undone.stderr);

@@ -19,7 +19,7 @@ fn cut_off() -> Sandbox {
     sandbox.done(&["thread", "new", "Fix the login"]);
     fs::write(sandbox.project().join("a"), "one\n").expect("our folder");
     sandbox.done(&["snapshot", "take"]);
-    sandbox.done(&["run", "--", "sh", "-c", "echo two > a"]);
+    sandbox.done(&["exec", "--", "sh", "-c", "echo two > a"]);
     let timeline = Timeline::open(&store(&sandbox), Rules::default()).expect("a store");
     let looking = timeline.look().expect("a look");
     let row = looking.threads(&retake_store::ThreadFilter::default()).expect("a list").remove(0);

@@ -29,7 +29,7 @@ fn two_folders_move_together() {
     sandbox.done(&["project", "root", "add", "lib", "../lib"]);
     let taken = sandbox.json(&["snapshot", "take"]);
     assert_eq!(taken["operation"], serde_json::Value::Null, "a root that is new is no change: {taken}");
-    sandbox.done(&["run", "--", "sh", "-c", "echo two > a; echo two > ../lib/b; echo new > ../lib/c"]);
+    sandbox.done(&["exec", "--", "sh", "-c", "echo two > a; echo two > ../lib/b; echo new > ../lib/c"]);
     let undone = sandbox.done(&["undo"]);
     assert!(undone.contains("lib:b") && undone.contains("lib:c"), "{undone}");
     assert_eq!((read(&ours).as_deref(), read(&theirs).as_deref()), (Some("one\n"), Some("one\n")));

@@ -139,11 +139,13 @@ pub(super) fn meant(context: &Context, target: &Target, new: bool, text: &str) -
 
 /// A thread that is called after what is asked, and is the current one.
 fn new_thread(context: &Context, title: &str) -> Result<Done, Failure> {
+    // What cannot stand in a title is left out of it; the prompt itself is kept as it is.
+    let title = retake_model::name::for_title(title);
     let mut number = 1;
     loop {
         let title = match number {
-            _ if title.is_empty() => None,
-            1 => Some(title.to_owned()),
+            _ if title.trim().is_empty() => None,
+            1 => Some(title.clone()),
             number => Some(format!("{title} ({number})")),
         };
         let new = NewThread { title, current: true, ..NewThread::in_project(context.own_project()?.id) };
