@@ -115,7 +115,7 @@ impl Context {
         let prices = self.prices();
         let brain = Brain::of(resolved, config.thinking)?;
         let window = config.window.unwrap_or_else(|| prices.context(brain.model()));
-        let mode = flags.approve.or(config.approval).unwrap_or(Approve::Ask);
+        let mode = flags.approve.unwrap_or(config.approval);
         let approval = Approval { mode: mode.into(), rules: self.config.approval.rules.clone() };
         let desk = self.agent_desk()?;
         let folder = match (&desk, self.apart()?) {

@@ -49,7 +49,7 @@ pub(crate) struct Agent {
     /// Which model answers, where a thread does not say.
     pub(crate) model: Option<String>,
     /// What tools may do without being asked about.
-    pub(crate) approval: Option<Approve>,
+    pub(crate) approval: Approve,
     /// How many tokens a model may think for.
     pub(crate) thinking: Option<u32>,
     /// How often a call that failed is tried.
@@ -150,7 +150,14 @@ impl Default for Files {
 
 impl Default for Agent {
     fn default() -> Self {
-        Self { provider: None, model: None, approval: None, thinking: None, attempts: 5, window: None }
+        Self {
+            provider: None,
+            model: None,
+            approval: Approve::Ask,
+            thinking: None,
+            attempts: 5,
+            window: None,
+        }
     }
 }
 

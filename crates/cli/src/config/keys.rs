@@ -135,7 +135,7 @@ pub(crate) const KEYS: [Key; 20] = [
     Key {
         name: "agent.approval",
         takes: Takes::Text,
-        default: Some("ask"),
+        default: Some("\"ask\""),
         purpose: "what tools may do without being asked about: ask, edits, all or none",
     },
     Key {
