@@ -122,8 +122,10 @@ pub(super) fn meant(context: &Context, target: &Target, new: bool, text: &str) -
     let current = context.project()?.current.is_some_and(in_use);
     drop(there);
     if new || (target.thread.is_none() && !current) {
-        let done = new_thread(context, &preview(text))?;
-        context.remark(&format!("Made thread {}.", done.summary.title))?;
+        // What it is about is said in the first line.
+        let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let done = new_thread(context, &preview(first))?;
+        context.remark(&format!("Made thread “{}”.", done.summary.title))?;
         let target = Target { thread: Some(done.thread.to_string()), ..Target::default() };
         return context.meant(&context.timeline()?.look()?, &target);
     }

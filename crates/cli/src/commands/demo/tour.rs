@@ -91,7 +91,7 @@ pub(super) const TOUR: &[Scene] = &[
     scene("One undo, and all takes are as they were.", &["undo"]),
     look("The log only grows: what was undone is still there,", &["history", "--limit", "8"]),
     scene("so any moment can be gone back to, by number or by name.", &["jump", "before the retry"]),
-    scene("And left again.", &["redo", "9"]),
+    scene("And left again.", &["redo", "3"]),
     look("What was said to the model is written down too.", &["comms", "--last", "4"]),
     look("Months later, find what was said about a file, in any take.", &["search", "theme.css"]),
     look(
