@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 
 use retake_model::command::NewEntry;
 use retake_model::entry::{Block, EntryVersion, RoleKind};
-use retake_model::id::{EntryId, TakeId, ThreadId};
+use retake_model::id::{EntryId, TakeId, ThreadId, TurnId};
 use retake_model::json::Json;
 use retake_model::operation::{Actor, Version};
 use retake_model::take::Take;
@@ -75,6 +75,19 @@ impl Workshop {
         expected: Option<Version>,
         cancel: &Cancel,
     ) -> Result<Compressed, CompressError> {
+        self.compress_in(thread, take, keep, expected, None, cancel)
+    }
+
+    /// The same as a part of a turn, undone together with it.
+    pub(crate) fn compress_in(
+        &self,
+        thread: ThreadId,
+        take: TakeId,
+        keep: Keep,
+        expected: Option<Version>,
+        turn: Option<TurnId>,
+        cancel: &Cancel,
+    ) -> Result<Compressed, CompressError> {
         let looking = self.timeline.look().map_err(TurnError::from)?;
         let state = looking.state(thread).map_err(TurnError::from)?;
         let settings = looking.settings(&state).map_err(TurnError::from)?;
@@ -99,7 +112,7 @@ impl Workshop {
         let caller = Caller {
             actor: Actor::Agent,
             surroundings: self.surroundings.clone(),
-            turn: None,
+            turn,
             // Whoever changed an old entry meanwhile would find it gone, and their change not in the summary.
             expected: Some(expected.unwrap_or(seen)),
         };

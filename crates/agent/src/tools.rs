@@ -155,6 +155,13 @@ pub fn touches(call: &Call, directory: &Path) -> Touches {
     }
 }
 
+/// Removes what a call left that a process of that number did not live to end.
+pub(crate) fn sweep(call: &Call, room: &Room, process: u32) {
+    if let Touches::Paths(paths) = touches(call, &room.directory) {
+        paths.iter().for_each(|path| write::sweep(room, path, process));
+    }
+}
+
 /// Carries a call out. It neither panics nor fails: whatever goes wrong is in the output.
 pub fn run(call: &Call, room: &Room, cancel: &Cancel, progress: &mut dyn FnMut(Progress)) -> Output {
     let Some(tool) = find(&call.name) else {

@@ -14,6 +14,8 @@
 //! | [`restless`] | files that others rewrite and remove meanwhile are recorded whole and left alone | files replaced in place |
 //! | [`model`] | every answer is the one that plain vectors and copies give | ten small mistakes, one at a time |
 //! | [`processes`] | what any of eight processes was told is done stays done, in one serial order | a worker that says so before it is true |
+//! | [`projection`] | every history, told to any provider, keeps that provider's rules | an encoder without care for pairs and order |
+//! | [`turns`] | whole turns under failing servers, meddling people and kills: no orphan, nothing apart, nothing twice | three mistakes of a driver; syncs that lie |
 //! | [`flips`] | damaged bytes are noticed or harmless, never shown as if they were whole | a forged row that no check can notice |
 
 pub mod crowd;
@@ -27,6 +29,8 @@ pub mod folder;
 pub mod ground;
 pub mod model;
 pub mod processes;
+pub mod projection;
 pub mod restless;
 pub mod shim;
+pub mod turns;
 pub mod violation;

@@ -113,7 +113,9 @@ pub(super) fn make_parents(root: impl AsFd, path: &TreePath) -> Result<OwnedFd, 
         here = match step(here.as_fd(), name) {
             Err(Errno::NOENT) => {
                 match rustix::fs::mkdirat(&here, name.bytes(), Mode::from_raw_mode(0o777)) {
-                    Ok(()) | Err(Errno::EXIST) => {}
+                    // A file in it is no safer than its name.
+                    Ok(()) => rustix::fs::fsync(&here).map_err(failed)?,
+                    Err(Errno::EXIST) => {}
                     Err(errno) => return Err(failed(errno)),
                 }
                 step(here.as_fd(), name)

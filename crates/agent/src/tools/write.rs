@@ -11,12 +11,13 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use retake_model::path::{TEMPORARY, TreePath};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::beneath::{self, OpenError};
+use super::beneath::{self, Links, OpenError};
+use super::room::Spot;
 use super::text::{count, one_line};
 use super::{Bench, Failure, Output, Reach, Room, Tool, input};
 
@@ -109,7 +110,10 @@ pub(super) fn replace(
             Expected::This(stat) if !now.as_ref().is_some_and(|now| same(now, stat)) => {
                 Err(WriteError::Changed(path.to_string()))
             }
-            _ => rustix::fs::renameat(&folder, name.as_str(), &folder, path.name().bytes()).map_err(failed),
+            _ => rustix::fs::renameat(&folder, name.as_str(), &folder, path.name().bytes())
+                // The result that says so is published next, and that lasts.
+                .and_then(|()| rustix::fs::fsync(&folder))
+                .map_err(failed),
         }
     });
     if written.is_err() {
@@ -149,14 +153,37 @@ fn same(one: &Stat, other: &Stat) -> bool {
     identity(one) == identity(other)
 }
 
+/// Removes what a process of that number left beside a file.
+pub(super) fn sweep(room: &Room, path: &TreePath, process: u32) {
+    let Ok(mut folder) = beneath::folder(&room.root, &Spot::Root, Links::Refuse) else { return };
+    for name in path.parents() {
+        let Ok(below) = beneath::step(folder.as_fd(), name) else { return };
+        folder = below;
+    }
+    let prefix = temporary(process);
+    let Ok(listed) = Dir::read_from(&folder) else { return };
+    for found in listed.flatten() {
+        if found.file_name().to_bytes().starts_with(prefix.as_bytes()) {
+            // That it stays is no harm: nobody takes it for a file of theirs.
+            let _ = rustix::fs::unlinkat(&folder, found.file_name(), AtFlags::empty());
+        }
+    }
+}
+
+/// How the names begin of what a process has not yet put in its place.
+fn temporary(process: u32) -> String {
+    let prefix = str::from_utf8(TEMPORARY).expect("it is plain text");
+    format!("{prefix}tool-{process}-")
+}
+
 /// A new file under a name that snapshots pass over.
 fn create_temporary(folder: BorrowedFd<'_>) -> Result<(File, String), Errno> {
     static NEXT: AtomicU64 = AtomicU64::new(1);
-    let prefix = str::from_utf8(TEMPORARY).expect("it is plain text");
+    let prefix = temporary(std::process::id());
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     loop {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("{prefix}tool-{}-{number}", std::process::id());
+        let name = format!("{prefix}{number}");
         match rustix::fs::openat(folder, name.as_str(), flags, Mode::from_raw_mode(0o666)) {
             // A process that had our number left it behind.
             Err(Errno::EXIST) => {}

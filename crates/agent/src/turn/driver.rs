@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use retake_model::agent::{Action, Agent, AgentState, Ended, Event, Fault, Origin, ToolOutcome, step};
+use retake_model::agent::{
+    Action, Agent, AgentState, Ended, Event, Fault, Origin, ToolOutcome, ToolRun, ToolStatus, step,
+};
 use retake_model::command::{Advance, NewEntry};
 use retake_model::entry::{Block, EntryVersion, Fields, Usage};
 use retake_model::id::{EntryId, TakeId, ThreadId, TurnId};
@@ -18,7 +20,7 @@ use super::{Outcome, TurnError, Workshop};
 use crate::cancel::Cancel;
 use crate::comms::Comms;
 use crate::provider::{Answer, Stop, broken_input};
-use crate::tools::Call;
+use crate::tools::{self, Call, Room};
 
 /// One turn, while this process runs it.
 pub(super) struct Driver<'a> {
@@ -122,6 +124,7 @@ impl<'a> Driver<'a> {
         self.take_up(agent.turn);
         self.state = agent.state;
         let partial = self.leftover()?;
+        self.sweep()?;
         self.settle_files()?;
         self.alive = Some(self.shop.timeline.store().keep_alive(self.turn)?);
         self.ledger.put_turn(&self.running)?;
@@ -141,6 +144,7 @@ impl<'a> Driver<'a> {
         self.turn = agent.turn;
         self.state = agent.state;
         let partial = self.leftover()?;
+        self.sweep()?;
         self.settle_files()?;
         // Whoever begins something else does not want to go on with this.
         self.go(Event::Interrupted, partial, TurnStep::Interrupted, Actor::Recovery)?;
@@ -158,6 +162,18 @@ impl<'a> Driver<'a> {
                 self.thread,
                 Caller { surroundings: self.shop.surroundings.clone(), ..Caller::human() },
             )?;
+        }
+        Ok(())
+    }
+
+    /// Removes what a tool that wrote a file did not live to put in its place.
+    fn sweep(&self) -> Result<(), TurnError> {
+        let Some(left) = self.ledger.turn(self.take)? else { return Ok(()) };
+        let ran = |run: &&ToolRun| run.status == ToolStatus::Running;
+        for run in self.state.calls().iter().filter(ran) {
+            if let Some((call, _)) = self.call_of(&run.call)? {
+                tools::sweep(&call, &Room::open(&self.shop.folder)?, left.process);
+            }
         }
         Ok(())
     }
@@ -197,20 +213,14 @@ impl<'a> Driver<'a> {
 
     /// Runs the turn to its end.
     pub(super) fn drive(mut self) -> Result<Outcome, TurnError> {
-        let how = loop {
-            let Some(action) = self.queue.pop_front() else { break Ended::Completed };
-            match action {
-                Action::CallModel => self.call_model()?,
-                Action::Decide { call } => self.decide(&call)?,
-                Action::RunTool { call } => self.run_tool(&call)?,
-                Action::RunHook => self.after_tools()?,
-                Action::Wait { millis } => self.pause(millis)?,
-                Action::EndTurn { how } => break how,
-                Action::Quit => break Ended::Interrupted,
-                // What is stopped has stopped by the time that its end is published, and what is closed was closed
-                // in the same operation.
-                Action::StopModel | Action::StopTool { .. } | Action::CloseCall { .. } => {}
+        let how = match self.carry_out() {
+            // The take itself went, where the turn had begun with a fork.
+            Err(TurnError::Gone | TurnError::NoSuchTake) => {
+                // What was undone is nobody's to go on with. After any other error it is, and the record helps then.
+                self.ledger.end_turn(self.take)?;
+                return Err(TurnError::Gone);
             }
+            how => how?,
         };
         self.keep_late_letters()?;
         self.alive = None;
@@ -230,6 +240,25 @@ impl<'a> Driver<'a> {
             message: self.message,
             version: self.version,
         })
+    }
+
+    /// One action after another, until there is none.
+    fn carry_out(&mut self) -> Result<Ended, TurnError> {
+        loop {
+            let Some(action) = self.queue.pop_front() else { return Ok(Ended::Completed) };
+            match action {
+                Action::CallModel => self.call_model()?,
+                Action::Decide { call } => self.decide(&call)?,
+                Action::RunTool { call } => self.run_tool(&call)?,
+                Action::RunHook => self.after_tools()?,
+                Action::Wait { millis } => self.pause(millis)?,
+                Action::EndTurn { how } => return Ok(how),
+                Action::Quit => return Ok(Ended::Interrupted),
+                // What is stopped has stopped by the time that its end is published, and what is closed was closed
+                // in the same operation.
+                Action::StopModel | Action::StopTool { .. } | Action::CloseCall { .. } => {}
+            }
+        }
     }
 
     /// Ends the record of the turn. A message that came too late to be heard is kept in the conversation.

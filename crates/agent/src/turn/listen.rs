@@ -42,7 +42,10 @@ impl Driver<'_> {
         }
         let request = match Request::build(self.shop, self.thread, self.take, attempt(&self.state)) {
             Err(TurnError::TooLong { .. }) => {
-                self.compact()?;
+                if let Some(error) = self.compact()? {
+                    // The model fails here as it would fail to answer, and is asked again in the same way.
+                    return self.unanswered(EntryId::fresh(&mut self.shop.timeline.fresh()), error);
+                }
                 Request::build(self.shop, self.thread, self.take, attempt(&self.state))
             }
             other => other,
@@ -69,21 +72,23 @@ impl Driver<'_> {
         }
     }
 
-    /// Makes the conversation fit into the model, if it can be done.
-    fn compact(&mut self) -> Result<(), TurnError> {
+    /// Makes the conversation fit into the model, if it can be done; gives what went wrong with the model.
+    fn compact(&mut self) -> Result<Option<CallError>, TurnError> {
         let keep = Keep::Tokens(self.shop.window / 3);
         let cancel = self.cancel.clone();
-        match self.shop.compress(self.thread, self.take, keep, None, &cancel) {
+        let turn = Some(self.turn());
+        match self.shop.compress_in(self.thread, self.take, keep, None, turn, &cancel) {
             Ok(compressed) => {
                 self.audience.hear(&TurnEvent::Compressed { removed: compressed.removed });
-                Ok(())
+                Ok(None)
             }
             // Nothing to be done about it: that the conversation is too long is the better message.
             Err(CompressError::Turn(TurnError::Change(ChangeError::Refused(Refusal::NothingToCompress)))) => {
-                Ok(())
+                Ok(None)
             }
             Err(CompressError::Turn(error)) => Err(error),
-            Err(CompressError::Model(_)) => Ok(()),
+            // What it had said of a summary is no answer to keep.
+            Err(CompressError::Model(error)) => Ok(Some(CallError { partial: Box::default(), ..error })),
         }
     }
 

@@ -118,8 +118,15 @@ fn a_turn_whose_program_died_is_closed_by_the_next_and_nothing_runs_twice() {
 
 #[test]
 fn a_conversation_that_does_not_fit_is_compressed_first() {
-    let mut world = World::new(vec![text("An answer."), text("A summary of it all."), text("Short again.")]);
+    // The model fails to summarise at first: that is tried again like any other answer.
+    let mut world = World::new(vec![
+        text("An answer."),
+        Script::status(529, "{}"),
+        text("A summary of it all."),
+        text("Short again."),
+    ]);
     world.run(&"a long prompt ".repeat(2_000));
+    let before = world.said();
     world.shop.window = 9_000;
     let (outcome, events) = world.run("and now?");
     assert_eq!(outcome.how, Ended::Completed, "{:?}", outcome.message);
@@ -128,4 +135,6 @@ fn a_conversation_that_does_not_fit_is_compressed_first() {
     assert_eq!(said[0], "Summary: A summary of it all.");
     assert_eq!(said.last().map(String::as_str), Some("AI: Short again."));
     world.check_requests();
+    world.undo();
+    assert_eq!(world.said(), before, "the compression is a part of its turn, and undone with it");
 }

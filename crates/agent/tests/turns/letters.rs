@@ -124,4 +124,5 @@ fn a_turn_that_is_undone_while_it_runs_stops_by_itself() {
     let ended = world.run_with("hello", &Cancel::new(), &mut witness);
     assert!(matches!(ended, Err(TurnError::Gone)), "{ended:?}");
     assert_eq!(world.said(), Vec::<String>::new(), "nothing was added to what was undone");
+    world.check_rest();
 }

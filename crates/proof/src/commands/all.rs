@@ -8,7 +8,7 @@ use retake_proof::flips::Options as FlipOptions;
 use retake_proof::processes::Options;
 use retake_proof::violation::Trouble;
 
-use super::{cuts, edits, errors, files, flips, kill, model, processes};
+use super::{cuts, edits, errors, files, flips, kill, model, processes, projection, turns};
 
 const STEPS: u64 = 1_000_000;
 const PROCESSES: usize = 8;
@@ -17,6 +17,9 @@ const KILLS: u64 = 200;
 const POINTS: u64 = 5_000;
 const CUTS: u64 = 300;
 const EDITS: u64 = 100_000;
+const HISTORIES: u64 = 100_000;
+const TURNS: u64 = 1_000;
+const CHAOS: u64 = 30;
 
 /// What a row of the table does; it says what it did.
 type Row<'run> = &'run dyn Fn() -> Result<String, Trouble>;
@@ -41,7 +44,7 @@ impl All {
             kills: KILLS,
             early: false,
         };
-        let rows: [(&str, Row<'_>); 18] = [
+        let rows: [(&str, Row<'_>); 24] = [
             ("kill, control", &kill::controlled),
             ("kill", &|| kill::campaign(seed, None)),
             ("errors, control", &errors::controlled),
@@ -58,6 +61,12 @@ impl All {
             ("model", &|| model::campaign(seed, STEPS)),
             ("processes, control", &|| processes::control(&party)),
             ("processes", &|| processes::campaign(&party)),
+            ("projection, control", &|| projection::control(seed)),
+            ("projection", &|| projection::campaign(seed, HISTORIES)),
+            ("turns, control", &|| turns::control(seed)),
+            ("turns", &|| turns::campaign(seed, TURNS, CHAOS)),
+            ("turns kill, control", &turns::killed_control),
+            ("turns kill", &|| turns::killed(seed, None)),
             ("flips, control", &|| flips::control(seed)),
             ("flips", &|| flips::campaign(FlipOptions { seed, points: POINTS, misplaced: false })),
         ];

@@ -12,6 +12,8 @@ mod kill;
 mod mistaken;
 mod model;
 mod processes;
+mod projection;
+mod turns;
 
 use clap::{Parser, Subcommand};
 use retake_proof::violation::Trouble;
@@ -44,6 +46,10 @@ enum Campaign {
     Model(model::Model),
     /// Eight processes on one store, some killed at random.
     Processes(processes::Processes),
+    /// Random histories, told to every provider by its rules.
+    Projection(projection::Projection),
+    /// Many turns with tools, while the model's server fails and people interfere; or killed at every point.
+    Turns(turns::Turns),
     /// Bytes flipped and cut in the database and its log.
     Flips(flips::Flips),
     /// All campaigns with their controls, at the documented sizes.
@@ -75,6 +81,8 @@ impl Proof {
             Campaign::Mistaken(mistaken) => mistaken.run(),
             Campaign::Model(model) => model.run(),
             Campaign::Processes(processes) => processes.run(),
+            Campaign::Projection(projection) => projection.run(),
+            Campaign::Turns(turns) => turns.run(),
             Campaign::Flips(flips) => flips.run(),
             Campaign::All(all) => all.run(),
             Campaign::Commits(commits) => commits.run(),

@@ -189,6 +189,13 @@ fn meaning(error: &ChangeError) -> Result<Refused, Trouble> {
             Refusal::TooMuch { .. } => Refused::TooMuch,
             // The model's entries show no pictures.
             Refusal::NoSuchPicture(_) => return Err(refusal.to_string().into()),
+            // The questions of this campaign begin no turns.
+            Refusal::EmptyPrompt
+            | Refusal::TurnGone
+            | Refusal::TurnUnfinished
+            | Refusal::NothingToCompress => {
+                return Err(format!("a turn was refused, and none was asked for: {refusal}").into());
+            }
             Refusal::Unavailable(unavailable) => return Err(unavailable.to_string().into()),
         },
         other => return Err(other.to_string().into()),

@@ -1,0 +1,46 @@
+//! `proof projection`.
+
+use clap::Args;
+use retake_proof::projection::{broken, project};
+use retake_proof::violation::{Trouble, caught};
+
+/// Random histories, told to every provider, each request checked against the provider's rules.
+#[derive(Args, Debug)]
+pub(crate) struct Projection {
+    /// The first seed; each history has the next one.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How many histories.
+    #[arg(long, default_value_t = 100_000)]
+    histories: u64,
+    /// Send histories as they are instead, as a careless encoder would; this must be caught.
+    #[arg(long)]
+    control: bool,
+}
+
+impl Projection {
+    pub(super) fn run(self) -> Result<(), Trouble> {
+        println!("projection: seed {}", self.seed);
+        let said = if self.control { control(self.seed)? } else { campaign(self.seed, self.histories)? };
+        println!("projection: {said}");
+        Ok(())
+    }
+}
+
+pub(super) fn campaign(seed: u64, histories: u64) -> Result<String, Trouble> {
+    let done = project(seed, histories)?;
+    Ok(format!(
+        "{} histories, {} requests: no violation; {} of {} requests that were broken on purpose were caught \
+         ({:.3} %)",
+        done.histories,
+        done.requests,
+        done.caught,
+        done.mutants,
+        100.0 * done.caught as f64 / done.mutants.max(1) as f64
+    ))
+}
+
+pub(super) fn control(seed: u64) -> Result<String, Trouble> {
+    let violation = caught("histories sent as they are", broken(seed))?;
+    Ok(format!("the control was caught: {}", violation.what))
+}

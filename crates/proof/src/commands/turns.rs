@@ -1,0 +1,88 @@
+//! `proof turns`.
+
+use clap::{Args, Subcommand};
+use retake_proof::faults::KillPlan;
+use retake_proof::turns::{TurnsPlan, controls, kill, kill_control, walk};
+use retake_proof::violation::{Trouble, caught};
+
+/// Many turns with tools in one conversation, while the model's server fails and people interfere.
+#[derive(Args, Debug)]
+pub(crate) struct Turns {
+    #[command(subcommand)]
+    fault: Option<Fault>,
+    /// What the dice start from.
+    #[arg(long, default_value_t = 1, global = true)]
+    seed: u64,
+    /// How many turns.
+    #[arg(long, default_value_t = 1_000)]
+    turns: u64,
+    /// How many of a hundred answers go wrong.
+    #[arg(long, default_value_t = 30)]
+    chaos: u64,
+    /// About how many points are struck [default: every one there is].
+    #[arg(long, global = true)]
+    points: Option<u64>,
+    /// Do it wrong on purpose instead; this must be caught.
+    #[arg(long, global = true)]
+    control: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Fault {
+    /// The real program, killed at every write-class system call of whole turns.
+    Kill,
+}
+
+impl Turns {
+    pub(super) fn run(self) -> Result<(), Trouble> {
+        println!("turns: seed {}", self.seed);
+        let said = match (self.fault, self.control) {
+            (None, false) => campaign(self.seed, self.turns, self.chaos),
+            (None, true) => control(self.seed),
+            (Some(Fault::Kill), false) => killed(self.seed, self.points),
+            (Some(Fault::Kill), true) => killed_control(),
+        };
+        println!("turns: {}", said?);
+        Ok(())
+    }
+}
+
+pub(super) fn campaign(seed: u64, turns: u64, chaos: u64) -> Result<String, Trouble> {
+    let walked = walk(TurnsPlan { seed, turns, chaos, mistake: None })?;
+    Ok(format!(
+        "{} turns in {} steps: {} completed, {} stopped, {} failed; {} forks, {} retries in vain, {} moves; {} of \
+         {} requests were answered badly, {} tool calls, {} projections: no orphan, nothing apart, nothing left",
+        walked.turns,
+        walked.steps,
+        walked.completed,
+        walked.stopped,
+        walked.failed,
+        walked.forks,
+        walked.refused,
+        walked.moves,
+        walked.failures,
+        walked.requests,
+        walked.calls,
+        walked.projections
+    ))
+}
+
+pub(super) fn control(seed: u64) -> Result<String, Trouble> {
+    let caught = controls(seed)?;
+    let whats: Vec<String> = caught.into_iter().map(|violation| violation.what).collect();
+    Ok(format!("all {} controls were caught: {}", whats.len(), whats.join("; ")))
+}
+
+pub(super) fn killed(seed: u64, points: Option<u64>) -> Result<String, Trouble> {
+    let kills = kill(KillPlan { seed, points })?;
+    Ok(format!(
+        "{} kills in {} turns with tools, {} of them with unsynced writes lost, {} while a call was open: {} turns \
+         were resumed and {} closed, no command ran twice, and conversation and files were always together",
+        kills.kills, kills.turns, kills.lossy, kills.interrupted, kills.resumed, kills.closed
+    ))
+}
+
+pub(super) fn killed_control() -> Result<String, Trouble> {
+    let violation = caught("syncs that lie", kill_control())?;
+    Ok(format!("the control was caught: {}", violation.what))
+}

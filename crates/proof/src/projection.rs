@@ -1,0 +1,89 @@
+//! Histories of every kind, told to every provider: no request may break a rule of its provider.
+//!
+//! ```text
+//!   seed ──► a history by dice ──► four requests, one per wire ──► the rules: nothing is wrong
+//!                                            │
+//!                                            └─► broken on purpose ──► the rules: at least 999 of 1000 are caught
+//! ```
+//!
+//! The work is done by [`retake_model::projection::campaign`], on all cores. The rules are read from what providers
+//! publish and share nothing with what they judge. The control is an encoder that tells a history as it is, without
+//! the care for pairs and order that makes a request valid.
+
+use std::ops::Range;
+use std::thread;
+
+use retake_model::entry::{Block, RoleKind};
+use retake_model::projection::campaign::{Summary, campaign};
+use retake_model::projection::sample::{Entry, random_entries};
+use retake_model::projection::{Wire, rules};
+use serde_json::{Value, json};
+
+use crate::violation::{Failed, Violation};
+
+/// Of a thousand broken requests, how many must be caught.
+const CAUGHT_OF_A_THOUSAND: u64 = 999;
+
+/// Tries that many histories, from that seed on.
+pub fn project(seed: u64, histories: u64) -> Result<Summary, Failed> {
+    let cores = thread::available_parallelism().map_or(1, |cores| cores.get() as u64).min(histories.max(1));
+    let part = |core: u64| -> Range<u64> {
+        let at = |core: u64| seed.saturating_add(histories * core / cores);
+        at(core)..at(core + 1)
+    };
+    let parts = thread::scope(|scope| {
+        let running: Vec<_> = (0..cores).map(|core| scope.spawn(move || campaign(part(core)))).collect();
+        running.into_iter().map(thread::ScopedJoinHandle::join).collect::<Vec<_>>()
+    });
+    let mut all = Summary::default();
+    for part in parts {
+        let part = part.map_err(|_| Failed::trouble("the campaign panicked"))?.map_err(|failure| {
+            Violation { campaign: "projection", seed: failure.seed, step: 1, what: failure.to_string() }
+        })?;
+        all.histories += part.histories;
+        all.requests += part.requests;
+        all.mutants += part.mutants;
+        all.caught += part.caught;
+    }
+    if all.caught * 1000 < all.mutants * CAUGHT_OF_A_THOUSAND {
+        let what = format!("only {} of {} broken requests were caught", all.caught, all.mutants);
+        return Err(Violation { campaign: "projection", seed, step: histories, what }.into());
+    }
+    Ok(all)
+}
+
+/// The control: histories told as they are, one message for each entry. The rules must refuse that soon.
+pub fn broken(seed: u64) -> Result<(), Failed> {
+    for step in 1..=50 {
+        let body = careless(&random_entries(seed.wrapping_add(step)));
+        if let Some(found) = rules::check(Wire::Anthropic, &body).first() {
+            let what = format!("{} {}", found.at, found.rule);
+            return Err(Violation { campaign: "projection", seed, step, what }.into());
+        }
+    }
+    Ok(())
+}
+
+/// A request as someone would write it who thinks of a history as a list of messages.
+fn careless(entries: &[Entry]) -> Value {
+    let block = |block: &Block| match block {
+        Block::Text { text, .. } => Some(json!({"type": "text", "text": text})),
+        Block::ToolCall { call, name, input, .. } => {
+            let input: Value = serde_json::from_str(input.as_str()).unwrap_or_default();
+            Some(json!({"type": "tool_use", "id": call, "name": name, "input": input}))
+        }
+        Block::ToolResult { call, text, .. } => {
+            Some(json!({"type": "tool_result", "tool_use_id": call, "content": text}))
+        }
+        _ => None,
+    };
+    let messages: Vec<Value> = entries
+        .iter()
+        .map(|(_, entry)| {
+            let assistant = RoleKind::of(&entry.role) == RoleKind::Assistant;
+            let role = if assistant { "assistant" } else { "user" };
+            json!({"role": role, "content": entry.blocks.iter().filter_map(block).collect::<Vec<_>>()})
+        })
+        .collect();
+    json!({"model": "careless-1", "max_tokens": 1024, "stream": true, "messages": messages})
+}

@@ -1,0 +1,203 @@
+//! The model that is not one: by dice it writes, edits, removes, runs commands and talks, and its server fails.
+//!
+//! It looks at the folder to name what is there, as a model does that has read it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use retake_agent::fault_server::{Chaos, FaultServer, Request, Script, Telling, call, chaos, said};
+use retake_agent::provider::{Stop, Wire};
+use retake_model::entry::{Block, Fields, Usage};
+use retake_model::projection::rules;
+use serde_json::{Value, json};
+
+use super::Mistake;
+use crate::dice::Dice;
+
+/// The names of the files that it works on.
+const FILES: [&str; 6] = ["a.txt", "b.txt", "c.txt", "src/d.txt", "src/deep/e.txt", "f.md"];
+
+/// What a call does to the folder if it succeeds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// Nothing.
+    None,
+    /// The file holds this.
+    Holds(String, String),
+    /// A line is added.
+    Adds(String, String),
+    /// One text for another.
+    Replaces(String, String, String),
+    /// It is gone.
+    Removes(String),
+}
+
+/// The assistant, as the server and the campaign both see it.
+#[derive(Clone)]
+pub(super) struct Assistant(Arc<Mutex<Mind>>);
+
+pub(super) struct Mind {
+    folder: PathBuf,
+    dice: Dice,
+    chaos: u64,
+    mistake: Option<Mistake>,
+    wire: Wire,
+    rounds: u64,
+    written: u64,
+    /// What the calls of this turn do, and those names that more than one has.
+    pub(super) effects: BTreeMap<String, Effect>,
+    pub(super) doubtful: BTreeSet<String>,
+    /// Rules that requests broke.
+    pub(super) broken: Vec<String>,
+    pub(super) requests: u64,
+    pub(super) failures: u64,
+    pub(super) calls: u64,
+}
+
+impl Assistant {
+    pub(super) fn new(folder: PathBuf, chaos: u64, mistake: Option<Mistake>) -> Self {
+        Self(Arc::new(Mutex::new(Mind {
+            folder,
+            dice: Dice::new(0),
+            chaos,
+            mistake,
+            wire: Wire::Anthropic,
+            rounds: 0,
+            written: 0,
+            effects: BTreeMap::new(),
+            doubtful: BTreeSet::new(),
+            broken: Vec::new(),
+            requests: 0,
+            failures: 0,
+            calls: 0,
+        })))
+    }
+
+    /// A server that answers as this assistant does.
+    pub(super) fn serve(&self) -> std::io::Result<FaultServer> {
+        let this = self.clone();
+        FaultServer::start(move |request, _| this.with(|mind| mind.respond(request)))
+    }
+
+    /// A turn begins: on that wire, with dice of its own.
+    pub(super) fn begin(&self, wire: Wire, dice: Dice) {
+        self.with(|mind| {
+            (mind.wire, mind.dice, mind.rounds) = (wire, dice, 0);
+            mind.effects.clear();
+            mind.doubtful.clear();
+        });
+    }
+
+    pub(super) fn with<T>(&self, see: impl FnOnce(&mut Mind) -> T) -> T {
+        see(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Mind {
+    fn respond(&mut self, request: &Request) -> Script {
+        self.requests += 1;
+        let mut body: Value = serde_json::from_str(&request.body).unwrap_or_default();
+        if self.mistake == Some(Mistake::CallWithoutResult) {
+            forget_a_result(&mut body);
+        }
+        for found in rules::check(self.wire, &body) {
+            self.broken.push(format!("a request on {:?}: {} {}", self.wire, found.at, found.rule));
+        }
+        let telling = if body.get("tools").is_some() { self.answer() } else { said("A summary of it all.") };
+        let (script, what) = chaos(self.dice.roll(), self.chaos, self.wire, &telling);
+        self.failures += u64::from(what != Chaos::None);
+        script
+    }
+
+    fn answer(&mut self) -> Telling {
+        self.rounds += 1;
+        let mut blocks = Vec::new();
+        if self.dice.once_in(4) {
+            let thought = "I think about it.".to_owned();
+            blocks.push(Block::Thinking { text: thought, signature: None, extra: Fields::default() });
+        }
+        if self.dice.once_in(2) {
+            let text = match self.dice.below(40) {
+                0 => "A very long answer. ".repeat(10_000),
+                _ => format!("I say this, number {}. \u{1b}[31m<think>", self.dice.below(100)),
+            };
+            blocks.push(Block::of_text(text));
+        }
+        let calls = if self.rounds > 4 || self.dice.once_in(3) { 0 } else { 1 + self.dice.below(3) };
+        for _ in 0..calls {
+            let block = self.call();
+            blocks.push(block);
+        }
+        if calls == 0 && !blocks.iter().any(|block| matches!(block, Block::Text { .. })) {
+            blocks.push(Block::of_text("Done."));
+        }
+        let stop = if calls > 0 { Stop::ToolUse } else { Stop::EndTurn };
+        // Counted wrongly now and then: nobody may rely on it.
+        let tokens = *self.dice.pick(&[0, 5, 1_000, u64::MAX]).unwrap_or(&0);
+        let usage = Usage { input_tokens: 11, output_tokens: tokens, ..Usage::default() };
+        Telling { blocks, piece: 40, usage, stop }
+    }
+
+    fn call(&mut self) -> Block {
+        self.calls += 1;
+        self.written += 1;
+        let id = if self.dice.once_in(12) { "the_same".to_owned() } else { format!("call_{}", self.written) };
+        let path = (*self.dice.pick(&FILES).unwrap_or(&"a.txt")).to_owned();
+        let line = format!("line {}", self.written);
+        let (tool, input, effect) = match self.dice.below(14) {
+            0..=3 => {
+                let content = format!("{line}\nand more\n");
+                let input = json!({"path": path, "content": content});
+                ("write", input, Effect::Holds(path, content))
+            }
+            4..=6 => {
+                let there = std::fs::read_to_string(self.folder.join(&path)).unwrap_or_default();
+                let old = there.lines().next().unwrap_or("nothing").to_owned();
+                let input = json!({"path": path, "old": old, "new": line});
+                ("edit", input, Effect::Replaces(path, old, line))
+            }
+            7..=8 => {
+                let command = format!("mkdir -p src/deep && echo '{line}' >> {path}");
+                ("shell", json!({"command": command}), Effect::Adds(path, format!("{line}\n")))
+            }
+            9 => ("shell", json!({"command": format!("rm -f {path}; echo gone")}), Effect::Removes(path)),
+            10 => {
+                let command = "head -c 300000 /dev/zero | tr '\\0' 'x'; echo; exit 3";
+                ("shell", json!({"command": command}), Effect::None)
+            }
+            11 => ("read", json!({"path": path}), Effect::None),
+            12 => ("write", json!({"path": "../outside.txt", "content": line}), Effect::None),
+            _ => ("no_such_tool", json!({"path": path}), Effect::None),
+        };
+        if self.effects.insert(id.clone(), effect).is_some() {
+            self.doubtful.insert(id.clone());
+        }
+        call(&id, tool, &input)
+    }
+}
+
+/// The mistake: a result is lost on the way, wherever the wire puts it.
+fn forget_a_result(body: &mut Value) {
+    let messages = ["messages", "input", "contents"].iter().find(|name| body.get(name).is_some());
+    let Some(messages) = messages.and_then(|name| body[*name].as_array_mut()) else { return };
+    let result = |value: &Value| {
+        value["type"] == "tool_result"
+            || value["type"] == "function_call_output"
+            || value["role"] == "tool"
+            || value.get("functionResponse").is_some()
+    };
+    if let Some(place) = messages.iter().position(result) {
+        messages.remove(place);
+        return;
+    }
+    for message in messages {
+        for name in ["content", "parts"] {
+            let Some(parts) = message.get_mut(name).and_then(Value::as_array_mut) else { continue };
+            if let Some(place) = parts.iter().position(result) {
+                parts.remove(place);
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! The program dies at every write-class system call of whole turns with tools.
+//!
+//! ```text
+//!   script   run "create … / run echo … / edit …"   ·   retry   ·   undo, and run again
+//!               │
+//!               └─ for each write-class call, four deaths:  run … ✗ ─► resume, or stop, or run ─► both halves agree
+//! ```
+//!
+//! The assistant is the one that needs no network, so the real program makes whole turns. Whatever the moment: what
+//! was acknowledged is there; a command that was once said to run never runs again; the call that was cut short is
+//! closed; conversation and files are at the same operation, and the next turn works.
+//!
+//! The control is a disk whose syncs lie, with the power cut after the answer.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use retake_model::entry::Block;
+use retake_timeline::{Rules, Timeline};
+use serde_json::Value;
+
+use crate::dice::Dice;
+use crate::faults::{KillPlan, Run};
+use crate::files::{Home, Laboratory, PROJECT, retake};
+use crate::folder::Folder;
+use crate::ground::Ground;
+use crate::shim::{Death, Faults};
+use crate::violation::{Failed, Trouble, Violation};
+
+const DEATHS: [Death; 4] = [Death::Kill, Death::Torn, Death::Cut, Death::TornCut];
+
+/// A command that runs more than once leaves more than one line. What it wrote is on disk before it ends: that its work
+/// survives a power cut is a program's own business.
+const WORK: &str = "create a.txt with hi\nrun echo ran >> ran.txt; sync -f .\nedit a.txt: replace \"hi\" with \
+                    \"ho\"\nsay done";
+
+/// The turns. Each runs a command that adds a line to `ran.txt`; a retry begins without those of the first try.
+const TURNS: [&[&str]; 3] = [
+    &["run", "--approve", "all", WORK],
+    &["retry", "--approve", "all"],
+    &["run", "--approve", "all", "run echo ran >> ran.txt; sync -f .\ncreate b/c.txt with more\nlist"],
+];
+
+/// What a campaign came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TurnKills {
+    /// Turns that were struck.
+    pub turns: u64,
+    /// How many times the program was killed.
+    pub kills: u64,
+    /// How many of those had lost something that was not synced.
+    pub lossy: u64,
+    /// Turns that were gone on with.
+    pub resumed: u64,
+    /// Turns that were closed instead, by `stop` or by the next one.
+    pub closed: u64,
+    /// Kills after which a call was found that had been running.
+    pub interrupted: u64,
+}
+
+/// Kills the program at every point of every turn, or at about that many of them.
+pub fn kill(plan: KillPlan) -> Result<TurnKills, Failed> {
+    let mut strikes = Strikes::new(plan)?;
+    for (number, turn) in (1..).zip(TURNS) {
+        strikes.turn(number, turn)?;
+    }
+    Ok(strikes.kills)
+}
+
+/// The control: syncs that lie, and a power cut after the answer. It must be caught.
+pub fn kill_control() -> Result<TurnKills, Failed> {
+    let mut strikes = Strikes::new(KillPlan { seed: 1, points: None })?;
+    let before = strikes.rehearse(TURNS[0])?;
+    let run = strikes.laboratory.run(PROJECT, TURNS[0], |faults| faults.cut_at_exit().lying_syncs())?;
+    strikes.kills.kills += 1;
+    strikes.judge(1, &before, &run, "power cut with syncs that lie")?;
+    Ok(strikes.kills)
+}
+
+struct Strikes {
+    _ground: Ground,
+    laboratory: Laboratory,
+    dice: Dice,
+    plan: KillPlan,
+    kills: TurnKills,
+}
+
+/// What is known before a turn.
+struct Before {
+    /// The log.
+    log: Vec<String>,
+    /// How many lines commands have left.
+    lines: usize,
+    /// How many there are after it, if nothing goes wrong.
+    then: usize,
+}
+
+impl Strikes {
+    fn new(plan: KillPlan) -> Result<Self, Failed> {
+        let ground = Ground::for_files().map_err(Failed::trouble)?;
+        let laboratory = Laboratory::new(ground.path(), retake()?, Home::Beside)?;
+        Ok(Self {
+            _ground: ground,
+            laboratory,
+            dice: Dice::new(plan.seed),
+            plan,
+            kills: TurnKills::default(),
+        })
+    }
+
+    /// Keeps everything as it is, and runs the turn once to learn what it does.
+    fn rehearse(&mut self, turn: &[&str]) -> Result<Before, Failed> {
+        let (log, lines) = (self.sight()?.log, self.lines()?);
+        self.laboratory.keep()?;
+        self.laboratory.must(PROJECT, turn)?;
+        let then = self.lines()?;
+        self.laboratory.restore()?;
+        Ok(Before { log, lines, then })
+    }
+
+    fn turn(&mut self, number: u64, turn: &[&str]) -> Result<(), Failed> {
+        let before = self.rehearse(turn)?;
+        self.kills.turns += 1;
+        // About so many points there are in all; a smaller plan takes its share of each turn's.
+        let share = self.plan.points.map(|points| (6_000 / points.max(1)).max(1));
+        for death in DEATHS {
+            let mut call = 1 + share.map_or(0, |share| self.dice.below(share));
+            loop {
+                self.laboratory.restore()?;
+                let run = self.laboratory.run(PROJECT, turn, |faults| faults.die_at(call, death))?;
+                if run.report.faults == 0 {
+                    break;
+                }
+                self.kills.kills += 1;
+                self.kills.lossy += u64::from(run.report.lost > 0);
+                self.judge(number, &before, &run, &format!("{turn:?}, {death:?} at call {call}"))?;
+                call += share.map_or(1, |share| 1 + self.dice.below(2 * share));
+            }
+        }
+        self.laboratory.restore()?;
+        let run = self.laboratory.run(PROJECT, turn, Faults::cut_at_exit)?;
+        self.judge(number, &before, &run, &format!("{turn:?}, power cut after the answer"))?;
+        self.laboratory.restore()?;
+        self.laboratory.must(PROJECT, turn)?;
+        Ok(())
+    }
+
+    fn judge(&mut self, number: u64, before: &Before, run: &Run, what: &str) -> Result<(), Failed> {
+        let checked = self.check(before, run);
+        checked.map_err(|broken| {
+            let what = format!("{what}: {broken}");
+            Failed::Violation(Violation { campaign: "turns kill", seed: self.plan.seed, step: number, what })
+        })
+    }
+
+    fn check(&mut self, before: &Before, run: &Run) -> Result<(), String> {
+        let text = |trouble: Failed| trouble.to_string();
+        let left = self.sight().map_err(text)?;
+        if !left.log.starts_with(&before.log) {
+            return Err("acknowledged operations were lost or altered".to_owned());
+        }
+        if run.acknowledged() && (left.unfinished || left.ran != left.ended) {
+            return Err("acknowledged, but not done".to_owned());
+        }
+        if run.acknowledged() && left.log.len() == before.log.len() {
+            return Err("acknowledged, and nothing of it is there".to_owned());
+        }
+        self.kills.interrupted += u64::from(left.ran > left.ended);
+        self.go_on(left.unfinished)?;
+        let after = self.sight().map_err(text)?;
+        if !after.log.starts_with(&left.log) {
+            return Err("going on lost or altered what was there".to_owned());
+        }
+        if after.unfinished || after.ran != after.ended {
+            return Err(format!("{} calls ran, {} have a result", after.ran, after.ended));
+        }
+        let lines = self.lines().map_err(text)?;
+        let most = before.lines.max(before.then);
+        if lines > most {
+            return Err(format!("a command ran twice: {lines} lines, at most {most} were to be"));
+        }
+        if run.acknowledged() && lines != before.then {
+            return Err(format!("acknowledged, but the command left {lines} lines"));
+        }
+        self.together()?;
+        let next =
+            self.laboratory
+                .run(PROJECT, &["run", "--approve", "all", "create next.txt with n"], |faults| faults);
+        let next = next.map_err(|trouble| trouble.to_string())?;
+        if !next.acknowledged() {
+            return Err(format!("the next turn failed: {}", next.complaint()));
+        }
+        self.together()?;
+        // A program that dies after its last step leaves a record, and the next turn removes it.
+        let timeline = self.timeline().map_err(text)?;
+        let records = timeline.store().ledger().and_then(|ledger| ledger.turns());
+        match records.map_err(|error| error.to_string())?.first() {
+            Some(left) => Err(format!("a record of turn {} was left", left.turn)),
+            None => Ok(()),
+        }
+    }
+
+    /// Goes on with what was left in one of the ways that there are.
+    fn go_on(&mut self, unfinished: bool) -> Result<(), String> {
+        if !unfinished {
+            return Ok(());
+        }
+        let ways: [&[&str]; 3] =
+            [&["resume", "--approve", "all"], &["stop"], &["run", "--approve", "all", "say something else"]];
+        let way = self.dice.index(4).saturating_sub(1);
+        if way == 0 {
+            self.kills.resumed += 1;
+        } else {
+            self.kills.closed += 1;
+        }
+        let run = self
+            .laboratory
+            .run(PROJECT, ways[way], |faults| faults)
+            .map_err(|trouble| trouble.to_string())?;
+        if run.acknowledged() { Ok(()) } else { Err(format!("{:?} failed: {}", ways[way], run.complaint())) }
+    }
+
+    /// The folder is what the store says it is, and nothing is left over.
+    fn together(&self) -> Result<(), String> {
+        for look in 0..2 {
+            let run = self
+                .laboratory
+                .run(PROJECT, &["status"], |faults| faults)
+                .map_err(|error| error.to_string())?;
+            if !run.acknowledged() {
+                return Err(format!("looking failed: {}", run.complaint()));
+            }
+            let answer: Value =
+                serde_json::from_slice(&run.output.stdout).map_err(|error| error.to_string())?;
+            let paths = answer["changed"]["paths"].as_array().cloned().unwrap_or_default();
+            if !paths.is_empty() {
+                return Err(format!("split: look {look} finds {paths:?}, and nobody worked by hand"));
+            }
+        }
+        let folder = Folder::read(&self.laboratory.place(PROJECT)).map_err(|error| error.to_string())?;
+        if let Some(left) = folder.leftovers().first() {
+            return Err(format!("{} was left behind", left.display()));
+        }
+        let timeline = self.timeline().map_err(|failed| failed.to_string())?;
+        let found = timeline.store().verify(&mut |_| {}).map_err(|error| error.to_string())?;
+        found.problems.first().map_or(Ok(()), |problem| Err(format!("verify: {problem}")))
+    }
+
+    fn lines(&self) -> Result<usize, Failed> {
+        let path = self.laboratory.place(PROJECT).join("ran.txt");
+        Ok(fs::read_to_string(path).unwrap_or_default().lines().count())
+    }
+
+    fn timeline(&self) -> Result<Timeline, Failed> {
+        Timeline::open(&self.laboratory.store(), Rules::default()).map_err(Failed::trouble)
+    }
+
+    fn sight(&self) -> Result<Sight, Failed> {
+        Ok(Sight::of(&self.timeline()?)?)
+    }
+}
+
+/// What the store says of its one thread.
+#[derive(Debug)]
+struct Sight {
+    /// The names of all operations, in order.
+    log: Vec<String>,
+    /// Whether a turn of the active take has not ended.
+    unfinished: bool,
+    /// How many calls were made in the active take.
+    ran: usize,
+    /// How many of them have a result.
+    ended: usize,
+}
+
+impl Sight {
+    fn of(timeline: &Timeline) -> Result<Self, Trouble> {
+        let looking = timeline.look()?;
+        let rows = looking.threads(&retake_store::ThreadFilter::default())?;
+        let [row] = rows.as_slice() else { return Err(format!("{} threads, not one", rows.len()).into()) };
+        let mut log = looking.queries().operations_back(row.number, u64::MAX, usize::MAX)?;
+        log.reverse();
+        let thread = row.summary.id;
+        let take = looking.state(thread)?.active_take(&looking.queries())?;
+        let mut calls: BTreeMap<String, usize> = BTreeMap::new();
+        for view in looking.page(thread, &take, 0..take.entries.len())? {
+            for block in &view.entry.blocks {
+                match block {
+                    Block::ToolCall { call, .. } => _ = calls.entry(call.clone()).or_default(),
+                    Block::ToolResult { call, .. } => *calls.entry(call.clone()).or_default() += 1,
+                    _ => {}
+                }
+            }
+        }
+        if let Some((call, _)) = calls.iter().find(|(_, results)| **results > 1) {
+            return Err(format!("call {call} has more than one result").into());
+        }
+        Ok(Self {
+            log: log.iter().map(|stored| stored.id.to_string()).collect(),
+            unfinished: take.agent.is_some(),
+            ran: calls.len(),
+            ended: calls.values().filter(|results| **results == 1).count(),
+        })
+    }
+}

@@ -1,0 +1,184 @@
+//! A project with one thread, a folder of files, and an agent whose model is ours.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use retake_agent::approval::{Mode, Policy as Approval};
+use retake_agent::fault_server::FaultServer;
+use retake_agent::provider::prices::Prices;
+use retake_agent::provider::{Client, Endpoint, Secret, Timeouts, Wire};
+use retake_agent::{Audience, Beginning, Brain, Cancel, Sender, TurnEvent, Workshop};
+use retake_model::agent::{Policy, ToolOutcome};
+use retake_model::command::Prompt;
+use retake_model::entry::EntryVersion;
+use retake_model::id::{TakeId, ThreadId};
+use retake_model::projection::Dialect;
+use retake_model::take::Take;
+use retake_timeline::{Caller, Desk, EntryView, Goal, Handling, NewThread, Rules, Timeline, Unit};
+use retake_workspace::snapshot::Workspace;
+
+use super::TurnsPlan;
+use super::assistant::Assistant;
+use crate::ground::Ground;
+use crate::violation::Trouble;
+
+/// After so many turns the server is a new one: each remembers all that it was asked.
+const SERVED: u64 = 25;
+
+/// Where it all happens.
+pub(super) struct World {
+    _ground: Ground,
+    pub(super) project: PathBuf,
+    pub(super) shop: Workshop,
+    pub(super) desk: Desk,
+    pub(super) thread: ThreadId,
+    pub(super) assistant: Assistant,
+    server: FaultServer,
+    served: u64,
+}
+
+impl World {
+    pub(super) fn new(plan: TurnsPlan) -> Result<Self, Trouble> {
+        let ground = Ground::for_files()?;
+        let project = ground.path().join("project");
+        std::fs::create_dir(&project)?;
+        std::fs::write(project.join("kept.txt"), "kept\n")?;
+        let timeline = Timeline::open(&ground.path().join("store"), Rules::default())?;
+        let known = timeline.project(&project)?;
+        let new = NewThread { current: true, ..NewThread::in_project(known.id) };
+        let thread = timeline.create_thread(new, Caller::human())?.thread;
+        let desk = Desk::at(timeline.clone(), known.id, Workspace::of(&project)?);
+        let assistant = Assistant::new(project.clone(), plan.chaos, plan.mistake);
+        let server = assistant.serve()?;
+        let endpoint = endpoint(Wire::Anthropic, &server);
+        let shop = Workshop {
+            timeline,
+            desk: Some(desk.clone()),
+            folder: project.clone(),
+            project: known.id,
+            brain: Brain::Remote { endpoint: Box::new(endpoint), thinking: None, client: Client::new()? },
+            approval: Approval { mode: Mode::AllowAll, rules: Vec::new() },
+            patience: Policy { most_attempts: 2, first_delay: 1, longest_delay: 5 },
+            prices: Prices::default(),
+            // Little enough that conversations have to be compressed on the way.
+            window: 60_000,
+            surroundings: None,
+            hidden: Vec::new(),
+        };
+        Ok(Self { _ground: ground, project, shop, desk, thread, assistant, server, served: 0 })
+    }
+
+    /// The next turn is on that wire.
+    pub(super) fn speak(&mut self, wire: Wire) -> Result<(), Trouble> {
+        self.served += 1;
+        if self.served.is_multiple_of(SERVED) {
+            self.server = self.assistant.serve()?;
+        }
+        let new = endpoint(wire, &self.server);
+        if let Brain::Remote { endpoint, .. } = &mut self.shop.brain {
+            **endpoint = new;
+        }
+        Ok(())
+    }
+
+    /// The next turn cannot be: its provider is one to whom no key may be sent.
+    pub(super) fn speak_to_nobody(&mut self) {
+        if let Brain::Remote { endpoint, .. } = &mut self.shop.brain {
+            "http://example.org".clone_into(&mut endpoint.base_url);
+        }
+    }
+
+    pub(super) fn beginning(&self, text: &str) -> Beginning {
+        let entry = EntryVersion::from_text("User", text, self.shop.timeline.now());
+        Beginning { prompt: Prompt::Entry(entry.into()), settings: Vec::new(), expected: None }
+    }
+
+    /// The take that is worked on.
+    pub(super) fn active(&self) -> Result<Take, Trouble> {
+        let looking = self.shop.timeline.look()?;
+        Ok(looking.state(self.thread)?.active_take(&looking.queries())?)
+    }
+
+    /// Its entries.
+    pub(super) fn entries(&self) -> Result<Vec<EntryView>, Trouble> {
+        let take = self.active()?;
+        Ok(self.shop.timeline.look()?.page(self.thread, &take, 0..take.entries.len())?)
+    }
+
+    pub(super) fn takes(&self) -> Result<Vec<Take>, Trouble> {
+        let looking = self.shop.timeline.look()?;
+        Ok(looking.state(self.thread)?.all_takes(&looking.queries())?)
+    }
+
+    pub(super) fn version(&self) -> Result<u64, Trouble> {
+        Ok(self.shop.timeline.look()?.head(self.thread)?.operation.version)
+    }
+}
+
+fn endpoint(wire: Wire, server: &FaultServer) -> Endpoint {
+    Endpoint {
+        provider: "scripted".to_owned(),
+        wire,
+        dialect: Dialect::of(wire),
+        base_url: server.url(),
+        model: format!("scripted-{}", wire.name()),
+        key: Some(Secret::new("a-key")),
+        key_hint: "set SCRIPTED_KEY".to_owned(),
+        headers: Vec::new(),
+        timeouts: Timeouts { first_byte: Duration::from_secs(10), stall: Duration::from_millis(300) },
+    }
+}
+
+/// What somebody does in the middle of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meddling {
+    /// Nothing.
+    None,
+    /// Stops it.
+    Interrupt,
+    /// Says something more.
+    Steer,
+    /// Undoes it while it runs.
+    Undo,
+}
+
+/// Who watches a turn, and meddles with it at an event.
+pub(super) struct Watcher<'world> {
+    pub(super) world: &'world World,
+    pub(super) take: TakeId,
+    pub(super) cancel: Cancel,
+    pub(super) meddling: Meddling,
+    pub(super) left: u64,
+    /// Calls that ended, in order.
+    pub(super) ended: Vec<(String, ToolOutcome)>,
+    pub(super) undone: bool,
+}
+
+impl Audience for Watcher<'_> {
+    fn hear(&mut self, event: &TurnEvent) {
+        match event {
+            TurnEvent::Started { take, .. } => self.take = *take,
+            TurnEvent::ToolEnded { call, outcome, .. } => self.ended.push((call.clone(), *outcome)),
+            _ => {}
+        }
+        if self.left > 0 {
+            self.left -= 1;
+            return;
+        }
+        match std::mem::replace(&mut self.meddling, Meddling::None) {
+            Meddling::None => {}
+            Meddling::Interrupt => self.cancel.set(),
+            Meddling::Steer => {
+                // The turn may be over by now, and then nobody hears it.
+                if let Ok(sender) = Sender::new(&self.world.shop.timeline) {
+                    let _ = sender.steer(self.take, "And one more thing.");
+                }
+            }
+            Meddling::Undo => {
+                let goal = Goal::Undo(Unit::Turn, 1);
+                let gone = self.world.desk.go(self.world.thread, goal, Caller::human(), Handling::default());
+                self.undone = gone.is_ok();
+            }
+        }
+    }
+}
