@@ -158,7 +158,9 @@ pub fn touches(call: &Call, directory: &Path) -> Touches {
 /// Removes what a call left that a process of that number did not live to end.
 pub(crate) fn sweep(call: &Call, room: &Room, process: u32) {
     if let Touches::Paths(paths) = touches(call, &room.directory) {
-        paths.iter().for_each(|path| write::sweep(room, path, process));
+        for path in &paths {
+            write::sweep(room, path, process);
+        }
     }
 }
 

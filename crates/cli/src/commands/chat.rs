@@ -51,7 +51,7 @@ impl Arguments {
                 Some("" | "help") => context.remark(
                     "A line is a message. /undo, /redo, /retry, /tree, /history, /diff, /take …: any command. /quit leaves.",
                 )?,
-                Some(command) => self.other(context, command)?,
+                Some(command) => other(context, command)?,
                 None if line.is_empty() => {}
                 None => {
                     if let Err(failure) = self.turn(context, line) {
@@ -81,20 +81,20 @@ impl Arguments {
         context.watched(|cancel, audience| shop.run(thread, take, beginning, cancel, audience))?;
         Ok(())
     }
+}
 
-    /// Any other command of this program, on the same thread.
-    fn other(&self, context: &Context, line: &str) -> Result<(), Failure> {
-        let words = match shell_words::split(line) {
-            Ok(words) => words,
-            Err(error) => return context.remark(&format!("{error}")),
-        };
-        let program = std::env::current_exe()?;
-        let status = Command::new(program).args(words).current_dir(context.directory()).status()?;
-        if !status.success() {
-            context.remark("It did not work; the conversation goes on.")?;
-        }
-        Ok(())
+/// Any other command of this program.
+fn other(context: &Context, line: &str) -> Result<(), Failure> {
+    let words = match shell_words::split(line) {
+        Ok(words) => words,
+        Err(error) => return context.remark(&format!("{error}")),
+    };
+    let program = std::env::current_exe()?;
+    let status = Command::new(program).args(words).current_dir(context.directory()).status()?;
+    if !status.success() {
+        context.remark("It did not work; the conversation goes on.")?;
     }
+    Ok(())
 }
 
 /// A message, over as many lines as it has; `None` at the end.
@@ -113,15 +113,11 @@ fn read(context: &Context, shown: bool) -> Result<Option<String>, Failure> {
             return Ok((!message.trim().is_empty()).then_some(message));
         }
         let line = line.trim_end_matches(['\n', '\r']);
-        match line.strip_suffix('\\') {
-            Some(part) => {
-                message.push_str(part);
-                message.push('\n');
-            }
-            None => {
-                message.push_str(line);
-                return Ok(Some(message));
-            }
-        }
+        let Some(part) = line.strip_suffix('\\') else {
+            message.push_str(line);
+            return Ok(Some(message));
+        };
+        message.push_str(part);
+        message.push('\n');
     }
 }

@@ -108,6 +108,9 @@ fn changes(context: &Context, one: ContentId, other: ContentId, detail: Detail) 
     Ok(looking.changes(one, other, &Question { paths: Vec::new(), detail })?)
 }
 
+/// How a row is told of one of the two.
+type Told<'a> = &'a dyn Fn(&Side) -> String;
+
 fn table(out: &mut dyn Write, styles: &Styles, comparison: &Comparison) -> io::Result<()> {
     let muted = styles.muted;
     let [one, other] = &comparison.sides;
@@ -132,7 +135,7 @@ fn table(out: &mut dyn Write, styles: &Styles, comparison: &Comparison) -> io::R
         0 => count(side.calls.made),
         failed => format!("{} ({} failed)", count(side.calls.made), count(failed)),
     };
-    let rows: [(&str, &dyn Fn(&Side) -> String); 6] = [
+    let rows: [(&str, Told<'_>); 6] = [
         ("entries", &|side| count(side.entries.len() as u64)),
         ("models", &|side| side.models.join(", ")),
         ("tool calls", &calls),

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use retake_agent::Beginning;
+use retake_agent::{Again, Beginning};
 use retake_model::command::Prompt;
 use retake_model::entry::{EntryVersion, RoleKind};
 use retake_model::id::EntryId;
@@ -65,7 +65,8 @@ impl Arguments {
             expected: self.target.expect,
         };
         let outcome = context.watched(|cancel, audience| {
-            shop.retry(thread, meant.take.id, at, self.name, beginning, cancel, audience)
+            let again = Again { from: meant.take.id, at, name: self.name };
+            shop.retry(thread, again, beginning, cancel, audience)
         })?;
         let state = context.timeline()?.look()?.state(thread)?;
         let take = state.take(&context.timeline()?.look()?.queries(), outcome.take);
