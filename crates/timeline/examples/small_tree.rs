@@ -52,7 +52,7 @@ fn main() {
         snapshots.push(time(|| drop(desk.record(thread, agent).expect("a change"))));
         let undo = Goal::Undo(Unit::Turn, 1);
         undos.push(time(|| {
-            drop(desk.go(thread, undo, Caller::human(), Handling::default()).expect("an undo"))
+            drop(desk.go(thread, undo, Caller::human(), Handling::default()).expect("an undo"));
         }));
     }
     let (snapshot, undo, floor) = (median(snapshots), median(undos), median(floors));
