@@ -92,8 +92,8 @@ impl Brain {
             tools,
             max_tokens: settings.max_tokens,
             // Many models take no other than their own: only what someone set is sent.
-            temperature: (settings.temperature != usual.temperature).then_some(settings.temperature),
-            top_p: (settings.top_p != usual.top_p).then_some(settings.top_p),
+            temperature: set(settings.temperature, usual.temperature),
+            top_p: set(settings.top_p, usual.top_p),
             // Models that decide by themselves how much to think must be asked to: what they thought between two
             // calls has to go back to them.
             thinking_budget: thinking.or((endpoint.dialect.thinking == ThinkingField::Adaptive).then_some(0)),
@@ -116,4 +116,9 @@ impl Brain {
             Self::Remote { endpoint, client, .. } => client.call(endpoint, &request.body, cancel, on),
         }
     }
+}
+
+/// A number that someone set to something else than usual. The usual one is exactly what it is by default.
+fn set(number: f64, usual: f64) -> Option<f64> {
+    (number.to_bits() != usual.to_bits()).then_some(number)
 }

@@ -56,9 +56,12 @@ impl Said<'_> {
                 ("request", facts, body.into())
             }
             Self::Answer { shop, answer: Ok(answer), millis } => {
+                let cost =
+                    answer.usage.as_ref().and_then(|usage| shop.prices.cost(shop.brain.model(), usage));
                 let facts = json!({
-                    "provider": shop.brain.provider(), "model": answer.model, "millis": millis,
-                    "response": answer.response_id, "usage": answer.usage,
+                    "provider": shop.brain.provider(), "model": shop.brain.model(), "millis": millis,
+                    "answered_by": answer.model, "response": answer.response_id, "usage": answer.usage,
+                    "micro_dollars": cost,
                 });
                 ("answer", facts, shop.brain.redact(&blocks(answer)).into())
             }

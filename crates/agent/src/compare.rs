@@ -94,12 +94,7 @@ impl Side {
                 models.push(model.clone());
             }
             let Some(used) = &entry.usage else { continue };
-            usage.input_tokens = usage.input_tokens.saturating_add(used.input_tokens);
-            usage.output_tokens = usage.output_tokens.saturating_add(used.output_tokens);
-            usage.cache_read_input_tokens =
-                usage.cache_read_input_tokens.saturating_add(used.cache_read_input_tokens);
-            usage.cache_creation_input_tokens =
-                usage.cache_creation_input_tokens.saturating_add(used.cache_creation_input_tokens);
+            usage.add(used);
             let cost = prices.cost(model, used);
             micro_dollars = micro_dollars.zip(cost).map(|(sum, cost)| sum.saturating_add(cost));
         }

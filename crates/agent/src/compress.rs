@@ -100,7 +100,7 @@ impl Workshop {
         let text = self.told(thread, &found, cut).map_err(TurnError::from)?;
         let summary = match &self.brain {
             Brain::Offline => plain_summary(&text),
-            brain => {
+            brain @ Brain::Remote { .. } => {
                 let request = Request::single(self, &settings, SYSTEM, &text);
                 let answer = brain.answer(&request, cancel, &mut |_| ())?;
                 answer.blocks.iter().filter_map(Block::text).collect::<Vec<_>>().join("\n\n")

@@ -26,4 +26,6 @@ mod turn;
 pub use brain::{Brain, NotCallable};
 pub use cancel::Cancel;
 pub use compress::{CompressError, Compressed, Keep};
-pub use turn::{Audience, Beginning, Outcome, Reply, Sender, TurnError, TurnEvent, Unreached, Workshop};
+pub use turn::{
+    Again, Audience, Beginning, Outcome, Reply, Sender, TurnError, TurnEvent, Unreached, Workshop,
+};

@@ -79,6 +79,16 @@ pub struct Beginning {
     pub expected: Option<Version>,
 }
 
+/// What is tried again.
+pub struct Again {
+    /// The take that the message is in.
+    pub from: TakeId,
+    /// The message.
+    pub at: EntryId,
+    /// The name of the new take; `None` for the next free one.
+    pub name: Option<String>,
+}
+
 /// A turn that ended, or stands still.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Outcome {
@@ -119,13 +129,15 @@ impl Workshop {
     pub fn retry(
         &self,
         thread: ThreadId,
-        from: TakeId,
-        at: EntryId,
-        name: Option<String>,
+        again: Again,
         beginning: Beginning,
         cancel: &Cancel,
         audience: &mut dyn Audience,
     ) -> Result<Outcome, TurnError> {
+        let Again { from, at, name } = again;
+        if self.desk.as_ref().is_some_and(|desk| desk.apart().is_some()) {
+            return Err(TurnError::Apart);
+        }
         // A provider that cannot be called at all is better known before there is a fork.
         self.brain.check()?;
         let turn = TurnId::fresh(&mut self.timeline.fresh());

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use retake_agent::cancel::Cancel;
+use retake_agent::Cancel;
 use retake_agent::fault_server::{Act, Chaos, FaultServer, Script, Telling, call, chaos, events, said};
 use retake_agent::provider::{
     Answer, CallError, Client, Delta, Dialect, Endpoint, Fault, Secret, Stop, Timeouts, Wire,

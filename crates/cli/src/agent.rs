@@ -13,14 +13,15 @@ use retake_agent::provider::Secret;
 use retake_agent::provider::config::{KeyFileError, Surroundings, choose, read_key_file, resolve};
 use retake_agent::provider::known::known;
 use retake_agent::provider::prices::Prices;
-use retake_agent::{Brain, Outcome, TurnError, Workshop};
+use retake_agent::{Audience, Brain, Cancel, Outcome, TurnError, Workshop};
 use retake_model::agent::{Ended, Policy};
 use retake_model::settings::Settings;
 use retake_timeline::Desk;
 use retake_workspace::folder::path_from_text;
 
 pub(crate) use interrupt::Interruptible;
-pub(crate) use screen::{Watcher, dollars};
+use screen::Watcher;
+pub(crate) use screen::dollars;
 
 use crate::context::Context;
 use crate::failure::{Code, Failure};
@@ -68,8 +69,8 @@ impl From<Approve> for Mode {
 
 impl AgentFlags {
     /// Settings of the thread that these flags change.
-    pub(crate) fn settings(&self, settings: &Settings) -> Vec<(String, String)> {
-        let (provider, model) = self.named();
+    pub(crate) fn settings(&self, context: &Context, settings: &Settings) -> Vec<(String, String)> {
+        let (provider, model) = self.named(context);
         let mut changed = Vec::new();
         if let Some(provider) = provider
             && settings.provider.as_deref() != Some(provider)
@@ -85,12 +86,13 @@ impl AgentFlags {
     }
 
     /// The provider and the model that were named.
-    fn named(&self) -> (Option<&str>, Option<&str>) {
+    fn named(&self, context: &Context) -> (Option<&str>, Option<&str>) {
+        let is_provider = |name: &str| known(name).is_some() || context.config.providers.contains_key(name);
         match (&self.provider, &self.model) {
             (Some(provider), model) => (Some(provider), model.as_deref()),
             (None, Some(model)) => match model.split_once('/') {
                 // A model's own name may have a slash in it; a provider's has none and is known.
-                Some((provider, model)) if known(provider).is_some() => (Some(provider), Some(model)),
+                Some((provider, model)) if is_provider(provider) => (Some(provider), Some(model)),
                 _ => (None, Some(model)),
             },
             (None, None) => (None, None),
@@ -102,7 +104,7 @@ impl Context {
     /// Where turns of a thread run, and by which rules.
     pub(crate) fn workshop(&self, settings: &Settings, flags: &AgentFlags) -> Result<Workshop, Failure> {
         let config = &self.config.agent;
-        let (provider, model) = flags.named();
+        let (provider, model) = flags.named(self);
         // A model that was named without its provider is looked for where the thread's model was.
         let provider = provider.or(settings.provider.as_deref()).or(config.provider.as_deref());
         let model = model.or(settings.model.as_deref()).or(config.model.as_deref());
@@ -113,7 +115,7 @@ impl Context {
         let prices = self.prices();
         let brain = Brain::of(resolved, config.thinking)?;
         let window = config.window.unwrap_or_else(|| prices.context(brain.model()));
-        let mode = flags.approve.or(config.approval).unwrap_or(Approve::Ask);
+        let mode = flags.approve.unwrap_or(config.approval);
         let approval = Approval { mode: mode.into(), rules: self.config.approval.rules.clone() };
         let desk = self.agent_desk()?;
         let folder = match (&desk, self.apart()?) {
@@ -149,6 +151,23 @@ impl Context {
     }
 }
 
+impl Context {
+    /// Runs a turn for the person at this program: they see it, are asked, and can end it with Ctrl-C.
+    pub(crate) fn watched(
+        &self,
+        turn: impl FnOnce(&Cancel, &mut dyn Audience) -> Result<Outcome, TurnError>,
+    ) -> Result<Outcome, Failure> {
+        let interruptible = Interruptible::new()?;
+        let mut watcher = Watcher::new(self, interruptible.cancel());
+        let outcome = turn(interruptible.cancel(), &mut watcher)?;
+        if let Some(hint) = watcher.hint() {
+            self.remark(hint)?;
+        }
+        self.warn_of_budget();
+        Ok(outcome)
+    }
+}
+
 /// What came of a turn, as the shell sees it.
 pub(crate) fn exit(outcome: &Outcome) -> std::process::ExitCode {
     match outcome.how {
@@ -179,6 +198,7 @@ impl From<TurnError> for Failure {
             TurnError::Files(error) => error.into(),
             TurnError::Look(error) => error.into(),
             error @ (TurnError::Busy
+            | TurnError::Apart
             | TurnError::Gone
             | TurnError::Provider(_)
             | TurnError::TooLong { .. }) => Self::new(Code::Refused, error),

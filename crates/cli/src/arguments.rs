@@ -109,7 +109,7 @@ pub(crate) enum Command {
     /// Mend what can be mended, and say what is lost.
     #[command(display_order = 121)]
     Repair(commands::repair::Arguments),
-    /// Show how much room the store takes, and for what.
+    /// Show how much room the store takes, and what models were used, with what that cost.
     #[command(display_order = 122)]
     Usage(commands::usage::Arguments),
     /// Delete content that nothing refers to. History refers to all it ever held, so that stays.

@@ -49,7 +49,7 @@ pub(crate) struct Agent {
     /// Which model answers, where a thread does not say.
     pub(crate) model: Option<String>,
     /// What tools may do without being asked about.
-    pub(crate) approval: Option<Approve>,
+    pub(crate) approval: Approve,
     /// How many tokens a model may think for.
     pub(crate) thinking: Option<u32>,
     /// How often a call that failed is tried.
@@ -106,6 +106,8 @@ pub(crate) struct Files {
     pub(crate) enabled: bool,
     /// Whether a person is shown what files do, and asked, before they do it.
     pub(crate) confirm: bool,
+    /// How much of the store one project may take, in bytes.
+    pub(crate) budget: Option<Size>,
     /// Files that are larger are not held.
     pub(crate) largest: Size,
     /// Held even if ignored or likely a secret.
@@ -137,6 +139,7 @@ impl Default for Files {
         Self {
             enabled: true,
             confirm: true,
+            budget: None,
             largest: Size(100 << 20),
             include: Vec::new(),
             exclude: Vec::new(),
@@ -147,7 +150,14 @@ impl Default for Files {
 
 impl Default for Agent {
     fn default() -> Self {
-        Self { provider: None, model: None, approval: None, thinking: None, attempts: 5, window: None }
+        Self {
+            provider: None,
+            model: None,
+            approval: Approve::Ask,
+            thinking: None,
+            attempts: 5,
+            window: None,
+        }
     }
 }
 

@@ -265,6 +265,21 @@ impl Context {
         Ok(writeln!(stderr(self.general.color), "{style}warning:{style:#} {text}")?)
     }
 
+    /// Tells what a change of a conversation had to finish first: files that a crash had caught on their way.
+    pub(crate) fn tell_recovered(&self) {
+        let recovered = self.timeline.get().map(Timeline::take_recovered).unwrap_or_default();
+        let mut out = stderr(self.general.color);
+        for recovered in &recovered {
+            // The change itself is made and told: a remark that cannot be given must not make it look failed.
+            let _ = if self.general.json {
+                json::write(&mut out, &serde_json::json!({"recovered": recovered}))
+                    .and_then(|()| writeln!(out))
+            } else {
+                describe::files::write_recovered(&mut out, self, recovered)
+            };
+        }
+    }
+
     /// The thread that was named, or the current one of the project.
     pub(crate) fn thread(&self, looking: &Looking<'_>, named: Option<&str>) -> Result<ThreadRow, Failure> {
         Ok(self.found(looking, named)?.0)

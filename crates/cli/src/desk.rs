@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use retake_model::id::{FolderId, ThreadId};
+use retake_model::id::ThreadId;
 use retake_model::path::{RootPath, TreePath};
 use retake_model::replay::OnConflict;
 use retake_timeline::{Changed, Command, Desk, FileReport, Halves, Handling};
@@ -162,6 +162,13 @@ impl Context {
         Err(Failure::new(Code::Usage, message))
     }
 
+    /// The desk of the project's folder with other further roots than those that are known.
+    pub(crate) fn desk_with_roots(&self, others: &[(String, PathBuf)]) -> Result<Desk, Failure> {
+        let project = self.own_project()?;
+        let workspace = Workspace::open(&path_from_text(&project.path), others, self.file_options())?;
+        Ok(Desk::at(self.timeline()?.clone(), project.id, workspace))
+    }
+
     /// The folders that files are kept of, by name, the main one first.
     fn file_roots(&self) -> Result<Vec<(String, PathBuf)>, Failure> {
         let looking = self.timeline()?.look()?;
@@ -170,9 +177,7 @@ impl Context {
         }
         let project = self.project()?;
         let main = path_from_text(&project.path);
-        let known = looking.queries().folder(FolderId::of_project(project.id))?;
-        let others = known.map(|known| known.roots).unwrap_or_default().into_iter().skip(1);
-        let others = others.map(|(name, path)| (name, path_from_text(&path)));
+        let others = looking.other_roots(project.id)?;
         Ok(std::iter::once((String::new(), main)).chain(others).collect())
     }
 

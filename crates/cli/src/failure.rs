@@ -220,7 +220,14 @@ impl From<FileError> for Failure {
             FileError::Look(error) => error.into(),
             FileError::Snapshot(SnapshotError::Store(error)) => error.into(),
             FileError::Unfinished(_) => Self::new(Code::Storage, error).with("outcome", "unfinished"),
-            FileError::NoSuchSnapshot | FileError::NotApart => Self::new(Code::NotFound, error),
+            FileError::FolderGone(ref path) => {
+                let path = path.display().to_string();
+                Self::new(Code::Refused, error).with("folder", path)
+            }
+            FileError::NothingMovesThere(_)
+            | FileError::NoSuchSnapshot
+            | FileError::NoSuchPath(_)
+            | FileError::NotApart => Self::new(Code::NotFound, error),
             FileError::Snapshot(_) | FileError::Apply(_) | FileError::Copy(_) => {
                 Self::new(Code::Storage, with_causes(&error))
             }
@@ -294,6 +301,7 @@ impl From<ExportError> for Failure {
         match error {
             ExportError::Look(error) => error.into(),
             ExportError::Write(error) => error.into(),
+            ExportError::NamesFiles => Self::new(Code::Refused, error),
         }
     }
 }

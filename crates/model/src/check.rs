@@ -5,12 +5,14 @@
 //!                 operation(operation)     the same for a line of the log
 //!   together      Accepted::state          takes with names and identities of their own, one of them active,
 //!                                          lists that are cut right and hold nothing twice
+//!                 Measures::content        trees that are not too large, files as long as they say
 //! ```
 //!
 //! What references lead to is not asked here: who takes content in does that first, piece by piece
 //! (see [`crate::reference`]).
 
 mod agent;
+mod files;
 mod operation;
 mod state;
 
@@ -28,6 +30,7 @@ use crate::take::{FileItem, Take};
 use crate::time::Timestamp;
 use crate::tree::{LeftOut, Parts, Snapshot, Tree};
 
+pub use files::Measures;
 pub use operation::operation;
 pub use state::Accepted;
 
@@ -81,6 +84,9 @@ pub enum BadContent {
     /// A thread is made by its first operation and by no other.
     #[error("a thread must be made by its first operation, and only by that")]
     NotTheFirst,
+    /// A file is said to have another size than it has.
+    #[error("a file does not have the size that its folder says")]
+    FileSize,
     /// Something could not be read.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),

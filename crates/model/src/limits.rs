@@ -19,3 +19,5 @@ pub const FILES: usize = 10_000;
 pub const PREVIEW_CHARS: usize = 60;
 /// Bytes of something that was observed and not chosen: the path of a folder, a branch, a client's name.
 pub const OBSERVATION_BYTES: usize = 64 * 1024;
+/// Paths in one tree of files, when it is laid out.
+pub const TREE_PATHS: usize = 1 << 22;

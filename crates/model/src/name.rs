@@ -60,6 +60,11 @@ pub fn check(naming: Naming, text: &str) -> Result<String, BadName> {
     }
 }
 
+/// The text without what a title must not have in it.
+pub fn for_title(text: &str) -> String {
+    text.chars().filter(|character| !forbidden(Naming::Title, *character)).collect()
+}
+
 /// The base of a take's name: what stands before `_take_`.
 pub fn base(name: &str) -> &str {
     name.split_once("_take_").map_or(name, |(base, _)| base)

@@ -25,7 +25,7 @@ use crate::content::ContentId;
 use crate::merge::Labels;
 use crate::object::{Additions, Objects, Unavailable, load};
 use crate::path::{RootPath, TreePath};
-use crate::tree::{Node, Snapshot, SnapshotRoot, changes, differences, graft};
+use crate::tree::{Node, Reason, Snapshot, SnapshotRoot, changes, compare, differences, graft};
 
 /// A change of files that is to be carried over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub struct Step {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Way {
     /// A step back over a move that went just the other way: it says the last word on every path that it touches,
-    /// and on those that are still as that move left them.
+    /// and, unless conflicts are to be decided, on those that are still as that move left them.
     pub first: Option<Step>,
     /// The steps for all other paths, in order.
     pub steps: Vec<Step>,
@@ -88,6 +88,8 @@ pub enum How {
     Exact,
     /// Someone had changed it since, and both changes stand.
     Merged,
+    /// A step left it out on one side, so that it is not known what the step did to it; it stays as it is.
+    NotHeld(Reason),
     /// Someone had changed it since in a way that does not go together.
     Conflict {
         /// What the step would have put there.
@@ -104,6 +106,7 @@ pub fn replay<O: Objects + ?Sized>(
     labels: Labels<'_>,
 ) -> Result<Replayed, Unavailable> {
     let mut touched: BTreeMap<RootPath, Touched> = BTreeMap::new();
+    let mut unknown: BTreeMap<RootPath, Reason> = BTreeMap::new();
     for (number, step) in way.first.iter().chain(&way.steps).enumerate() {
         if number == 1 && way.first.is_some() {
             for touched in touched.values_mut() {
@@ -114,8 +117,13 @@ pub fn replay<O: Objects + ?Sized>(
         for root in &present.roots {
             // A root that one side does not know was not changed by the step.
             let (Some(before), Some(after)) = (from.root(&root.name), to.root(&root.name)) else { continue };
-            for difference in changes(additions, Some(before), Some(after))? {
+            let compared = compare(additions, Some(before), Some(after))?;
+            let here = |path| RootPath { root: root.name.clone(), path };
+            unknown.extend(compared.unknown.into_iter().map(|(path, reason)| (here(path), reason)));
+            for difference in compared.known {
+                // Whoever wants conflicts decided gets them decided, also those that the other move left alone.
                 if number > 0
+                    && on_conflict == OnConflict::Keep
                     && let Some(first) = way.first
                     && path::is_as_left(additions, root, first.from, &difference.path)?
                 {
@@ -136,7 +144,20 @@ pub fn replay<O: Objects + ?Sized>(
             how: touched.how,
         })
         .collect();
-    Ok(Replayed { snapshot, paths })
+    Ok(Replayed { snapshot, paths: with_unknown(paths, unknown) })
+}
+
+/// The paths, which are in order, and those that a step may have touched as well.
+fn with_unknown(mut paths: Vec<ReplayedPath>, mut unknown: BTreeMap<RootPath, Reason>) -> Vec<ReplayedPath> {
+    unknown.retain(|path, _| paths.binary_search_by(|known| known.path.cmp(path)).is_err());
+    paths.extend(unknown.into_iter().map(|(path, reason)| ReplayedPath {
+        path,
+        present: None,
+        wanted: None,
+        how: How::NotHeld(reason),
+    }));
+    paths.sort_by(|left, right| left.path.cmp(&right.path));
+    paths
 }
 
 /// The present files with some paths exactly as they are in another snapshot, and the paths that differ. No

@@ -30,7 +30,8 @@ pub struct Surroundings {
     /// Where the repository is pushed to, without credentials.
     #[n(5)]
     pub git_remote: Option<String>,
-    /// Whether the work tree differed from the commit; unknown if not looked at.
+    /// Whether files that git tracks differed from what git's index says of them; unknown if not looked at. What is
+    /// staged and not committed yet does not count.
     #[n(6)]
     pub git_dirty: Option<bool>,
 }

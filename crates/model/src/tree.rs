@@ -20,7 +20,7 @@ use minicbor::{Decode, Encode};
 use serde::Serialize;
 
 pub use build::{graft, resolve};
-pub use difference::{Difference, changes, differences};
+pub use difference::{Compared, Difference, changes, compare, differences};
 pub use read::{BeforeAfter, difference_at, read};
 pub use renames::{Happened, LARGEST_COMPARED, LIKE, MOST_COMPARED, MOST_READ, PathChange, pair_renames};
 
@@ -232,10 +232,37 @@ impl Tree {
 impl LeftOut {
     /// Whether a path is left out, or is in a folder that is.
     pub fn covers(&self, path: &[u8]) -> bool {
+        self.covering(path).is_some()
+    }
+
+    /// What is left out if that path is: the path itself, or a folder that it is in.
+    pub fn covering(&self, path: &[u8]) -> Option<&LeftOutPath> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let named = |end: usize| {
+            let found = self.0.binary_search_by(|left| left.path.as_slice().cmp(&path[..end])).ok()?;
+            Some(&self.0[found])
+        };
         let mut ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(end, _)| end);
-        let named =
-            |end: usize| self.0.binary_search_by(|left| left.path.as_slice().cmp(&path[..end])).is_ok();
-        !self.0.is_empty() && (named(path.len()) || ends.any(named))
+        named(path.len()).or_else(|| ends.find_map(named))
+    }
+}
+
+impl Reason {
+    /// The reason in a few words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Ignored => "ignored",
+            Self::Secret => "likely a secret",
+            Self::TooLarge => "larger than the limit",
+            Self::Special => "a pipe, a socket or a device",
+            Self::Unreadable => "could not be read",
+            Self::Changing => "kept changing while it was read",
+            Self::Repository => "a repository's own data",
+            Self::BadName => "a name that cannot be restored",
+            Self::Mounted => "another file system",
+        }
     }
 }
 

@@ -46,6 +46,11 @@ fn damage_is_noticed_or_harmless_1() {
 
 #[test]
 fn damage_is_noticed_or_harmless_2() {
+    conversations_are_never_shown_wrong(12);
+}
+
+#[test]
+fn damage_is_noticed_or_harmless_3() {
     conversations_are_never_shown_wrong(13);
 }
 

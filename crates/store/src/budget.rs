@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::location::{backups, database, search};
+use crate::location::{backups, database, ledger, search};
 use crate::{Store, StoreError};
 
 /// From this part of the budget on, a warning is due.
@@ -23,6 +23,8 @@ pub struct Usage {
     pub log: u64,
     /// Bytes of the search index.
     pub search: u64,
+    /// Bytes of the ledger: what was said to models.
+    pub ledger: u64,
     /// Bytes of backups.
     pub backups: u64,
     /// Bytes of packs: the content of files.
@@ -103,16 +105,19 @@ impl Store {
     fn room(&self) -> Result<Usage, StoreError> {
         let database = database(&self.folder);
         let search = search(&self.folder);
+        let ledger = ledger(&self.folder);
         let mut room = Usage {
             database: size(&database)?,
             log: size(&beside(&database, "-wal"))?,
             search: size(&search)? + size(&beside(&search, "-wal"))?,
+            ledger: size(&ledger)? + size(&beside(&ledger, "-wal"))?,
             backups: size_of_folder(&backups(&self.folder))?,
             packs: size_of_folder(&crate::packs::folder(&self.folder))?,
             folders: size_of_folder(&self.folder.join("folders"))?,
             ..Usage::default()
         };
-        room.total = room.database + room.log + room.search + room.backups + room.packs + room.folders;
+        room.total = room.database + room.log + room.search + room.ledger;
+        room.total += room.backups + room.packs + room.folders;
         Ok(room)
     }
 }

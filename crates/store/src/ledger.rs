@@ -120,6 +120,11 @@ impl Store {
         Ok(opened)
     }
 
+    /// The ledger, if there is one.
+    pub fn existing_ledger(&self) -> Result<Option<Ledger>, StoreError> {
+        if ledger(&self.folder).exists() { self.ledger().map(Some) } else { Ok(None) }
+    }
+
     /// Says that a turn is alive, to everybody who asks, until it is let go of or the process dies.
     pub fn keep_alive(&self, turn: TurnId) -> Result<Alive, StoreError> {
         let place = folders(&self.folder);

@@ -43,6 +43,7 @@ mod salvage;
 mod scan;
 mod schema;
 mod search;
+mod shares;
 mod takes;
 mod tally;
 mod threads;
@@ -63,7 +64,7 @@ pub use location::Permissions;
 pub use maintenance::LogState;
 pub use mark::LostEnd;
 pub use open::OpenError;
-pub use operations::StoredOperation;
+pub use operations::{LogRow, StoredOperation};
 pub use packs::{PackWriter, PackedBatch};
 pub use presentation::Shown;
 pub use projects::ProjectRow;
@@ -79,6 +80,7 @@ pub use search::{
     CaughtUp, Hit, Order, Piece, Progress, Rebuilt, Scope, SearchError, SearchIndex, SearchProblem,
     SearchQuery, Snippet,
 };
+pub use shares::Share;
 pub use takes::TakeRow;
 pub use threads::{Deleted, ThreadFilter, ThreadRow};
 pub use verify::{Holder, MaintenanceProgress, Problem, Stage, Verified, WhichThread};

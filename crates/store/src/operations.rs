@@ -1,9 +1,11 @@
 //! The log: operations by thread and version, and all of them in the order they were written.
 
+use std::collections::HashMap;
+
 use retake_model::content::{ContentId, Kind, decode};
 use retake_model::history::{Log, Step};
 use retake_model::operation::{Operation, Version};
-use rusqlite::params;
+use rusqlite::{OptionalExtension, params};
 
 use crate::StoreError;
 use crate::queries::Queries;
@@ -18,6 +20,10 @@ pub struct StoredOperation {
     /// What it is.
     pub operation: Operation,
 }
+
+/// A place in the sequence of all operations, the row number of its thread, and the operation; `None` where the
+/// thread was purged.
+pub type LogRow = (i64, i64, Option<StoredOperation>);
 
 /// The most operations that one transaction keeps at hand.
 const MOST_REMEMBERED: usize = 256;
@@ -110,11 +116,14 @@ impl Queries<'_> {
 
     /// All operations after a place in the sequence, oldest first: a thread's row number, and its operation;
     /// `None` where the thread was purged.
-    pub fn operations_since(
-        &self,
-        sequence: i64,
-        limit: usize,
-    ) -> Result<Vec<(i64, i64, Option<StoredOperation>)>, StoreError> {
+    pub fn operations_since(&self, sequence: i64, limit: usize) -> Result<Vec<LogRow>, StoreError> {
+        let found = self.rows_since(sequence, limit)?;
+        self.check_unbroken(sequence, found.len() < limit, &found)?;
+        Ok(found)
+    }
+
+    /// The same, whether rows are missing or not: what a repair goes by.
+    pub(crate) fn rows_since(&self, sequence: i64, limit: usize) -> Result<Vec<LogRow>, StoreError> {
         let mut statement = self.connection.prepare_cached(
             "SELECT sequence, thread, id, body FROM operation WHERE sequence > ?1 ORDER BY sequence LIMIT ?2",
         )?;
@@ -127,6 +136,39 @@ impl Queries<'_> {
             found.push((sequence, thread, operation));
         }
         Ok(found)
+    }
+
+    /// Refuses a stretch of the log that lacks a row: whoever follows the sequence would never learn of it. Versions
+    /// of a thread have no holes, and where the stretch begins and ends the index knows what comes before and after.
+    fn check_unbroken(&self, after: i64, to_the_end: bool, found: &[LogRow]) -> Result<(), StoreError> {
+        let missing = || StoreError::Damaged("operations are missing from the log".to_owned());
+        let mut last: HashMap<i64, Version> = HashMap::new();
+        for (_, thread, stored) in found {
+            let Some(stored) = stored else { continue };
+            let version = stored.operation.version;
+            let follows = match last.insert(*thread, version) {
+                Some(before) => before + 1 == version,
+                None => version == 1 || self.place_of(*thread, version - 1)?.is_some_and(|at| at <= after),
+            };
+            if !follows {
+                return Err(missing());
+            }
+        }
+        for (thread, version) in last.into_iter().filter(|_| to_the_end) {
+            if self.place_of(thread, version + 1)?.is_some() {
+                return Err(missing());
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the index says that an operation is.
+    fn place_of(&self, thread: i64, version: Version) -> Result<Option<i64>, StoreError> {
+        Ok(self
+            .connection
+            .prepare_cached("SELECT sequence FROM operation WHERE thread = ?1 AND version = ?2")?
+            .query_row(params![thread, version as i64], |row| row.get(0))
+            .optional()?)
     }
 
     /// The last place in the sequence of all operations.

@@ -93,6 +93,12 @@ impl Store {
             purged.log = Some(alone.empty_log()?);
             Ok(purged)
         })
+        .and_then(|purged| {
+            if let Some(ledger) = self.existing_ledger()? {
+                threads.iter().try_for_each(|thread| ledger.forget_thread(*thread))?;
+            }
+            Ok(purged)
+        })
     }
 
     fn counted(

@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
+use rusqlite::types::ValueRef;
 
 use crate::StoreError;
 use crate::location::{backups, private_file, private_folder, sync_folder};
@@ -79,6 +80,39 @@ pub(crate) fn descriptions(connection: &Connection) -> rusqlite::Result<BTreeMap
     rows.collect()
 }
 
+/// Refuses a database whose schema is not the one that this program writes, to the letter. SQLite believes what the
+/// schema says: a flipped bit in it can swap two columns or send a table to the pages of another, and all that is
+/// read from there on is wrong without a sign of it. The caller has seen that the version is the present one.
+pub(crate) fn check_text(connection: &Connection) -> Result<(), StoreError> {
+    if fingerprint(connection)? == FINGERPRINT {
+        Ok(())
+    } else {
+        Err(StoreError::Damaged("the description of its tables is not as it was written".to_owned()))
+    }
+}
+
+/// What the schema of the last migration comes to. Known beforehand, so that opening a store need not make an empty
+/// one to compare with; a test makes it and holds the two together.
+const FINGERPRINT: &str = "015914b80d62a7df8d8281388a8293d4093d206c86cba3be685c100d6e1cd953";
+
+/// The hash of all that the schema says, but for where each table begins: that is another page in a backup.
+fn fingerprint(connection: &Connection) -> Result<String, StoreError> {
+    let mut hasher = blake3::Hasher::new();
+    let mut statement =
+        connection.prepare("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        for column in 0..4 {
+            let bytes = match row.get_ref(column)? {
+                ValueRef::Text(text) => text,
+                _ => &[],
+            };
+            hasher.update(&(bytes.len() as u64).to_le_bytes()).update(bytes);
+        }
+    }
+    Ok(hasher.finalize().to_hex().to_string())
+}
+
 /// A durable copy of the whole database under `backups/`.
 fn back_up(connection: &Connection, folder: &Path, version: i64) -> Result<PathBuf, StoreError> {
     let backups = backups(folder);
@@ -104,6 +138,14 @@ fn free_name(backups: &Path, version: i64) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_fingerprint_is_that_of_a_new_store() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let store = crate::Store::open(&folder.path().join("store")).expect("a store");
+        let connection = Connection::open(crate::location::database(store.folder())).expect("a database");
+        assert_eq!(fingerprint(&connection).expect("readable"), FINGERPRINT);
+    }
 
     #[test]
     fn the_schema_fits_on_the_first_page() {

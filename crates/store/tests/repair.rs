@@ -9,7 +9,7 @@ use retake_model::object::load;
 use retake_model::operation::{Actor, OperationKind};
 use retake_model::state::ThreadState;
 use retake_model::time::Timestamp;
-use retake_store::{Change, Repaired, Store};
+use retake_store::{Change, OpenError, Repaired, Store, StoreError};
 use rusqlite::{Connection, params};
 use support::*;
 
@@ -440,6 +440,38 @@ fn a_store_whose_first_page_is_gone_is_salvaged_whole() {
     let store = folder.open();
     assert_clean(&store);
     assert_eq!(dump(&store).expect("readable"), before);
+}
+
+#[test]
+fn a_schema_that_says_something_else_is_damage_and_is_salvaged_whole() {
+    let check = |was: &[u8], became: &[u8]| {
+        let folder = Folder::new();
+        let store = folder.open();
+        grow(&store);
+        let before = dump(&store).expect("readable");
+        drop(store);
+        let mut bytes = std::fs::read(folder.database()).expect("readable");
+        let at = bytes[..4096].windows(was.len()).position(|found| found == was).expect("is there");
+        bytes[at..at + became.len()].copy_from_slice(became);
+        std::fs::write(folder.database(), bytes).expect("writes");
+        let what = String::from_utf8_lossy(became);
+        let refused = Store::open(&folder.path).err();
+        assert!(
+            matches!(refused, Some(OpenError::Store(StoreError::Damaged(_)))),
+            "{what}: {:?}",
+            refused.map(|error| error.to_string())
+        );
+        let repaired =
+            Store::salvage(&folder.path, &mut |_| {}, Timestamp::from_millis(START)).expect("salvages");
+        assert_eq!(repaired.losses().count(), 0, "{what}: {repaired:?}");
+        let store = folder.open();
+        assert_clean(&store);
+        assert_eq!(dump(&store).expect("readable"), before, "{what}");
+    };
+    check(b"kind INTEGER NOT NULL,packing INTEGER", b"packing INTEGER NOT NULL,kind INTEGER");
+    check(b"thread INTEGER NOT NULL,version INTEGER", b"version INTEGER NOT NULL,thread INTEGER");
+    check(b"born", b"bOrn");
+    check(b"WITHOUT ROWID", b"without ROWID");
 }
 
 #[test]

@@ -6,15 +6,17 @@ use retake_model::command::{Applied, Context, apply};
 use retake_model::content::ContentId;
 use retake_model::history::{Move, continues_typing, place_of_change, place_of_move};
 use retake_model::id::{ThreadId, TurnId};
-use retake_model::object::Additions;
+use retake_model::intent::Apart;
+use retake_model::object::{Additions, Objects, load};
 use retake_model::operation::{Operation, OperationKind, Version};
 use retake_model::state::ThreadState;
 use retake_model::summary::ThreadSummary;
 use retake_store::{Publication, StoreError, ThreadRow, Writing};
+use retake_workspace::folder::path_from_text;
 use serde::Serialize;
 
 use crate::clock::{Clock, Ticks};
-use crate::{Caller, ChangeError, Command, Rules, Timeline};
+use crate::{Caller, ChangeError, Command, FileError, Rules, Timeline};
 
 /// What came of a change that was asked for. It is durable.
 #[derive(Clone, Debug, Serialize)]
@@ -215,6 +217,9 @@ pub(crate) fn compose_change<'writing, 'transaction>(
     clock: &dyn Clock,
     rules: Rules,
 ) -> Result<Composed<'writing, 'transaction>, ChangeError> {
+    if state.active != at.state.active || state.takes.len() < at.state.takes.len() {
+        check_apart(writing, &additions, at, state)?;
+    }
     let after = additions.add(state);
     let head = &at.last.operation;
     let typing = continues_typing(head, &kind, &caller.actor, clock.now(), rules.typing_pause);
@@ -258,12 +263,35 @@ pub(crate) fn compose_move<'writing, 'transaction>(
     let target = writing
         .operation(at.row.number, to.position)?
         .ok_or_else(|| StoreError::Damaged(format!("operation {} is missing", to.position)))?;
+    check_apart(writing, &**writing, at, &load(&**writing, target.operation.after)?)?;
     let turn = caller.turn.unwrap_or_else(|| TurnId::fresh(&mut Ticks(clock)));
     let mut operation = at.follow(target.operation.after, kind, turn, caller, clock);
     operation.place = place_of_move(&at.last.operation.place, to);
     let mut additions = Additions::new(&**writing);
     operation.surroundings = caller.surroundings.as_ref().map(|around| additions.add(around));
     Ok(Composed { operation, additions })
+}
+
+/// A take that has a folder of its own stays a take, and is not the one whose files are in the project's folder.
+fn check_apart(
+    writing: &Writing<'_>,
+    objects: &impl Objects,
+    at: &Head,
+    state: &ThreadState,
+) -> Result<(), ChangeError> {
+    for folder in writing.folders()? {
+        let Some(Apart { thread, take }) = folder.apart else { continue };
+        if thread != at.last.operation.thread {
+            continue;
+        }
+        let comes_here = state.active == take && at.state.active != take;
+        let Some(before) = at.state.take(&**writing, take)? else { continue };
+        if comes_here || state.take(objects, take)?.is_none() {
+            let path = path_from_text(folder.path());
+            return Err(FileError::TakeApart { take: before.name, path }.into());
+        }
+    }
+    Ok(())
 }
 
 /// Publishes what was composed; gives the thread as it is then.

@@ -15,6 +15,7 @@
 //! Each operation owns the paths that differ between its two snapshots, whoever else works in the folder: a move
 //! of one thread never takes another thread's changes along, nor those that were made by hand.
 
+mod alone;
 mod apart;
 mod carry_out;
 mod error;
@@ -25,6 +26,7 @@ mod plan;
 mod recover;
 mod report;
 mod restore;
+mod roots;
 mod takes;
 mod turn;
 

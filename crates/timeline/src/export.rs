@@ -44,6 +44,9 @@ pub enum ExportError {
     /// The thread could not be looked at.
     #[error(transparent)]
     Look(#[from] LookError),
+    /// The files were to be left out, and cannot be: what an entry names is part of it.
+    #[error("an entry of this thread names files itself, so that it cannot be exported without them")]
+    NamesFiles,
     /// The file could not be written.
     #[error("the export could not be written: {0}")]
     Write(#[from] io::Error),
@@ -57,7 +60,29 @@ impl Looking<'_> {
         to: &mut dyn Write,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Exported, ExportError> {
+        self.export_as(thread, Half::Both, to, progress)
+    }
+
+    /// The same without any file of the user's, nor any name of one. The log is another one then, which tells of
+    /// changes to files and does not hold them: where the thread is known already, it is imported as a copy.
+    pub fn export_without_files(
+        &self,
+        thread: ThreadId,
+        to: &mut dyn Write,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Exported, ExportError> {
+        self.export_as(thread, Half::Conversation, to, progress)
+    }
+
+    fn export_as(
+        &self,
+        thread: ThreadId,
+        half: Half,
+        to: &mut dyn Write,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Exported, ExportError> {
         let row = self.thread(thread)?;
+        let mut previous = None;
         let mut lines = Lines { to, hasher: blake3::Hasher::new(), count: 0, bytes: 0 };
         lines.line(&json!({
             "retake": "thread",
@@ -67,12 +92,17 @@ impl Looking<'_> {
             "version": row.summary.version,
             "program": env!("CARGO_PKG_VERSION"),
         }))?;
-        let mut walk = Walk { looking: self, seen: HashSet::new(), objects: 0 };
+        let mut walk = Walk { looking: self, half, seen: HashSet::new(), objects: 0 };
         for version in 1..=row.summary.version {
             let stored = self.queries().operation(row.number, version).map_err(LookError::from)?;
             let stored =
                 stored.ok_or(LookError::NoSuchVersion { asked: version, current: row.summary.version })?;
-            let body = encode(&stored.operation);
+            let mut operation = stored.operation;
+            if half == Half::Conversation {
+                (operation.files, operation.filed, operation.previous) = (None, None, previous);
+            }
+            let body = encode(&operation);
+            previous = Some(ContentId::of(Kind::Operation, &body));
             let needed = references(Kind::Operation, &body).unwrap_or_default();
             walk.write_all(needed, &mut lines)?;
             lines.line(&json!({"operation": version, "data": BASE64.encode(&body)}))?;
@@ -86,8 +116,18 @@ impl Looking<'_> {
     }
 }
 
+/// What is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Half {
+    /// All there is.
+    Both,
+    /// The conversation alone.
+    Conversation,
+}
+
 struct Walk<'looking, 'timeline> {
     looking: &'looking Looking<'timeline>,
+    half: Half,
     seen: HashSet<Reference>,
     objects: u64,
 }
@@ -100,6 +140,9 @@ impl Walk<'_, '_> {
         while let Some(step) = stack.pop() {
             match step {
                 Step::Open(reference) if !self.seen.insert(reference) => {}
+                Step::Open((Kind::Snapshot, _)) if self.half == Half::Conversation => {
+                    return Err(ExportError::NamesFiles);
+                }
                 Step::Open((kind, id)) => {
                     if self.is_gone(kind, id)? {
                         lines.line(&json!({"redacted": id, "kind": kind_name(kind)}))?;

@@ -11,7 +11,7 @@ use std::io::{BufRead, Read};
 use std::sync::Arc;
 
 use data_encoding::BASE64;
-use retake_model::check::{self, Accepted, BadContent};
+use retake_model::check::{self, Accepted, BadContent, Measures};
 use retake_model::content::{ContentId, Kind, decode};
 use retake_model::history::{self, Move};
 use retake_model::id::{ProjectId, ThreadId};
@@ -132,6 +132,7 @@ impl Timeline {
                 redacted: HashSet::new(),
                 waiting: Waiting::default(),
                 accepted: Accepted::default(),
+                measures: Measures::default(),
                 now: clock.now(),
                 previous: None,
                 new_operations: 0,
@@ -172,6 +173,7 @@ struct Import<'writing, 'transaction, R> {
     redacted: HashSet<Reference>,
     waiting: Waiting,
     accepted: Accepted,
+    measures: Measures,
     now: retake_model::time::Timestamp,
     previous: Option<ContentId>,
     new_operations: u64,
@@ -269,6 +271,7 @@ impl<R: BufRead> Import<'_, '_, R> {
         }
         check::content(kind, &bytes).map_err(|error| self.bad(&error))?;
         let id = ContentId::of(kind, &bytes);
+        self.measures.content(kind, id, &bytes).map_err(|error| self.bad(&error))?;
         self.present.insert((kind, id));
         // What was destroyed here on purpose does not come back by the way.
         if !can_be_redacted(kind) || !self.writing.is_redacted(id)? {

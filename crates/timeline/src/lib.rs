@@ -36,7 +36,7 @@ mod tree;
 mod view;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use retake_model::id::TurnId;
 use retake_model::operation::{Actor, Version};
@@ -77,6 +77,7 @@ pub struct Timeline {
     store: Arc<Store>,
     clock: Arc<dyn Clock>,
     rules: Rules,
+    recovered: Arc<Mutex<Vec<Recovered>>>,
 }
 
 /// How history behaves.
@@ -128,7 +129,7 @@ impl Timeline {
 
     /// Opens the timeline with a clock of the caller's.
     pub fn open_with(folder: &Path, rules: Rules, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
-        Ok(Self { store: Arc::new(Store::open(folder)?), clock, rules })
+        Ok(Self { store: Arc::new(Store::open(folder)?), clock, rules, recovered: Arc::default() })
     }
 
     /// The store underneath, for what is not a change: proof, usage, search.

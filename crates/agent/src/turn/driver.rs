@@ -285,10 +285,27 @@ impl<'a> Driver<'a> {
         actor: Actor,
     ) -> Result<(), TurnError> {
         let (advance, actions) = self.next(event, entries, turn_step);
-        let command = Command::AdvanceTurn { take: self.take, advance: advance.clone() };
-        let done = self.shop.timeline.change(self.thread, command, self.caller(actor))?;
-        self.arrived(done.version, advance.state, actions);
+        let state = advance.state.clone();
+        let version = self.publish(advance, actor)?;
+        self.arrived(version, state, actions);
         Ok(())
+    }
+
+    /// Brings entries in, and stays where it stands.
+    pub(super) fn add(
+        &mut self,
+        entries: Vec<NewEntry>,
+        turn_step: TurnStep,
+        actor: Actor,
+    ) -> Result<(), TurnError> {
+        let advance = Advance { turn: self.turn, entries, state: self.state.clone(), step: turn_step };
+        self.version = self.publish(advance, actor)?;
+        Ok(())
+    }
+
+    fn publish(&self, advance: Advance, actor: Actor) -> Result<Version, TurnError> {
+        let command = Command::AdvanceTurn { take: self.take, advance };
+        Ok(self.shop.timeline.change(self.thread, command, self.caller(actor))?.version)
     }
 
     /// The same around a tool's work in the folder, with the files that it changed; says how many.

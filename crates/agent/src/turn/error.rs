@@ -23,6 +23,9 @@ pub enum TurnError {
     /// The thread has no such take.
     #[error("there is no such take in this thread; `retake tree` shows those there are")]
     NoSuchTake,
+    /// A take's own folder has room for that take alone.
+    #[error("this folder belongs to one take; go to the project's folder to try a message again")]
+    Apart,
     /// The turn was undone while it ran, or ended elsewhere.
     #[error("the turn was undone, or ended elsewhere, while it ran; it stopped, and nothing was added since")]
     Gone,

@@ -37,14 +37,8 @@ impl Driver<'_> {
         }
         let steered = self.steered();
         if !steered.is_empty() {
-            let attempt = attempt(&self.state);
-            self.state = AgentState::Calling { attempt, steered: false };
-            self.go(
-                Event::ToolProgress { call: String::new() },
-                steered,
-                TurnStep::CalledAgain,
-                Actor::Human,
-            )?;
+            self.state = AgentState::Calling { attempt: attempt(&self.state), steered: false };
+            self.add(steered, TurnStep::CalledAgain, Actor::Human)?;
         }
         let request = match Request::build(self.shop, self.thread, self.take, attempt(&self.state)) {
             Err(TurnError::TooLong { .. }) => {
@@ -207,12 +201,7 @@ impl Driver<'_> {
     /// Adds up what the turn took; says what this answer cost.
     fn count(&mut self, usage: Option<&Usage>) -> Option<u64> {
         let usage = usage?;
-        self.usage.input_tokens = self.usage.input_tokens.saturating_add(usage.input_tokens);
-        self.usage.output_tokens = self.usage.output_tokens.saturating_add(usage.output_tokens);
-        self.usage.cache_read_input_tokens =
-            self.usage.cache_read_input_tokens.saturating_add(usage.cache_read_input_tokens);
-        self.usage.cache_creation_input_tokens =
-            self.usage.cache_creation_input_tokens.saturating_add(usage.cache_creation_input_tokens);
+        self.usage.add(usage);
         let cost = self.shop.prices.cost(self.shop.brain.model(), usage)?;
         self.micro_dollars = Some(self.micro_dollars.unwrap_or_default().saturating_add(cost));
         Some(cost)

@@ -2,7 +2,7 @@
 
 use retake_agent::compare::compare;
 use retake_agent::provider::prices::Prices;
-use retake_agent::{Beginning, Brain, Cancel, Outcome, TurnError};
+use retake_agent::{Again, Beginning, Brain, Cancel, Outcome, TurnError};
 use retake_model::agent::Ended;
 use retake_model::command::{Prompt, Refusal};
 use retake_model::entry::{EntryVersion, RoleKind};
@@ -22,8 +22,8 @@ fn message(world: &World) -> EntryId {
 
 fn retry(world: &World, prompt: Prompt) -> Result<Outcome, TurnError> {
     let beginning = Beginning { prompt, settings: Vec::new(), expected: None };
-    let (from, at) = (world.take(), message(world));
-    world.shop.retry(world.thread, from, at, None, beginning, &Cancel::new(), &mut Witness::default())
+    let again = Again { from: world.take(), at: message(world), name: None };
+    world.shop.retry(world.thread, again, beginning, &Cancel::new(), &mut Witness::default())
 }
 
 fn entry(world: &World, text: &str) -> Prompt {

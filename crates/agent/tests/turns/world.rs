@@ -30,12 +30,15 @@ pub(crate) struct World {
     pub(crate) server: FaultServer,
 }
 
+/// What is done when something is heard.
+pub(crate) type Hook = Box<dyn FnMut(&TurnEvent) + Send>;
+
 /// Who watches, and what they say when they are asked.
 #[derive(Default)]
 pub(crate) struct Witness {
     pub(crate) events: Vec<TurnEvent>,
     pub(crate) reply: Option<Reply>,
-    pub(crate) at: Mutex<Option<Box<dyn FnMut(&TurnEvent) + Send>>>,
+    pub(crate) at: Mutex<Option<Hook>>,
 }
 
 impl Audience for Witness {

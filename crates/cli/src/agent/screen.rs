@@ -172,7 +172,7 @@ impl<'context> Watcher<'context> {
         }
         let mut facts = Vec::new();
         if usage.input_tokens + usage.output_tokens > 0 {
-            let read = usage.input_tokens + usage.cache_read_input_tokens + usage.cache_creation_input_tokens;
+            let read = usage.read();
             facts.push(format!("{} tokens read, {} written", count(read), count(usage.output_tokens)));
         }
         if let Some(cost) = micro_dollars {

@@ -8,7 +8,7 @@ use retake_agent::Beginning;
 use retake_model::command::Prompt;
 use retake_model::entry::{EntryVersion, default_role};
 
-use crate::agent::{AgentFlags, Interruptible, Watcher};
+use crate::agent::AgentFlags;
 use crate::arguments::Target;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
@@ -51,7 +51,7 @@ impl Arguments {
                 Some("" | "help") => context.remark(
                     "A line is a message. /undo, /redo, /retry, /tree, /history, /diff, /take …: any command. /quit leaves.",
                 )?,
-                Some(command) => self.other(context, command)?,
+                Some(command) => other(context, command)?,
                 None if line.is_empty() => {}
                 None => {
                     if let Err(failure) = self.turn(context, line) {
@@ -74,29 +74,27 @@ impl Arguments {
         let entry = EntryVersion::from_text(default_role(&meant.state.roles), text, context.now());
         let beginning = Beginning {
             prompt: Prompt::Entry(entry.into()),
-            settings: self.agent.settings(&settings),
+            settings: self.agent.settings(context, &settings),
             expected: None,
         };
-        let interruptible = Interruptible::new()?;
-        let mut watcher = Watcher::new(context, interruptible.cancel());
-        let thread = meant.thread.summary.id;
-        shop.run(thread, meant.take.id, beginning, interruptible.cancel(), &mut watcher)?;
+        let (thread, take) = (meant.thread.summary.id, meant.take.id);
+        context.watched(|cancel, audience| shop.run(thread, take, beginning, cancel, audience))?;
         Ok(())
     }
+}
 
-    /// Any other command of this program, on the same thread.
-    fn other(&self, context: &Context, line: &str) -> Result<(), Failure> {
-        let words = match shell_words::split(line) {
-            Ok(words) => words,
-            Err(error) => return context.remark(&format!("{error}")),
-        };
-        let program = std::env::current_exe()?;
-        let status = Command::new(program).args(words).current_dir(context.directory()).status()?;
-        if !status.success() {
-            context.remark("It did not work; the conversation goes on.")?;
-        }
-        Ok(())
+/// Any other command of this program.
+fn other(context: &Context, line: &str) -> Result<(), Failure> {
+    let words = match shell_words::split(line) {
+        Ok(words) => words,
+        Err(error) => return context.remark(&format!("{error}")),
+    };
+    let program = std::env::current_exe()?;
+    let status = Command::new(program).args(words).current_dir(context.directory()).status()?;
+    if !status.success() {
+        context.remark("It did not work; the conversation goes on.")?;
     }
+    Ok(())
 }
 
 /// A message, over as many lines as it has; `None` at the end.
@@ -115,15 +113,11 @@ fn read(context: &Context, shown: bool) -> Result<Option<String>, Failure> {
             return Ok((!message.trim().is_empty()).then_some(message));
         }
         let line = line.trim_end_matches(['\n', '\r']);
-        match line.strip_suffix('\\') {
-            Some(part) => {
-                message.push_str(part);
-                message.push('\n');
-            }
-            None => {
-                message.push_str(line);
-                return Ok(Some(message));
-            }
-        }
+        let Some(part) = line.strip_suffix('\\') else {
+            message.push_str(line);
+            return Ok(Some(message));
+        };
+        message.push_str(part);
+        message.push('\n');
     }
 }

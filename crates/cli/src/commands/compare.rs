@@ -108,22 +108,34 @@ fn changes(context: &Context, one: ContentId, other: ContentId, detail: Detail) 
     Ok(looking.changes(one, other, &Question { paths: Vec::new(), detail })?)
 }
 
+/// How a row is told of one of the two.
+type Told<'a> = &'a dyn Fn(&Side) -> String;
+
 fn table(out: &mut dyn Write, styles: &Styles, comparison: &Comparison) -> io::Result<()> {
     let muted = styles.muted;
     let [one, other] = &comparison.sides;
-    let shared = counted(comparison.shared, "entry", "entries");
-    writeln!(out, "{muted}Both begin with the same {shared}.{muted:#}\n")?;
+    match comparison.shared {
+        0 => writeln!(out, "{muted}The two share no entries.{muted:#}\n")?,
+        shared => {
+            let shared = counted(shared, "entry", "entries");
+            writeln!(out, "{muted}Both begin with the same {shared}.{muted:#}\n")?;
+        }
+    }
     let tokens = |side: &Side| {
         let usage = &side.usage;
-        let read = usage.input_tokens + usage.cache_read_input_tokens + usage.cache_creation_input_tokens;
+        let read = usage.read();
         format!("{} read, {} written", count(read), count(usage.output_tokens))
     };
-    let cost = |side: &Side| side.micro_dollars.map_or_else(|| "not known".to_owned(), dollars);
+    let cost = |side: &Side| match side.micro_dollars {
+        Some(0) => "nothing".to_owned(),
+        Some(cost) => dollars(cost),
+        None => "not known".to_owned(),
+    };
     let calls = |side: &Side| match side.calls.failed {
         0 => count(side.calls.made),
         failed => format!("{} ({} failed)", count(side.calls.made), count(failed)),
     };
-    let rows: [(&str, &dyn Fn(&Side) -> String); 6] = [
+    let rows: [(&str, Told<'_>); 6] = [
         ("entries", &|side| count(side.entries.len() as u64)),
         ("models", &|side| side.models.join(", ")),
         ("tool calls", &calls),

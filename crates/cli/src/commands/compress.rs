@@ -47,7 +47,7 @@ impl Arguments {
             )
             .map_err(|error| match error {
                 CompressError::Turn(error) => error.into(),
-                error => Failure::new(Code::Failed, error),
+                error @ CompressError::Model(_) => Failure::new(Code::Failed, error),
             })?;
         context.report(&compressed, |out, styles| {
             let muted = styles.muted;

@@ -201,7 +201,11 @@ fn typed(scene: &Scene) -> String {
     };
     let words = arguments.iter().map(|argument| {
         let plain = |character: char| character.is_alphanumeric() || "-_./".contains(character);
-        if argument.chars().all(plain) { (*argument).to_owned() } else { format!("\"{argument}\"") }
+        match argument {
+            argument if argument.chars().all(plain) => (*argument).to_owned(),
+            argument if argument.contains('"') => format!("'{argument}'"),
+            argument => format!("\"{argument}\""),
+        }
     });
     std::iter::once("retake".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }

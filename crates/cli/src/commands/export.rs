@@ -25,10 +25,13 @@ use crate::ui::sanitize::{Lines, sanitize};
 Examples:
   retake export                                  the current thread, whole, to <title>.retake
   retake export \"Fix the login\" -o - | ssh host retake import -
+  retake export --without-files                  the conversation alone, to be shared
   retake export --format markdown -o login.md    the active take, to read
   retake export --format json -o - | jq '.entries[].entry.role'
 
-The format `retake` holds all takes, all history, every byte: `retake import` brings it back.")]
+The format `retake` holds all takes, all history, every byte, the files of the project too: `retake import` brings it
+back. With --without-files it tells of changes to files and holds none of them; where the thread is known already,
+such a file can only be imported as a copy.")]
 pub(crate) struct Arguments {
     /// The thread: a title, or the beginning of an id; THREAD/TAKE for a take [default: the current one].
     thread: Option<String>,
@@ -41,6 +44,9 @@ pub(crate) struct Arguments {
     /// How to write it.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+    /// Leave out the files of the project that the thread holds, and their names.
+    #[arg(long)]
+    without_files: bool,
     /// Replace a file that is there already.
     #[arg(long)]
     force: bool,
@@ -163,7 +169,12 @@ impl Arguments {
         let mut on = |done, total| progress.reach(done, total);
         match self.format {
             Format::Retake => {
-                let exported = looking.export(meant.thread.summary.id, out, &mut on)?;
+                let thread = meant.thread.summary.id;
+                let exported = if self.without_files {
+                    looking.export_without_files(thread, out, &mut on)?
+                } else {
+                    looking.export(thread, out, &mut on)?
+                };
                 let (operations, objects) = (Some(exported.operations), Some(exported.objects));
                 Ok(Counts { operations, objects, entries: None })
             }

@@ -1,7 +1,7 @@
 //! `retake jump`
 
 use clap::Args;
-use retake_model::operation::Version;
+use retake_model::operation::{OperationKind, Version};
 use retake_timeline::{Goal, Looking};
 
 use super::moving::go;
@@ -37,7 +37,9 @@ impl Arguments {
         let caller = context.caller(self.target.expect)?;
         go(context, thread, Goal::Jump(version), caller, self.files, |story, out| {
             let position = story.moved.position;
-            if story.moved.steps == 0 {
+            if let Some(OperationKind::FilesMoved { to, .. }) = &story.moved.done.kind {
+                writeln!(out, "The files are those of version {to} now.")
+            } else if story.moved.steps == 0 {
                 writeln!(out, "The thread is there already, at version {position}.")
             } else {
                 writeln!(out, "Jumped from version {} to {position}.", story.from)

@@ -7,7 +7,8 @@
 use std::io::{self, Write};
 
 use clap::Args;
-use retake_model::id::ThreadId;
+use retake_model::history;
+use retake_model::id::{TakeId, ThreadId};
 use retake_model::operation::{OperationKind, Version};
 use retake_model::state::ThreadState;
 use retake_model::summary::ThreadSummary;
@@ -57,9 +58,16 @@ impl Steps {
         let thread = context.thread(&context.timeline()?.look()?, self.target.thread.as_deref())?.summary.id;
         let unit = if self.single { Unit::Operation } else { Unit::Turn };
         let caller = context.caller(self.target.expect)?;
+        let mut made = self.count;
         go(context, thread, goal(unit, self.count), caller, self.files, |story, out| {
+            made = story.moved.steps;
             story.write_changes(out, &context.styles, verb)
-        })
+        })?;
+        if made < self.count {
+            let (made, asked) = (counted(made, "step", "steps"), bytes::count(self.count));
+            context.remark(&format!("{verb} {made} of {asked}: there are no more."))?;
+        }
+        Ok(())
     }
 }
 
@@ -144,6 +152,9 @@ pub(crate) struct Story {
     /// The threads that came or went along.
     #[serde(skip)]
     also: Vec<ThreadSummary>,
+    /// Whether the conversation stayed where it was.
+    #[serde(skip)]
+    files_alone: bool,
 }
 
 /// A change in the log.
@@ -162,7 +173,7 @@ pub(crate) struct Change {
 pub(crate) struct Stand {
     /// The thread's title.
     title: String,
-    /// The active take's name.
+    /// The name of the active take, or of the one that this folder belongs to.
     take: String,
     /// How many entries it has.
     entries: u64,
@@ -179,13 +190,20 @@ pub(crate) fn tell(context: &Context, moved: Moved, files: Option<FileReport>) -
         Some(OperationKind::Undone { from, .. }) => (from, Some((from, moved.position))),
         Some(OperationKind::Redone { from, .. }) => (from, Some((moved.position, from))),
         Some(OperationKind::Jumped { from, .. }) => (from, None),
+        Some(OperationKind::FilesMoved { from, to, .. }) => (from, log.apart_by(from, to)?),
         _ => (moved.position, None),
     };
-    let (mut changes, count) = match upwards {
+    let (mut changes, mut count) = match upwards {
         Some((newest, ancestor)) => log.changes(newest, ancestor)?,
         None => (Vec::new(), 0),
     };
-    if matches!(moved.done.kind, Some(OperationKind::Redone { .. })) {
+    let files_alone = matches!(moved.done.kind, Some(OperationKind::FilesMoved { .. }));
+    if files_alone {
+        log.keep_filed(&mut changes)?;
+        count = changes.len() as u64;
+    }
+    // What was made again is told in the order in which it was made.
+    if upwards.is_some_and(|(newest, _)| newest != from) {
         changes.reverse();
     }
     let mut also = Vec::new();
@@ -193,14 +211,17 @@ pub(crate) fn tell(context: &Context, moved: Moved, files: Option<FileReport>) -
         also.push(looking.thread(*thread)?.summary);
     }
     // A move is one operation, so how the thread stood before it is known.
-    let before = log.stand(if moved.done.changed() { version - 1 } else { version })?;
-    let after = log.stand(version)?;
-    Ok(Story { from, count, changes, before, after, files, also, moved })
+    // In the folder of a take, that take is meant, whichever is the active one.
+    let here = context.apart()?.filter(|apart| apart.thread == thread).map(|apart| apart.take);
+    let before = log.stand(if moved.done.changed() { version - 1 } else { version }, here)?;
+    let after = log.stand(version, here)?;
+    Ok(Story { from, count, changes, before, after, files, also, files_alone, moved })
 }
 
 impl Story {
     /// Writes what was done, under a verb such as "Undid".
     pub(crate) fn write_changes(&self, out: &mut dyn Write, styles: &Styles, verb: &str) -> io::Result<()> {
+        let verb = if self.files_alone { format!("{verb} in the files alone") } else { verb.to_owned() };
         if let [change] = self.changes.as_slice() {
             return writeln!(out, "{verb}: {}", change.label(styles));
         }
@@ -219,6 +240,12 @@ impl Story {
     /// Writes how the thread stands now, and what can be done next.
     pub(crate) fn write_stand(&self, out: &mut dyn Write, context: &Context) -> io::Result<()> {
         let muted = context.styles.muted;
+        if self.files_alone {
+            return writeln!(
+                out,
+                "The conversation is where it was. {muted}`retake undo` takes this back.{muted:#}"
+            );
+        }
         let next = match (self.moved.can_undo, self.moved.can_redo) {
             (true, true) => "Undo and redo possible.",
             (true, false) => "Undo possible, nothing to redo.",
@@ -305,9 +332,40 @@ impl Log<'_, '_> {
         Ok((changes, count))
     }
 
-    fn stand(&self, version: Version) -> Result<Stand, Failure> {
+    /// Of two changes the newer one and its ancestor, if one led to the other.
+    fn apart_by(&self, from: Version, to: Version) -> Result<Option<(Version, Version)>, Failure> {
+        let queries = self.looking.queries();
+        let log = queries.log(self.number);
+        Ok(if history::contains(&log, from, to)? {
+            Some((from, to))
+        } else if history::contains(&log, to, from)? {
+            Some((to, from))
+        } else {
+            None
+        })
+    }
+
+    /// Leaves out what changed no file.
+    fn keep_filed(&self, changes: &mut Vec<Change>) -> Result<(), Failure> {
+        let mut kept = Vec::new();
+        for change in changes.drain(..) {
+            let files = self.operation(change.version)?.operation.files;
+            if files.is_some_and(|files| files.before != files.after) {
+                kept.push(change);
+            }
+        }
+        *changes = kept;
+        Ok(())
+    }
+
+    fn stand(&self, version: Version, here: Option<TakeId>) -> Result<Stand, Failure> {
         let state: ThreadState = self.looking.state_at(self.thread, version)?;
-        let take = state.active_take(&self.looking.queries()).map_err(LookError::from)?;
+        let queries = self.looking.queries();
+        let here = here.map(|take| state.take(&queries, take)).transpose().map_err(LookError::from)?;
+        let take = match here.flatten() {
+            Some(take) => take,
+            None => state.active_take(&queries).map_err(LookError::from)?,
+        };
         Ok(Stand {
             entries: take.entries.len(),
             take: take.name,

@@ -2,6 +2,7 @@
 
 mod adopt;
 mod list;
+mod root;
 mod show;
 
 use clap::{Args, Subcommand};
@@ -15,7 +16,8 @@ use crate::failure::Failure;
 Examples:
   retake project                     what this folder is known as
   retake project list
-  retake project adopt 7f3kq2p9      its threads appear in this folder")]
+  retake project adopt 7f3kq2p9      its threads appear in this folder
+  retake project root add lib ../lib the files of ../lib move together with those of this folder")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
@@ -31,6 +33,9 @@ enum Command {
     List(list::Arguments),
     /// Say that this folder is a project that is known from elsewhere.
     Adopt(adopt::Arguments),
+    /// Name further folders whose files belong to this project.
+    #[command(subcommand)]
+    Root(root::Command),
 }
 
 impl Arguments {
@@ -39,6 +44,7 @@ impl Arguments {
             Command::Show(arguments) => arguments.run(context),
             Command::List(arguments) => arguments.run(context),
             Command::Adopt(arguments) => arguments.run(context),
+            Command::Root(command) => command.run(context),
         }
     }
 }

@@ -5,9 +5,11 @@ use std::io::{self, Write};
 use clap::Args;
 use retake_model::id::ThreadId;
 use retake_store::{Deleted, LogState, Purged, SearchIndex, ThreadFilter, ThreadRow};
-use retake_timeline::Looking;
+use retake_timeline::{FileError, Looking};
+use retake_workspace::folder::path_from_text;
 use serde::Serialize;
 
+use crate::config::Size;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 use crate::ui::bytes::{counted, size};
@@ -22,6 +24,7 @@ Examples:
   retake purge \"Fix the login\"
   retake purge --deleted --older-than 30 --dry-run
   retake purge --deleted --all --yes
+  retake purge --deleted --to-fit \"2 GB\" --dry-run    a plan: which threads would go, the oldest first
 
 To put a thread away without destroying anything, there is `retake thread delete`.")]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
@@ -38,6 +41,14 @@ pub(crate) struct Arguments {
     /// Those of all projects.
     #[arg(short, long, requires = "deleted")]
     all: bool,
+    /// Only as many, those that were put away first, as it takes for the project to fit into that much room
+    /// [default: as `files.budget` says].
+    #[arg(long, value_name = "SIZE", num_args = 0..=1, requires = "deleted", conflicts_with = "all")]
+    #[expect(
+        clippy::option_option,
+        reason = "an option that is there without a value is another thing than none"
+    )]
+    to_fit: Option<Option<Size>>,
     /// Only say what would be destroyed.
     #[arg(long)]
     dry_run: bool,
@@ -64,8 +75,12 @@ impl Arguments {
         let timeline = context.timeline()?;
         // Files that a crash caught on their way come to rest first: later nobody would know where to.
         timeline.recover()?;
-        let rows = self.meant(context, &timeline.look()?)?;
+        let mut rows = self.meant(context, &timeline.look()?)?;
+        if let Some(room) = self.to_fit {
+            fit(context, &mut rows, room)?;
+        }
         let ids: Vec<ThreadId> = rows.iter().map(|row| row.summary.id).collect();
+        check_at_rest(context, &ids)?;
         let mut purged = timeline.store().would_purge(&ids)?;
         if !self.dry_run && !ids.is_empty() {
             let consent = Consent::from_flag(self.yes);
@@ -116,6 +131,48 @@ impl Arguments {
         }
         Ok(rows)
     }
+}
+
+/// Leaves the threads that must go for their project to fit into that much room: those that were put away first.
+fn fit(context: &Context, rows: &mut Vec<ThreadRow>, room: Option<Size>) -> Result<(), Failure> {
+    let Some(Size(room)) = room.or(context.config.files.budget) else {
+        let message = "how much room? Name a size after --to-fit, or set files.budget";
+        return Err(Failure::new(Code::Usage, message));
+    };
+    let store = context.timeline()?.store();
+    let project = context.project()?.id;
+    let taken = store.shares()?.into_iter().find(|share| share.project == project);
+    let taken = taken.map_or(0, |share| share.bytes);
+    rows.sort_by_key(|row| row.summary.deleted);
+    let left = |count: usize| -> Result<u64, Failure> {
+        let ids: Vec<ThreadId> = rows[..count].iter().map(|row| row.summary.id).collect();
+        Ok(taken.saturating_sub(store.would_purge(&ids)?.bytes))
+    };
+    // The more go, the less is left.
+    let (mut few, mut enough) = (0, rows.len());
+    while few < enough {
+        let middle = usize::midpoint(few, enough);
+        if left(middle)? <= room { enough = middle } else { few = middle + 1 }
+    }
+    let still = left(few)?;
+    let (taken, wanted, left) = (size(taken), size(room), size(still));
+    let verdict = if still > room { "; put more threads away to make more room" } else { "" };
+    rows.truncate(few);
+    context.remark(&format!(
+        "The project takes {taken}, and {wanted} are wanted: {left} would be left{verdict}."
+    ))
+}
+
+/// Refuses threads whose files were caught on their way in a folder that is not there.
+fn check_at_rest(context: &Context, threads: &[ThreadId]) -> Result<(), Failure> {
+    for stored in context.timeline()?.look()?.queries().intents()? {
+        let roots = stored.intent.roots.iter().map(|(_, path)| path_from_text(path));
+        let gone = roots.into_iter().find(|path| !path.is_dir());
+        if let (true, Some(gone)) = (threads.contains(&stored.intent.operation.thread), gone) {
+            return Err(FileError::FolderGone(gone).into());
+        }
+    }
+    Ok(())
 }
 
 fn write_what(out: &mut dyn Write, context: &Context, rows: &[ThreadRow], purged: &Purged) -> io::Result<()> {

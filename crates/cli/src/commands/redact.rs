@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use clap::Args;
 use retake_model::content::{ContentId, Kind};
 use retake_model::entry::{Block, EntryVersion};
-use retake_model::id::EntryId;
+use retake_model::id::{EntryId, ThreadId};
 use retake_model::object::load;
 use retake_store::{Deleted, Redacted, SearchIndex, ThreadFilter};
 use retake_timeline::{LookError, Looking};
@@ -67,7 +67,7 @@ struct Found {
     versions: BTreeSet<ContentId>,
     blobs: BTreeSet<ContentId>,
     texts: BTreeSet<String>,
-    threads: u64,
+    threads: Vec<ThreadId>,
     preview: String,
     remaining: Vec<Remaining>,
 }
@@ -86,7 +86,7 @@ impl Arguments {
             return Err(Failure::new(Code::NotFound, "no thread ever had that entry"));
         }
         let versions = counted(found.versions.len() as u64, "version", "versions");
-        let threads = counted(found.threads, "thread", "threads");
+        let threads = counted(found.threads.len() as u64, "thread", "threads");
         let question = format!(
             "{}\nDestroy this entry: {versions} in {threads}? This cannot be undone.",
             sanitize(&found.preview, Lines::Fold)
@@ -104,6 +104,10 @@ impl Arguments {
         let versions: Vec<ContentId> = found.versions.into_iter().collect();
         if timeline.store().folder().join("search.db").exists() {
             SearchIndex::open(timeline.store().folder())?.forget(&versions)?;
+        }
+        // What was said to models holds the same words. Which of it does is not looked for: all of it goes.
+        if let Some(ledger) = timeline.store().existing_ledger()? {
+            found.threads.iter().try_for_each(|thread| ledger.forget_bodies(*thread))?;
         }
         let answer = Answer { entry, versions, redacted, remaining: found.remaining };
         context.report(&answer, |out, styles| {
@@ -147,7 +151,9 @@ impl Found {
         for (done, row) in rows.iter().enumerate() {
             progress.reach(done as u64, rows.len() as u64);
             let past = Past::of(looking, row, &BTreeSet::from([entry]), &mut |_, _| ())?;
-            found.threads += u64::from(!past.versions.is_empty());
+            if !past.versions.is_empty() {
+                found.threads.push(row.summary.id);
+            }
             for (_, version) in past.versions.keys() {
                 if queries.is_redacted(*version)? {
                     continue;

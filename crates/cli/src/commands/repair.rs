@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::verify::Report;
 use crate::context::Context;
+use crate::describe::files::write_recovered;
 use crate::failure::{Code, Failure};
 use crate::ui::bytes::counted;
 use crate::ui::progress::Progress;
@@ -23,8 +24,15 @@ Examples:
   retake repair --json
 
 Nothing is thrown away: what is damaged is put aside in the store, and a damaged file is kept in `backups`.
-Afterwards everything is checked again; the exit code is 6 if something is still wrong.")]
-pub(crate) struct Arguments {}
+Afterwards everything is checked again; the exit code is 6 if something is still wrong.
+
+A move of files that a crash cut off is finished by the next command. Where its folder is gone for good,
+`retake repair --forget-folder FOLDER` gives it up: the thread stays where it was before the move.")]
+pub(crate) struct Arguments {
+    /// Give up the move of files that was cut off in this folder, which is gone. Nothing else is done.
+    #[arg(long, value_name = "FOLDER")]
+    forget_folder: Option<std::path::PathBuf>,
+}
 
 #[derive(Serialize)]
 struct Answer {
@@ -37,8 +45,12 @@ struct Answer {
 }
 
 impl Arguments {
-    #[expect(clippy::unused_self, reason = "all commands are run alike")]
     pub(crate) fn run(self, context: &Context) -> Result<ExitCode, Failure> {
+        if let Some(folder) = &self.forget_folder {
+            let given_up = context.timeline()?.forget_folder(&context.directory().join(folder))?;
+            context.report(&given_up, |out, _| write_recovered(out, context, &given_up))?;
+            return Ok(ExitCode::SUCCESS);
+        }
         let mut progress = Progress::begin("Repairing", context.audience());
         let mut stage = None;
         let folder = context.config.folder()?;

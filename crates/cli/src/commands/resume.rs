@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::agent::{AgentFlags, Interruptible, Watcher, exit};
+use crate::agent::{AgentFlags, exit};
 use crate::arguments::Target;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -31,16 +31,12 @@ impl Arguments {
         let thread = meant.thread.summary.id;
         let settings = context.timeline()?.look()?.settings(&meant.state)?;
         let shop = context.workshop(&settings, &self.agent)?;
-        let changed = self.agent.settings(&settings);
+        let changed = self.agent.settings(context, &settings);
         if !changed.is_empty() {
             context.change(thread, retake_timeline::Command::Set { values: changed }, None)?;
         }
-        let interruptible = Interruptible::new()?;
-        let mut watcher = Watcher::new(context, interruptible.cancel());
-        let outcome = shop.resume(thread, meant.take.id, interruptible.cancel(), &mut watcher)?;
-        if let Some(hint) = watcher.hint() {
-            context.remark(hint)?;
-        }
+        let take = meant.take.id;
+        let outcome = context.watched(|cancel, audience| shop.resume(thread, take, cancel, audience))?;
         Ok(exit(&outcome))
     }
 }

@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use retake_agent::Beginning;
+use retake_agent::{Again, Beginning};
 use retake_model::command::Prompt;
 use retake_model::entry::{EntryVersion, RoleKind};
 use retake_model::id::EntryId;
 use retake_timeline::Looking;
 
-use crate::agent::{AgentFlags, Interruptible, Watcher, exit};
+use crate::agent::{AgentFlags, exit};
 use crate::arguments::Target;
 use crate::context::{Context, Meant};
 use crate::failure::{Code, Failure};
@@ -59,22 +59,15 @@ impl Arguments {
         };
         drop(looking);
         let shop = context.workshop(&settings, &self.agent)?;
-        let beginning =
-            Beginning { prompt, settings: self.agent.settings(&settings), expected: self.target.expect };
-        let interruptible = Interruptible::new()?;
-        let mut watcher = Watcher::new(context, interruptible.cancel());
-        let outcome = shop.retry(
-            thread,
-            meant.take.id,
-            at,
-            self.name,
-            beginning,
-            interruptible.cancel(),
-            &mut watcher,
-        )?;
-        if let Some(hint) = watcher.hint() {
-            context.remark(hint)?;
-        }
+        let beginning = Beginning {
+            prompt,
+            settings: self.agent.settings(context, &settings),
+            expected: self.target.expect,
+        };
+        let outcome = context.watched(|cancel, audience| {
+            let again = Again { from: meant.take.id, at, name: self.name };
+            shop.retry(thread, again, beginning, cancel, audience)
+        })?;
         let state = context.timeline()?.look()?.state(thread)?;
         let take = state.take(&context.timeline()?.look()?.queries(), outcome.take);
         if let Ok(Some(take)) = take {

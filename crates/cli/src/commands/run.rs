@@ -10,7 +10,7 @@ use retake_model::entry::{EntryVersion, default_role, preview};
 use retake_timeline::{ChangeError, Command, Done, NewThread};
 
 use super::entry::picture;
-use crate::agent::{AgentFlags, Interruptible, Watcher, exit};
+use crate::agent::{AgentFlags, exit};
 use crate::arguments::Target;
 use crate::context::{Context, Meant};
 use crate::desk::FileFlags;
@@ -72,21 +72,14 @@ impl Arguments {
             let pictures = self.image.iter().map(|path| picture::read(path)).collect::<Result<_, _>>()?;
             Prompt::Entry(picture::attach(version, pictures))
         };
-        let beginning =
-            Beginning { prompt, settings: self.agent.settings(&settings), expected: self.target.expect };
-        let interruptible = Interruptible::new()?;
-        let mut watcher = Watcher::new(context, interruptible.cancel());
-        let outcome = shop.run(
-            meant.thread.summary.id,
-            meant.take.id,
-            beginning,
-            interruptible.cancel(),
-            &mut watcher,
-        )?;
-        if let Some(hint) = watcher.hint() {
-            context.remark(hint)?;
-        }
-        context.warn_of_budget();
+        let beginning = Beginning {
+            prompt,
+            settings: self.agent.settings(context, &settings),
+            expected: self.target.expect,
+        };
+        let (thread, take) = (meant.thread.summary.id, meant.take.id);
+        let outcome =
+            context.watched(|cancel, audience| shop.run(thread, take, beginning, cancel, audience))?;
         Ok(exit(&outcome))
     }
 }
@@ -124,10 +117,15 @@ fn something_is_piped() -> bool {
 /// The thread and the take that a turn is for. Where there is no thread, one is made; a take whose files are not in the
 /// folder is switched to.
 pub(super) fn meant(context: &Context, target: &Target, new: bool, text: &str) -> Result<Meant, Failure> {
-    let current = context.project()?.current;
-    if new || (target.thread.is_none() && current.is_none()) {
-        let done = new_thread(context, &preview(text))?;
-        context.remark(&format!("Made thread {}.", done.summary.title))?;
+    let there = context.timeline()?.look()?;
+    let in_use = |thread| there.thread(thread).is_ok_and(|row| row.summary.deleted.is_none());
+    let current = context.project()?.current.is_some_and(in_use);
+    drop(there);
+    if new || (target.thread.is_none() && !current) {
+        // What it is about is said in the first line.
+        let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let done = new_thread(context, &preview(first))?;
+        context.remark(&format!("Made thread “{}”.", done.summary.title))?;
         let target = Target { thread: Some(done.thread.to_string()), ..Target::default() };
         return context.meant(&context.timeline()?.look()?, &target);
     }
@@ -143,11 +141,13 @@ pub(super) fn meant(context: &Context, target: &Target, new: bool, text: &str) -
 
 /// A thread that is called after what is asked, and is the current one.
 fn new_thread(context: &Context, title: &str) -> Result<Done, Failure> {
+    // What cannot stand in a title is left out of it; the prompt itself is kept as it is.
+    let title = retake_model::name::for_title(title);
     let mut number = 1;
     loop {
         let title = match number {
-            _ if title.is_empty() => None,
-            1 => Some(title.to_owned()),
+            _ if title.trim().is_empty() => None,
+            1 => Some(title.clone()),
             number => Some(format!("{title} ({number})")),
         };
         let new = NewThread { title, current: true, ..NewThread::in_project(context.own_project()?.id) };

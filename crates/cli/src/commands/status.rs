@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use clap::Args;
 use retake_model::object::load;
+use retake_model::operation::OperationKind;
 use retake_model::tree::{LeftOut, Reason, Snapshot};
 use retake_timeline::{FileReport, LookError, Looking};
 use serde::Serialize;
@@ -53,6 +54,9 @@ pub(crate) struct Left {
     pub(crate) reason: Reason,
 }
 
+const YOURS: &str = "Changed by hand, and recorded as yours:";
+const THEIRS: &str = "Changed by what is at work here, or was when it died, and recorded as its doing:";
+
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let desk = context.desk()?;
@@ -68,6 +72,11 @@ impl Arguments {
             left_out: left_out(&looking, &snapshot)?,
             changed: seen.files,
         };
+        // A tool or a program that is at work, or that did not live to say what it did.
+        let by_hand = seen
+            .operation
+            .as_ref()
+            .is_some_and(|done| matches!(done.kind, Some(OperationKind::FilesSeen { .. })));
         context.answer(&answer, |out, styles| {
             if let Some(recovered) =
                 answer.changed.recovered.as_ref().filter(|_| answer.changed.paths.is_empty())
@@ -77,7 +86,7 @@ impl Arguments {
             if answer.changed.paths.is_empty() {
                 writeln!(out, "Nothing was changed by hand since the last look.")?;
             } else {
-                writeln!(out, "Changed by hand, and recorded as yours:")?;
+                writeln!(out, "{}", if by_hand { YOURS } else { THEIRS })?;
                 write_report(out, context, &answer.changed)?;
             }
             let (files, bytes) = (counted(answer.files_held, "file", "files"), size(answer.bytes_held));

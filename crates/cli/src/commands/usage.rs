@@ -1,21 +1,39 @@
 //! `retake usage`
 
+mod models;
+
 use clap::Args;
-use retake_store::{BudgetState, Usage};
+use retake_store::{BudgetState, Share, Usage};
 use serde::Serialize;
 
+use self::models::ModelUse;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::ui::bytes::{count, size};
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// Show how much room the store takes, and for what.
+/// Show how much room the store takes, and what models were used, with what that cost.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake usage
+  retake usage --projects                     what each project takes
   retake config set storage.budget \"5 GB\"    warn before it grows beyond that")]
-pub(crate) struct Arguments {}
+pub(crate) struct Arguments {
+    /// Also show what each project takes. All of history is walked for it.
+    #[arg(long)]
+    projects: bool,
+}
+
+#[derive(Serialize)]
+struct Line {
+    #[serde(flatten)]
+    share: Share,
+    /// Its folder.
+    path: Option<String>,
+    /// Whether it takes more than `files.budget`.
+    over: bool,
+}
 
 #[derive(Serialize)]
 struct Answer {
@@ -24,10 +42,14 @@ struct Answer {
     usage: Usage,
     budget: Option<u64>,
     against: Option<BudgetState>,
+    /// Models that answered, over all threads, as far as the communications log reaches back.
+    models: Vec<ModelUse>,
+    /// What each project takes, the largest first, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    projects: Option<Vec<Line>>,
 }
 
 impl Arguments {
-    #[expect(clippy::unused_self, reason = "all commands are run alike")]
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let store = context.timeline()?.store();
         let usage = store.usage()?;
@@ -37,6 +59,8 @@ impl Arguments {
             usage,
             budget,
             against: budget.map(|budget| usage.against(budget)),
+            models: models::used(store)?,
+            projects: if self.projects { Some(shares(context)?) } else { None },
         };
         context.answer(&answer, |out, styles| {
             let (muted, warning) = (styles.muted, styles.warning);
@@ -45,7 +69,10 @@ impl Arguments {
                 ("database", size(usage.database)),
                 ("its log", size(usage.log)),
                 ("search index", size(usage.search)),
+                ("what was said", size(usage.ledger)),
                 ("backups", size(usage.backups)),
+                ("files in packs", size(usage.packs)),
+                ("about folders", size(usage.folders)),
                 ("all", size(usage.total)),
                 ("threads", count(usage.threads)),
                 ("operations", count(usage.operations)),
@@ -53,19 +80,52 @@ impl Arguments {
             ] {
                 writeln!(out, "{muted}{name:>14}{muted:#}  {value}")?;
             }
-            let Some(budget) = answer.budget else {
-                return writeln!(
+            match answer.budget {
+                None => writeln!(
                     out,
                     "{muted}        budget  none (`retake config set storage.budget \"5 GB\"`){muted:#}"
-                );
-            };
-            write!(out, "{muted}        budget{muted:#}  {}", size(budget))?;
-            match answer.against {
-                Some(BudgetState::Near { percent } | BudgetState::Over { percent }) => {
-                    writeln!(out, "{warning}, {percent} % used{warning:#}")
+                )?,
+                Some(budget) => {
+                    write!(out, "{muted}        budget{muted:#}  {}", size(budget))?;
+                    match answer.against {
+                        Some(BudgetState::Near { percent } | BudgetState::Over { percent }) => {
+                            writeln!(out, "{warning}, {percent} % used{warning:#}")?;
+                        }
+                        _ => writeln!(out)?,
+                    }
                 }
-                _ => writeln!(out),
             }
+            for Line { share, path, over } in answer.projects.iter().flatten() {
+                let path = sanitize(path.as_deref().unwrap_or("a project without a folder"), Lines::Fold);
+                let own = size(share.own_bytes);
+                write!(
+                    out,
+                    "{muted}{:>14}{muted:#}  {path}{muted}, {own} its own{muted:#}",
+                    size(share.bytes)
+                )?;
+                if *over {
+                    write!(
+                        out,
+                        "{warning}, above files.budget{warning:#}: `retake purge --deleted --to-fit`"
+                    )?;
+                }
+                writeln!(out)?;
+            }
+            models::write(out, styles, &answer.models)
         })
     }
+}
+
+fn shares(context: &Context) -> Result<Vec<Line>, Failure> {
+    let timeline = context.timeline()?;
+    let mut shares = timeline.store().shares()?;
+    shares.sort_by_key(|share| std::cmp::Reverse(share.bytes));
+    let projects = timeline.look()?.queries().projects()?;
+    let budget = context.config.files.budget;
+    let line = |share: Share| Line {
+        path: projects.iter().find(|row| row.id == share.project).map(|row| row.path.clone()),
+        over: budget.is_some_and(|budget| share.bytes > budget.0),
+        share,
+    };
+    Ok(shares.into_iter().map(line).collect())
 }

@@ -72,7 +72,7 @@ fn value(key: &Key, typed: &str) -> Result<Value, Failure> {
             typed.parse::<Size>().map_err(wrong)?;
             Ok(typed.parse::<i64>().map_or_else(|_| typed.into(), Value::from))
         }
-        Takes::Text => Ok(typed.into()),
+        Takes::Text => Ok(typed.trim_matches('"').into()),
         Takes::List => {
             let typed = typed.strip_prefix('[').and_then(|typed| typed.strip_suffix(']')).unwrap_or(typed);
             let texts =

@@ -40,7 +40,7 @@ impl Takes {
 }
 
 /// All keys, in the order in which they are listed.
-pub(crate) const KEYS: [Key; 19] = [
+pub(crate) const KEYS: [Key; 20] = [
     Key {
         name: "storage.folder",
         takes: Takes::Path,
@@ -89,6 +89,12 @@ pub(crate) const KEYS: [Key; 19] = [
         takes: Takes::Flag,
         default: Some("true"),
         purpose: "on a terminal, show what files would do and ask before they do it",
+    },
+    Key {
+        name: "files.budget",
+        takes: Takes::Size,
+        default: None,
+        purpose: "how much of the store one project may take; `usage --projects` compares, `purge --to-fit` plans",
     },
     Key {
         name: "files.largest",
@@ -167,17 +173,19 @@ pub(crate) fn key(name: &str) -> Result<&'static Key, Failure> {
 /// Keys that a name may have been meant for, the nearest first.
 fn near(name: &str) -> Vec<&'static str> {
     let name = name.to_lowercase();
-    let mut found: Vec<(usize, &'static str)> = KEYS
+    let mut found: Vec<(usize, usize, &'static str)> = KEYS
         .iter()
         .filter_map(|key| {
             let (_, last) = key.name.rsplit_once('.').expect("every key has a section");
             let typed = name.rsplit_once('.').map_or(name.as_str(), |(_, typed)| typed);
-            let distance = distance(typed, last).min(distance(&name, key.name));
-            (distance <= (last.len() / 3).max(1)).then_some((distance, key.name))
+            let whole = distance(&name, key.name);
+            let distance = distance(typed, last).min(whole);
+            // Two sections may have a key of one name: the section that was typed goes before the other.
+            (distance <= (last.len() / 3).max(1)).then_some((distance, whole, key.name))
         })
         .collect();
     found.sort_unstable();
-    found.into_iter().map(|(_, name)| name).take(3).collect()
+    found.into_iter().map(|(_, _, name)| name).take(3).collect()
 }
 
 /// How many letters must be added, dropped or replaced to make one word the other.
@@ -204,8 +212,8 @@ mod tests {
     #[test]
     fn misspelt_keys_find_their_neighbours() {
         let check = |name: &str, expected: &[&str]| assert_eq!(near(name), expected, "{name}");
-        check("storage.bugdet", &["storage.budget"]);
-        check("budget", &["storage.budget"]);
+        check("storage.bugdet", &["storage.budget", "files.budget"]);
+        check("budget", &["files.budget", "storage.budget"]);
         check("Output.Pager", &["output.pager"]);
         check("output.page", &["output.pager"]);
         check("storage.pager", &["output.pager"]);

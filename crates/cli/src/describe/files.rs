@@ -82,11 +82,18 @@ pub(crate) fn write_recovered(
     let what = sanitize(&what, Lines::Fold);
     write_aside(out, context, &recovered.aside)?;
     if recovered.finished {
-        let paths = counted(recovered.paths.len() as u64, "file", "files");
+        let paths = counted(recovered.paths.len() as u64, "file was", "files were");
         writeln!(
             out,
-            "{warning}Recovered:{warning:#} {what} had been interrupted; {paths} were brought to their place."
-        )
+            "{warning}Recovered:{warning:#} {what} had been interrupted; {paths} brought to their place."
+        )?;
+        for path in recovered.paths.iter().take(SHOWN) {
+            write_path(out, context, path)?;
+        }
+        match recovered.paths.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => writeln!(out, "  {0}… and {more} more{0:#}", context.styles.muted),
+        }
     } else {
         writeln!(out, "{warning}Given up:{warning:#} {what} had been interrupted, and its folder is gone.")
     }

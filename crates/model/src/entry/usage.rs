@@ -42,6 +42,25 @@ const NAMES: [(&str, &str); 4] = [
 /// The names of the fields that have a place of their own.
 pub(crate) const USAGE_FIELDS: &[&str] = &[NAMES[0].0, NAMES[1].0, NAMES[2].0, NAMES[3].0];
 
+impl Usage {
+    /// Adds what another answer took. What only the provider understands is not added up.
+    pub fn add(&mut self, other: &Self) {
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.cache_read_input_tokens =
+            self.cache_read_input_tokens.saturating_add(other.cache_read_input_tokens);
+        self.cache_creation_input_tokens =
+            self.cache_creation_input_tokens.saturating_add(other.cache_creation_input_tokens);
+    }
+
+    /// All that was read, from wherever.
+    pub fn read(&self) -> u64 {
+        self.input_tokens
+            .saturating_add(self.cache_read_input_tokens)
+            .saturating_add(self.cache_creation_input_tokens)
+    }
+}
+
 impl Serialize for Usage {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Node, Tree};
+use super::{Node, Tree, TreeEntry};
 use crate::content::ContentId;
 use crate::object::{Additions, Objects, Unavailable, load};
 use crate::path::{FileName, TreePath};
@@ -31,46 +31,77 @@ pub fn graft<O: Objects + ?Sized>(
     tree: ContentId,
     changes: &BTreeMap<TreePath, Option<Node>>,
 ) -> Result<ContentId, Unavailable> {
-    let changes: Vec<(&[FileName], &Option<Node>)> =
-        changes.iter().map(|(path, node)| (path.names(), node)).collect();
-    let tree: Tree = load(additions, tree)?;
-    let tree = graft_into(additions, tree, &changes)?;
-    Ok(additions.add(&tree))
+    let changes: Vec<Change<'_>> = changes.iter().map(|(path, node)| (path.names(), node.as_ref())).collect();
+    let mut levels = vec![Level::new(load(additions, tree)?, None, &changes)];
+    loop {
+        let depth = levels.len() - 1;
+        let level = &mut levels[depth];
+        if let Some(below) = level.next(additions, depth)? {
+            levels.push(below);
+            continue;
+        }
+        let Level { place, entries, .. } = levels.pop().expect("one was just there");
+        let entries = entries.into_iter().map(|(name, node)| TreeEntry { name, node });
+        let tree = additions.add(&Tree::new(entries.collect()));
+        match (levels.last_mut(), place) {
+            (Some(above), Some((name, mode))) => {
+                above.entries.insert(name, Node::Folder { tree, mode });
+            }
+            _ => return Ok(tree),
+        }
+    }
+}
+
+/// The names of a path, and what is to stand there.
+type Change<'changes> = (&'changes [FileName], Option<&'changes Node>);
+
+/// A folder that is being changed. How deep folders are must not matter to the stack, so they are kept in a list.
+struct Level<'changes> {
+    /// What it is called in the folder above, and its permissions.
+    place: Option<(FileName, u16)>,
+    entries: BTreeMap<FileName, Node>,
+    /// The changes that are left, in the order of their paths, so that those below one name stand together.
+    changes: &'changes [Change<'changes>],
 }
 
 /// The permissions of folders that are made only because something stands below them.
 const USUAL_MODE: u16 = 0o755;
 
-fn graft_into<O: Objects + ?Sized>(
-    additions: &mut Additions<'_, O>,
-    tree: Tree,
-    changes: &[(&[FileName], &Option<Node>)],
-) -> Result<Tree, Unavailable> {
-    // The changes are in the order of their paths, so those below one name stand together.
-    let mut entries: BTreeMap<FileName, Node> =
-        tree.0.into_iter().map(|entry| (entry.name, entry.node)).collect();
-    for group in changes.chunk_by(|left, right| left.0[0] == right.0[0]) {
-        let name = &group[0].0[0];
-        let (here, below): (Vec<_>, Vec<_>) = group.iter().partition(|change| change.0.len() == 1);
-        if let Some((_, node)) = here.first() {
-            match node {
-                Some(node) => entries.insert(name.clone(), node.clone()),
-                None => entries.remove(name),
-            };
-        }
-        if below.is_empty() {
-            continue;
-        }
-        let below: Vec<(&[FileName], &Option<Node>)> =
-            below.into_iter().map(|(path, node)| (&path[1..], node)).collect();
-        let (inner, mode): (Tree, u16) = match entries.get(name) {
-            Some(Node::Folder { tree, mode }) => (load(additions, *tree)?, *mode),
-            _ if below.iter().all(|(_, node)| node.is_none()) => continue,
-            _ => (Tree::default(), USUAL_MODE),
-        };
-        let inner = graft_into(additions, inner, &below)?;
-        let tree = additions.add(&inner);
-        entries.insert(name.clone(), Node::Folder { tree, mode });
+impl<'changes> Level<'changes> {
+    fn new(tree: Tree, place: Option<(FileName, u16)>, changes: &'changes [Change<'changes>]) -> Self {
+        let entries = tree.0.into_iter().map(|entry| (entry.name, entry.node)).collect();
+        Self { place, entries, changes }
     }
-    Ok(Tree::new(entries.into_iter().map(|(name, node)| super::TreeEntry { name, node }).collect()))
+
+    /// Makes the changes of this folder up to the next folder that has changes below it.
+    fn next<O: Objects + ?Sized>(
+        &mut self,
+        additions: &Additions<'_, O>,
+        depth: usize,
+    ) -> Result<Option<Self>, Unavailable> {
+        while let Some((names, node)) = self.changes.first() {
+            let name = &names[depth];
+            let together = self.changes.iter().take_while(|(names, _)| names[depth] == *name).count();
+            let (mut below, rest) = self.changes.split_at(together);
+            self.changes = rest;
+            // A path comes before those below it.
+            if names.len() == depth + 1 {
+                match node {
+                    Some(node) => self.entries.insert(name.clone(), (*node).clone()),
+                    None => self.entries.remove(name),
+                };
+                below = &below[1..];
+            }
+            if below.is_empty() {
+                continue;
+            }
+            let (inner, mode): (Tree, u16) = match self.entries.get(name) {
+                Some(Node::Folder { tree, mode }) => (load(additions, *tree)?, *mode),
+                _ if below.iter().all(|(_, node)| node.is_none()) => continue,
+                _ => (Tree::default(), USUAL_MODE),
+            };
+            return Ok(Some(Self::new(inner, Some((name.clone(), mode)), below)));
+        }
+        Ok(None)
+    }
 }

@@ -1,9 +1,11 @@
 //! What differs between two trees. Whole folders that are the same are passed over without being read.
 
-use super::{LeftOut, Node, SnapshotRoot, Tree, TreeEntry};
+use std::collections::BTreeMap;
+
+use super::{LeftOut, LeftOutPath, Node, Reason, SnapshotRoot, Tree, TreeEntry};
 use crate::content::ContentId;
 use crate::object::{Objects, Unavailable, load};
-use crate::path::TreePath;
+use crate::path::{FileName, TreePath};
 
 /// One path that differs between two trees. Of a folder that came or went, the folder itself and everything
 /// below it are named, each on its own. A folder that is on both sides is named only if its permissions differ;
@@ -25,7 +27,7 @@ pub fn differences(
     after: Option<ContentId>,
 ) -> Result<Vec<Difference>, Unavailable> {
     let mut found = Vec::new();
-    descend(objects, None, before, after, &mut found)?;
+    descend(objects, before, after, &mut found)?;
     Ok(found)
 }
 
@@ -36,71 +38,123 @@ pub fn changes(
     before: Option<&SnapshotRoot>,
     after: Option<&SnapshotRoot>,
 ) -> Result<Vec<Difference>, Unavailable> {
-    let mut found = differences(objects, before.map(|root| root.tree), after.map(|root| root.tree))?;
+    Ok(compare(objects, before, after)?.known)
+}
+
+/// What differs between two moments of a root, as far as both know it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Compared {
+    /// The paths that are known to differ.
+    pub known: Vec<Difference>,
+    /// The paths that one side holds and the other left out, and why; of a folder that was left out whole, only the
+    /// folder. What stood there on that side nobody knows.
+    pub unknown: BTreeMap<TreePath, Reason>,
+}
+
+/// Compares two moments of a root.
+pub fn compare(
+    objects: &(impl Objects + ?Sized),
+    before: Option<&SnapshotRoot>,
+    after: Option<&SnapshotRoot>,
+) -> Result<Compared, Unavailable> {
+    let found = differences(objects, before.map(|root| root.tree), after.map(|root| root.tree))?;
     let (unknown_before, unknown_after) = (left_out(objects, before)?, left_out(objects, after)?);
-    found.retain(|difference| {
+    let mut compared = Compared::default();
+    for difference in found {
         let unknown = match (&difference.before, &difference.after) {
-            (None, _) => &unknown_before,
-            (_, None) => &unknown_after,
-            _ => return true,
+            (None, _) => unknown_before.covering(&difference.path.bytes()),
+            (_, None) => unknown_after.covering(&difference.path.bytes()),
+            _ => None,
         };
-        !unknown.covers(&difference.path.bytes())
-    });
-    Ok(found)
+        match unknown {
+            None => compared.known.push(difference),
+            Some(LeftOutPath { path, reason }) => {
+                // It is the path of something that is held, or of a folder around it.
+                let path = TreePath::new(path).unwrap_or(difference.path);
+                compared.unknown.insert(path, *reason);
+            }
+        }
+    }
+    Ok(compared)
 }
 
 fn left_out(objects: &(impl Objects + ?Sized), root: Option<&SnapshotRoot>) -> Result<LeftOut, Unavailable> {
     root.and_then(|root| root.left_out).map_or_else(|| Ok(LeftOut::default()), |id| load(objects, id))
 }
 
+/// A folder whose two sides are being compared.
+struct Level {
+    at: Option<TreePath>,
+    before: Entries,
+    after: Entries,
+}
+
+type Entries = std::iter::Peekable<std::vec::IntoIter<TreeEntry>>;
+
+impl Level {
+    fn read(
+        objects: &(impl Objects + ?Sized),
+        at: Option<TreePath>,
+        before: Option<ContentId>,
+        after: Option<ContentId>,
+    ) -> Result<Self, Unavailable> {
+        let read = |id: Option<ContentId>| -> Result<Entries, Unavailable> {
+            let tree: Tree = id.map_or_else(|| Ok(Tree::default()), |id| load(objects, id))?;
+            Ok(tree.0.into_iter().peekable())
+        };
+        Ok(Self { at, before: read(before)?, after: read(after)? })
+    }
+
+    /// What stands under the next name.
+    fn next(&mut self) -> Option<(FileName, Option<Node>, Option<Node>)> {
+        let order = match (self.before.peek(), self.after.peek()) {
+            (None, None) => return None,
+            (Some(_), None) => std::cmp::Ordering::Less,
+            (None, Some(_)) => std::cmp::Ordering::Greater,
+            (Some(before), Some(after)) => before.name.cmp(&after.name),
+        };
+        let old = if order.is_le() { self.before.next() } else { None };
+        let new = if order.is_ge() { self.after.next() } else { None };
+        let name = old.as_ref().or(new.as_ref())?.name.clone();
+        Some((name, old.map(|entry| entry.node), new.map(|entry| entry.node)))
+    }
+}
+
+/// Goes down into folders without calling itself: how deep they are must not matter to the stack.
 fn descend(
     objects: &(impl Objects + ?Sized),
-    at: Option<&TreePath>,
     before: Option<ContentId>,
     after: Option<ContentId>,
     found: &mut Vec<Difference>,
 ) -> Result<(), Unavailable> {
-    if before == after {
-        return Ok(());
+    let mut levels = Vec::new();
+    if before != after {
+        levels.push(Level::read(objects, None, before, after)?);
     }
-    let read = |id: Option<ContentId>| id.map_or_else(|| Ok(Tree::default()), |id| load(objects, id));
-    let (before, after) = (read(before)?, read(after)?);
-    let (mut left, mut right) = (before.entries().iter().peekable(), after.entries().iter().peekable());
-    loop {
-        let order = match (left.peek(), right.peek()) {
-            (None, None) => return Ok(()),
-            (Some(_), None) => std::cmp::Ordering::Less,
-            (None, Some(_)) => std::cmp::Ordering::Greater,
-            (Some(left), Some(right)) => left.name.cmp(&right.name),
+    while let Some(level) = levels.last_mut() {
+        let Some((name, before, after)) = level.next() else {
+            levels.pop();
+            continue;
         };
-        let old = if order.is_le() { left.next() } else { None };
-        let new = if order.is_ge() { right.next() } else { None };
-        compare(objects, at, old, new, found)?;
+        if before == after {
+            continue;
+        }
+        let path = level.at.as_ref().map_or_else(|| TreePath::of(name.clone()), |at| at.join(name.clone()));
+        let folder = |node: &Option<Node>| match node {
+            Some(Node::Folder { tree, mode }) => Some((*tree, *mode)),
+            _ => None,
+        };
+        let (inner_before, inner_after) = (folder(&before), folder(&after));
+        let same_folder =
+            matches!((inner_before, inner_after), (Some((_, old)), Some((_, new))) if old == new);
+        if !same_folder {
+            found.push(Difference { path: path.clone(), before, after });
+        }
+        let tree = |folder: Option<(ContentId, u16)>| folder.map(|(tree, _)| tree);
+        let (before, after) = (tree(inner_before), tree(inner_after));
+        if before != after {
+            levels.push(Level::read(objects, Some(path), before, after)?);
+        }
     }
-}
-
-fn compare(
-    objects: &(impl Objects + ?Sized),
-    at: Option<&TreePath>,
-    old: Option<&TreeEntry>,
-    new: Option<&TreeEntry>,
-    found: &mut Vec<Difference>,
-) -> Result<(), Unavailable> {
-    let (before, after) = (old.map(|entry| &entry.node), new.map(|entry| &entry.node));
-    let Some(entry) = old.or(new) else { return Ok(()) };
-    if before == after {
-        return Ok(());
-    }
-    let path = at.map_or_else(|| TreePath::of(entry.name.clone()), |at| at.join(entry.name.clone()));
-    let folder = |node: Option<&Node>| match node {
-        Some(Node::Folder { tree, mode }) => Some((*tree, *mode)),
-        _ => None,
-    };
-    let (inner_before, inner_after) = (folder(before), folder(after));
-    let same_folder = matches!((inner_before, inner_after), (Some((_, old)), Some((_, new))) if old == new);
-    if !same_folder {
-        found.push(Difference { path: path.clone(), before: before.cloned(), after: after.cloned() });
-    }
-    let tree = |folder: Option<(ContentId, u16)>| folder.map(|(tree, _)| tree);
-    descend(objects, Some(&path), tree(inner_before), tree(inner_after), found)
+    Ok(())
 }

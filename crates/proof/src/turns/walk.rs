@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use retake_agent::{Beginning, Cancel, CompressError, Keep, Outcome, TurnError};
+use retake_agent::{Again, Beginning, Cancel, CompressError, Keep, Outcome, TurnError};
 use retake_model::command::{Prompt, Refusal};
 use retake_model::entry::{EntryVersion, RoleKind};
 use retake_model::id::{EntryId, TakeId};
@@ -234,7 +234,10 @@ impl Walk {
             Way::Resume => world.shop.resume(world.thread, take, &cancel, &mut watcher),
             Way::Retry(at, prompt) => {
                 let beginning = Beginning { prompt: prompt.clone(), ..world.beginning("") };
-                world.shop.retry(world.thread, take, *at, None, beginning, &cancel, &mut watcher)
+                {
+                    let again = Again { from: take, at: *at, name: None };
+                    world.shop.retry(world.thread, again, beginning, &cancel, &mut watcher)
+                }
             }
         };
         let (ended, undone) = (watcher.ended, watcher.undone);
@@ -334,7 +337,8 @@ impl Walk {
             ended: Vec::new(),
             undone: false,
         };
-        let refused = world.shop.retry(world.thread, take, at, name, beginning, &Cancel::new(), &mut watcher);
+        let again = Again { from: take, at, name };
+        let refused = world.shop.retry(world.thread, again, beginning, &Cancel::new(), &mut watcher);
         self.walked.refused += 1;
         match refused {
             Ok(_) => wrong("a retry in vain", "it began"),

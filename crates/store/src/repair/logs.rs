@@ -335,7 +335,7 @@ impl Writing<'_> {
     }
 
     fn operation_at(&self, sequence: i64) -> Result<Option<StoredOperation>, StoreError> {
-        let page = self.operations_since(sequence - 1, 1)?;
+        let page = self.rows_since(sequence - 1, 1)?;
         Ok(page.into_iter().next().and_then(|(_, _, stored)| stored))
     }
 

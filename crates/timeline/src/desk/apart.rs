@@ -1,5 +1,7 @@
 //! Takes apart: a take in a folder of its own, so that several are alive at once.
 
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -98,8 +100,15 @@ impl Desk {
         let id = known.unwrap_or(present.id);
         let snapshot: Snapshot = load(&queries, id)?;
         let Some(root) = snapshot.root("") else { return Err(FileError::NoSuchSnapshot) };
-        let made = self.fill(&queries, root.tree, path)?;
-        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let mark = Mark::new(&self.timeline, path, format!("{thread} {take} {id}"));
+        let (files, shared) = if mark.is_of(path) && looking.apart_folder_at(&canonical(path))?.is_none() {
+            (root.files, 0)
+        } else {
+            let Materialised { shared, copied, written, links, .. } =
+                self.fill(&queries, root.tree, path, &mark)?;
+            (shared + copied + written + links, shared)
+        };
+        let path = canonical(path);
         let record = FolderRecord {
             id: FolderId::fresh(&mut Ticks(&*self.timeline.clock)),
             project: self.project,
@@ -110,14 +119,19 @@ impl Desk {
         };
         drop(looking);
         self.timeline.store.write(move |writing| writing.put_folder(&record).map_err(FileError::from))?;
-        let Materialised { shared, copied, written, links, .. } = made;
-        let files = shared + copied + written + links;
+        mark.remove();
         Ok(OpenedApart { take, path, snapshot: id, files, shared })
     }
 
     /// Fills a new folder, from the project's own files where those are known to be the same. The folder is made
     /// under another name, so that a crash does not leave half of one.
-    fn fill(&self, queries: &Queries<'_>, tree: ContentId, path: &Path) -> Result<Materialised, FileError> {
+    fn fill(
+        &self,
+        queries: &Queries<'_>,
+        tree: ContentId,
+        path: &Path,
+        mark: &Mark,
+    ) -> Result<Materialised, FileError> {
         // The folder itself is not there yet, but the one around it is.
         let around = path.parent().and_then(|around| around.canonicalize().ok());
         if around.is_some_and(|around| around.starts_with(&self.workspace.main().path)) {
@@ -146,6 +160,7 @@ impl Desk {
             progress: None,
             cancel: &AtomicBool::new(false),
         })?;
+        mark.put(&unfinished).map_err(write)?;
         std::fs::rename(&unfinished, path).map_err(write)?;
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         std::fs::File::open(parent).and_then(|parent| parent.sync_all()).map_err(write)?;
@@ -169,6 +184,44 @@ impl Desk {
     }
 }
 
+/// Says in the store's folder which folder was filled for a take, until the store knows it. A crash in between leaves a
+/// folder that nobody knows and that is whole: whoever opens the take there again takes it over, with all that has
+/// been done in it since. A folder keeps its number when it is renamed, so none but that very one is meant.
+struct Mark {
+    file: PathBuf,
+    text: String,
+}
+
+impl Mark {
+    fn new(timeline: &Timeline, path: &Path, text: String) -> Self {
+        let name = blake3::hash(path_to_text(path).as_bytes()).to_hex();
+        Self { file: timeline.store.folder().join("folders").join(format!("opening-{name}")), text }
+    }
+
+    fn of(&self, folder: &Path) -> std::io::Result<String> {
+        let found = std::fs::symlink_metadata(folder)?;
+        Ok(format!("{} {} {}\n", self.text, found.dev(), found.ino()))
+    }
+
+    fn put(&self, folder: &Path) -> std::io::Result<()> {
+        let text = self.of(folder)?;
+        let mut file = std::fs::File::create(&self.file)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    }
+
+    /// Whether a folder was filled for this very take, with these very files.
+    fn is_of(&self, folder: &Path) -> bool {
+        let known = std::fs::read_to_string(&self.file);
+        matches!((known, self.of(folder)), (Ok(known), Ok(found)) if known == found)
+    }
+
+    /// One that stays does no harm: it is only asked about folders that the store does not know.
+    fn remove(&self) {
+        let _ = std::fs::remove_file(&self.file);
+    }
+}
+
 impl Timeline {
     /// Forgets a folder that a take had for itself and that is gone. What was recorded of its files stays.
     pub fn forget_apart(&self, folder: &ApartFolder) -> Result<(), FileError> {
@@ -177,6 +230,10 @@ impl Timeline {
         self.store.write(move |writing| writing.forget_folder(id).map_err(FileError::from))?;
         Ok(())
     }
+}
+
+fn canonical(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 /// What a folder is called while it is being filled.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use retake_model::object::Unavailable;
+use retake_model::path::RootPath;
 use retake_store::{StoreError, WriteError};
 use retake_workspace::apply::ApplyError;
 use retake_workspace::copy::MaterialiseError;
@@ -30,6 +31,20 @@ pub enum FileError {
     /// comes next finishes it.
     #[error("the disk or the store failed while files were moving; the next command here finishes the move")]
     Unfinished(#[source] Box<FileError>),
+    /// A move of files was cut off, and its folder is not there now.
+    #[error(
+        "files were being moved in {folder} when something stopped it, and that folder is not there now. Bring it back \
+         (is its disk mounted?), and the next command finishes the move. If it is gone for good, \
+         `retake repair --forget-folder {folder}` gives the move up",
+        folder = .0.display()
+    )]
+    FolderGone(PathBuf),
+    /// A folder that was to be forgotten is there.
+    #[error("{} is there, so nothing of it is given up; the next command finishes what was begun", .0.display())]
+    FolderThere(PathBuf),
+    /// There is nothing to give up.
+    #[error("no move of files was cut off in {}", .0.display())]
+    NothingMovesThere(PathBuf),
     /// A folder for a take could not be filled.
     #[error(transparent)]
     Copy(#[from] MaterialiseError),
@@ -50,6 +65,38 @@ pub enum FileError {
         "this take is the active one, and its files are in the project's folder; branch or fork it first"
     )]
     TakeHere,
+    /// A take would go, or become the active one, while it has a folder of its own.
+    #[error(
+        "take {take:?} is open apart, in {}; record its last state with `retake take close {take}` first",
+        .path.display()
+    )]
+    TakeApart {
+        /// What the take is called.
+        take: String,
+        /// Its folder.
+        path: PathBuf,
+    },
+    /// A take would become a thread of its own while its files stay where another take's belong.
+    #[error(
+        "{take:?} is the active take, and its files are in the folder, where those of {heir:?} would belong; \
+         bring those with `retake take switch {heir}` first and promote {take:?} by its name, or leave the files \
+         as they are with --conversation"
+    )]
+    FilesWouldStay {
+        /// The take that would go.
+        take: String,
+        /// The take that would be active.
+        heir: String,
+    },
+    /// A path is nowhere.
+    #[error("{0} is neither in that snapshot nor in the folder; nothing was changed")]
+    NoSuchPath(RootPath),
+    /// A path is there, and is not held.
+    #[error(
+        "{0} is not held ({1}), so that it can neither be restored nor removed; nothing was changed. \
+         `retake status` lists what is not held"
+    )]
+    NotHeld(RootPath, &'static str),
     /// The folder that a take was to have is not empty.
     #[error("{} exists already; name another folder, or remove that one", .0.display())]
     InTheWay(PathBuf),
@@ -65,6 +112,20 @@ pub enum FileError {
     /// A tool or a program is at work in the folder.
     #[error("{0} is at work in this folder; wait for it, or end its turn with `retake stop`")]
     Running(String),
+    /// A further root of a project shares files with another folder that Retake keeps files of.
+    #[error(
+        "{} and {} share files, and Retake keeps the files of the latter already; name another folder",
+        .root.display(), .other.display()
+    )]
+    RootTaken {
+        /// The root.
+        root: PathBuf,
+        /// The folder that is kept already.
+        other: PathBuf,
+    },
+    /// The folder of a take has no further roots.
+    #[error("this is a take's own folder; go to the project's folder to name further ones")]
+    RootsApart,
     /// No take lives apart in this folder.
     #[error("no take is open apart in this folder; `retake take list` shows where takes are")]
     NotApart,

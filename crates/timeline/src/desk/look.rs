@@ -254,7 +254,9 @@ fn changed_paths(
     let (old, new): (Snapshot, Snapshot) = (load(queries, before)?, load(queries, after)?);
     let mut found = Vec::new();
     for root in &new.roots {
-        for difference in changes(queries, old.root(&root.name), Some(root))? {
+        // What is in a root that is new was there before, and is nobody's change.
+        let Some(before) = old.root(&root.name) else { continue };
+        for difference in changes(queries, Some(before), Some(root))? {
             let outcome = if difference.after.is_some() { Outcome::Written } else { Outcome::Removed };
             found.push(PathReport::new(&root.name, difference, outcome));
         }

@@ -9,8 +9,9 @@ use retake_model::replay::{self, OnConflict};
 use retake_store::Queries;
 use serde::Serialize;
 
+use super::alone::way_of_files;
 use super::carry_out::{CarriedOut, Plan};
-use super::plan::Here;
+use super::plan::{Between, Here};
 use super::report::{FileReport, of_plan};
 use super::{Desk, FileError, Halves, Handling, Present, Session, plan};
 use crate::change::{compose_change, compose_move};
@@ -132,10 +133,13 @@ impl Session<'_> {
         let queries = looking.queries();
         let row = looking.thread(thread)?;
         let head = looking.head(thread)?.operation;
-        let Way { to, steps } = goal.destination(&queries, row.number, &head, self.desk.timeline.rules)?;
-        let here = self.desk.here();
-        let from = head.place.position;
-        let back = plan::steps_between(&queries, row.number, head.version, from, to.position, here)?;
+        let (here, rules) = (self.desk.here(), self.desk.timeline.rules);
+        let (from, Way { to, steps }) = match handling.halves {
+            Halves::Files => way_of_files(&queries, row.number, &head, goal, rules, here)?,
+            _ => (head.place.position, goal.destination(&queries, row.number, &head, rules)?),
+        };
+        let moved = Between { from, to: to.position, halves: handling.halves };
+        let back = plan::steps_between(&queries, row.number, head.version, moved, here)?;
         let open = looking.apart_folders()?.into_iter().filter(|open| open.thread == thread);
         let open: Vec<TakeId> = open.map(|open| open.take).collect();
         if plan::is_elsewhere(&queries, row.number, from, to.position, here, &open)? {

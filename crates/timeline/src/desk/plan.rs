@@ -16,6 +16,8 @@ use retake_model::operation::{FileChange, Operation, OperationKind, Version};
 use retake_model::replay::{Step, Way};
 use retake_store::{Queries, StoreError};
 
+use super::Halves;
+
 /// Which folder is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Here {
@@ -81,16 +83,25 @@ impl Iterator for Filed<'_, '_> {
     }
 }
 
-/// What a move from one position to another does to the files of a folder.
+/// A move from one position to another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Between {
+    pub(super) from: Version,
+    pub(super) to: Version,
+    /// What moves.
+    pub(super) halves: Halves,
+}
+
+/// What a move does to the files of a folder.
 pub(super) fn steps_between(
     queries: &Queries<'_>,
     thread: i64,
     head: Version,
-    from: Version,
-    to: Version,
+    moved: Between,
     here: Here,
 ) -> Result<Way, StoreError> {
-    let first = way_back(queries, thread, head, from, to, here)?;
+    let first = way_back(queries, thread, head, moved, here)?;
+    let Between { from, to, .. } = moved;
     let log = queries.log(thread);
     let common = history::common(&log, from, to)?;
     let mut steps = Vec::new();
@@ -132,8 +143,7 @@ fn way_back(
     queries: &Queries<'_>,
     thread: i64,
     head: Version,
-    from: Version,
-    to: Version,
+    Between { from, to, halves }: Between,
     here: Here,
 ) -> Result<Option<Step>, StoreError> {
     for filed in Filed::up_to(queries, thread, head)? {
@@ -146,6 +156,8 @@ fn way_back(
             OperationKind::Undone { from, to }
             | OperationKind::Redone { from, to }
             | OperationKind::Jumped { from, to } => Some((from, to)),
+            // Where the conversation moves too, it passes over such a move as over any other change.
+            OperationKind::FilesMoved { from, to, .. } if halves == Halves::Files => Some((from, to)),
             _ => None,
         };
         if moved == Some((to, from)) && here.holds(&files) {

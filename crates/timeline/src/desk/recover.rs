@@ -4,9 +4,15 @@
 //! again: a path that has moved already is as it should be, one that has not is moved now, and one that is
 //! neither was touched by someone else since and stays.
 
+use std::path::Path;
+use std::sync::{MutexGuard, PoisonError};
+
 use retake_model::id::FolderId;
+use retake_model::object::load;
 use retake_model::operation::OperationKind;
 use retake_model::time::Timestamp;
+use retake_model::tree::{Snapshot, resolve};
+use retake_store::StoredIntent;
 use retake_workspace::folder::path_from_text;
 use serde::Serialize;
 
@@ -22,7 +28,7 @@ pub struct Recovered {
     pub kind: OperationKind,
     /// When.
     pub time: Timestamp,
-    /// Whether it was finished; it is given up where the folder is gone.
+    /// Whether it was finished; otherwise somebody gave it up.
     pub finished: bool,
     /// What became of each path.
     pub paths: Vec<PathReport>,
@@ -37,10 +43,49 @@ impl Timeline {
     pub(crate) fn settled<T>(&self, attempt: impl Fn() -> Result<T, ChangeError>) -> Result<T, ChangeError> {
         loop {
             match attempt() {
-                Err(ChangeError::Moving(folder)) => recover_folder(self, folder)?,
+                Err(ChangeError::Moving(folder)) => {
+                    let recovered = recover_folder(self, folder)?;
+                    self.told().extend(recovered);
+                }
                 other => return other,
             }
         }
+    }
+
+    /// What changes of conversations found unfinished and finished since this was last asked. Moves of files tell it
+    /// in their own reports.
+    pub fn take_recovered(&self) -> Vec<Recovered> {
+        std::mem::take(&mut *self.told())
+    }
+
+    fn told(&self) -> MutexGuard<'_, Vec<Recovered>> {
+        self.recovered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives up a move of files that a crash left in a folder that is gone for good: the thread stays where it was
+    /// before, and what was moved until then is as it is, should the folder ever be seen again.
+    pub fn forget_folder(&self, path: &Path) -> Result<Recovered, FileError> {
+        if path.is_dir() {
+            return Err(FileError::FolderThere(path.to_owned()));
+        }
+        let here = |(_, root): &(String, String)| path_from_text(root) == path;
+        let found = self.look()?.queries().intents()?;
+        let Some(found) = found.into_iter().find(|stored| stored.intent.roots.iter().any(here)) else {
+            return Err(FileError::NothingMovesThere(path.to_owned()));
+        };
+        let StoredIntent { number, intent } = found;
+        let folder = intent.folder;
+        let _lock = self.store.lock_folder(folder)?;
+        self.store.write(move |writing| -> Result<(), FileError> {
+            writing.end_intent(number)?;
+            // A take's own folder that is gone is nobody's any more.
+            if writing.folder(folder)?.is_some_and(|known| known.apart.is_some()) {
+                writing.forget_folder(folder)?;
+            }
+            Ok(())
+        })?;
+        let (kind, time) = (intent.operation.kind, intent.operation.time);
+        Ok(Recovered { kind, time, finished: false, paths: Vec::new(), aside: Vec::new() })
     }
 
     /// Finishes every move of files that a crash left, as far as nobody else is at it.
@@ -50,7 +95,11 @@ impl Timeline {
         let mut recovered = Vec::new();
         for folder in folders {
             if let Some(_lock) = self.store.try_lock_folder(folder)? {
-                recovered.extend(recover_locked(self, folder, None)?);
+                match recover_locked(self, folder, None) {
+                    // It waits for its folder, or for somebody to give it up.
+                    Err(FileError::FolderGone(_)) => {}
+                    other => recovered.extend(other?),
+                }
             }
         }
         Ok(recovered)
@@ -58,10 +107,9 @@ impl Timeline {
 }
 
 /// Waits until nobody moves files in a folder, and finishes what a crash left there.
-fn recover_folder(timeline: &Timeline, folder: FolderId) -> Result<(), ChangeError> {
+fn recover_folder(timeline: &Timeline, folder: FolderId) -> Result<Option<Recovered>, ChangeError> {
     let _lock = timeline.store.lock_folder(folder)?;
-    recover_locked(timeline, folder, None)?;
-    Ok(())
+    Ok(recover_locked(timeline, folder, None)?)
 }
 
 /// Finishes what a crash left in a folder that is locked.
@@ -77,19 +125,26 @@ pub(super) fn recover_locked(
         intent.intent.roots = roots;
     }
     let (kind, time) = (intent.intent.operation.kind.clone(), intent.intent.operation.time);
-    let gone = |(_, path): &(String, String)| !path_from_text(path).is_dir();
-    if intent.intent.roots.iter().any(gone) {
-        let number = intent.number;
-        timeline.store.write(move |writing| writing.end_intent(number).map_err(FileError::from))?;
-        return Ok(Some(Recovered { kind, time, finished: false, paths: Vec::new(), aside: Vec::new() }));
+    // A disk that is not mounted comes back with some files moved and some not: only a person can know that it
+    // does not.
+    let mut paths = intent.intent.roots.iter().map(|(_, path)| path_from_text(path));
+    if let Some(gone) = paths.find(|path| !path.is_dir()) {
+        return Err(FileError::FolderGone(gone));
     }
     let applied = move_files(timeline, &intent)?;
+    let files = intent.intent.files;
     end(timeline, intent, &applied)?;
-    let paths = applied
-        .paths
-        .into_iter()
-        .filter(|(_, outcome)| *outcome != Outcome::Unchanged)
-        .map(|(path, outcome)| PathReport { path, outcome, after: None, before: None })
-        .collect();
+    let looking = timeline.look()?;
+    let queries = looking.queries();
+    let (before, after): (Snapshot, Snapshot) = (load(&queries, files.before)?, load(&queries, files.after)?);
+    let mut paths = Vec::new();
+    for (path, outcome) in applied.paths.into_iter().filter(|(_, outcome)| *outcome != Outcome::Unchanged) {
+        let at = |snapshot: &Snapshot| match snapshot.root(&path.root) {
+            Some(root) => resolve(&queries, root.tree, &path.path),
+            None => Ok(None),
+        };
+        let (before, after) = (at(&before)?, at(&after)?);
+        paths.push(PathReport { path, outcome, after, before });
+    }
     Ok(Some(Recovered { kind, time, finished: true, paths, aside: applied.aside }))
 }

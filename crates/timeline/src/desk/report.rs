@@ -143,6 +143,9 @@ pub(super) fn of_plan(
                 (_, How::Conflict { theirs }) => {
                     Outcome::Conflicted { theirs: theirs.as_ref().and_then(content), written: moves }
                 }
+                (_, How::NotHeld(reason)) => Outcome::Skipped {
+                    reason: format!("not held on one side of the change ({})", reason.words()),
+                },
                 _ if !moves => Outcome::Unchanged,
                 (_, How::Merged) => Outcome::Merged,
                 _ if planned.wanted.is_none() => Outcome::Removed,

@@ -7,7 +7,8 @@ use retake_model::operation::{FileChange, OperationKind, Version};
 use retake_model::path::RootPath;
 use retake_model::replay::take_over;
 use retake_model::time::Timestamp;
-use retake_model::tree::Snapshot;
+use retake_model::tree::{LeftOut, Snapshot, resolve};
+use retake_store::Queries;
 use serde::Serialize;
 
 use super::carry_out::{CarriedOut, Plan};
@@ -76,6 +77,7 @@ impl Desk {
             let looking = self.timeline.look()?;
             let queries = looking.queries();
             let target: Snapshot = load(&queries, snapshot)?;
+            only.iter().try_for_each(|path| check_path(&queries, path, &present.snapshot, &target))?;
             let mut additions = Additions::new(&queries);
             let replayed = take_over(&mut additions, &present.snapshot, &target, only)?;
             let wanted = additions.add(&replayed.snapshot);
@@ -98,6 +100,29 @@ impl Desk {
             })?;
         Ok(Restored { done: Some(done), files: report })
     }
+}
+
+/// Refuses a path that is nowhere: to restore nothing would look like success.
+fn check_path(
+    queries: &Queries<'_>,
+    path: &RootPath,
+    present: &Snapshot,
+    target: &Snapshot,
+) -> Result<(), FileError> {
+    let mut not_held = None;
+    for root in [present, target].into_iter().filter_map(|snapshot| snapshot.root(&path.root)) {
+        if resolve(queries, root.tree, &path.path)?.is_some() {
+            return Ok(());
+        }
+        if let Some(left_out) = root.left_out {
+            let left_out: LeftOut = load(queries, left_out)?;
+            not_held = not_held.or(left_out.covering(&path.path.bytes()).map(|left| left.reason));
+        }
+    }
+    Err(match not_held {
+        Some(reason) => FileError::NotHeld(path.clone(), reason.words()),
+        None => FileError::NoSuchPath(path.clone()),
+    })
 }
 
 impl Looking<'_> {

@@ -4,9 +4,9 @@ use retake_model::command::{Applied, Context, apply};
 use retake_model::content::ContentId;
 use retake_model::history;
 use retake_model::id::{EntryId, TakeId, ThreadId};
-use retake_model::object::Additions;
-use retake_model::operation::Version;
-use retake_model::replay::{Step, Way};
+use retake_model::object::{Additions, load};
+use retake_model::operation::{Operation, OperationKind, Version};
+use retake_model::replay::{OnConflict, Step, Way};
 use retake_model::state::ThreadState;
 use retake_store::Queries;
 use serde::Serialize;
@@ -14,10 +14,10 @@ use serde::Serialize;
 use super::carry_out::CarriedOut;
 use super::moves::make_plan;
 use super::report::{FileReport, of_plan};
-use super::{Desk, FileError, Halves, Handling, Session, plan};
+use super::{Desk, FileError, Halves, Handling, Present, Session, plan};
 use crate::change::compose_command;
 use crate::clock::Ticks;
-use crate::{Caller, ChangeError, Command, Done, Looking};
+use crate::{Caller, ChangeError, Command, Done, Looking, Promoted};
 
 /// What came of a change that may bring files along.
 #[derive(Clone, Debug, Serialize)]
@@ -83,6 +83,48 @@ impl Desk {
             Err(FileError::Unchanged(done)) => Ok(Changed { done: Some(*done), files: None }),
             Err(error) => Err(error),
         }
+    }
+}
+
+impl Desk {
+    /// Makes a take a thread of its own. The active one is refused while its files are in the folder and another
+    /// take's should be, unless only the conversation is to move.
+    pub fn promote(
+        &self,
+        thread: ThreadId,
+        take: TakeId,
+        title: Option<String>,
+        caller: Caller,
+        halves: Halves,
+    ) -> Result<Promoted, FileError> {
+        let mut caller = caller;
+        if halves != Halves::Conversation && self.timeline.look()?.state(thread)?.active == take {
+            let session = self.begin()?;
+            let present = session.present(thread, &caller)?;
+            caller.expected = caller.expected.map(|_| present.version);
+            session.check_promotion(thread, take, &present)?;
+        }
+        Ok(self.timeline.promote(thread, take, title, caller)?)
+    }
+}
+
+impl Session<'_> {
+    fn check_promotion(&self, thread: ThreadId, take: TakeId, present: &Present) -> Result<(), FileError> {
+        let looking = self.desk.timeline.look()?;
+        let queries = looking.queries();
+        let (row, head) = (looking.thread(thread)?, looking.head(thread)?.operation);
+        let state = looking.state(thread)?;
+        let heir = self.active_after(&queries, &state, &Command::DeleteTake { take })?;
+        let steps = plan::steps_to_take(&queries, row.number, &head, heir, present.id)?.unwrap_or_default();
+        let way = Way { first: None, steps };
+        let plan = make_plan(&queries, present, &way, OnConflict::default())?;
+        if plan.replayed.paths.iter().all(|path| path.present == path.wanted) {
+            return Ok(());
+        }
+        let name = |take| -> Result<String, FileError> {
+            Ok(state.take(&queries, take)?.map(|take| take.name).unwrap_or_default())
+        };
+        Err(FileError::FilesWouldStay { take: name(take)?, heir: name(heir)? })
     }
 }
 
@@ -202,11 +244,30 @@ fn added_at(
     while from > 0 {
         let page = queries.operations_back(thread, from, PAGE)?;
         for stored in &page {
-            if stored.operation.kind.added().is_some_and(|added| added.entry == entry) {
+            if brought(queries, &stored.operation, entry)? {
                 return Ok(Some(stored.operation.version));
             }
         }
         from = page.last().map_or(0, |last| last.operation.version - 1);
     }
     Ok(None)
+}
+
+/// Whether an operation brought an entry, alone or with a few others.
+fn brought(queries: &Queries<'_>, operation: &Operation, entry: EntryId) -> Result<bool, FileError> {
+    /// More come from an import or a script, where no single one stands for a moment.
+    const FEW: u64 = 16;
+    let Some(added) = operation.kind.added() else { return Ok(false) };
+    if added.entry == entry {
+        return Ok(true);
+    }
+    let (1.., OperationKind::TurnAdvanced { take, .. }) = (FEW.saturating_sub(added.count), &operation.kind)
+    else {
+        return Ok(false);
+    };
+    // A prompt comes behind what goes along with it.
+    let state: ThreadState = load(queries, operation.after)?;
+    let Some(take) = state.take(queries, *take)? else { return Ok(false) };
+    let cells = take.entries.page(queries, added.position..added.position + added.count)?;
+    Ok(cells.iter().any(|cell| cell.entry == entry))
 }

@@ -6,12 +6,14 @@ use retake_model::entry::EntryVersion;
 use retake_model::history::FIRST;
 use retake_model::id::{EntryId, ProjectId, TakeId, ThreadId, TurnId};
 use retake_model::list::{EntryCell, List, TakeCell};
-use retake_model::object::{Additions, Memory};
-use retake_model::operation::{Actor, Operation, OperationKind};
+use retake_model::object::{Additions, Memory, load};
+use retake_model::operation::{Actor, FileChange, Operation, OperationKind};
+use retake_model::path::FileName;
 use retake_model::settings::Settings;
 use retake_model::state::{ThreadState, Visibility};
 use retake_model::take::Take;
 use retake_model::time::Timestamp;
+use retake_model::tree::{Node, Snapshot, SnapshotRoot, Tree, TreeEntry, differences, graft};
 use retake_timeline::{Importing, Timeline};
 use serde_json::json;
 
@@ -300,4 +302,86 @@ fn names_times_and_values_are_held_to_the_same_limits_as_everywhere() {
     refused("an operation that makes no thread", "first operation", |forgery| {
         forgery.operation.kind = OperationKind::Reset;
     });
+}
+
+/// The tree of one folder within another, as often as there are names, around a file.
+fn nested(forgery: &mut Forgery<'_>, names: &[&str], deep: usize) -> ContentId {
+    let mut tree = plain_tree(forgery, 5);
+    for _ in 0..deep {
+        let node = Node::Folder { tree, mode: 0o755 };
+        let entries = names.iter().map(|name| TreeEntry {
+            name: FileName::new(name.as_bytes()).expect("a name"),
+            node: node.clone(),
+        });
+        tree = forgery.additions.add(&Tree::new(entries.collect()));
+    }
+    tree
+}
+
+fn plain_tree(forgery: &mut Forgery<'_>, size: u64) -> ContentId {
+    let content = forgery.additions.add_bytes(Kind::Blob, b"hello".to_vec());
+    let node = Node::File { content, size, mode: 0o644 };
+    forgery.additions.add(&Tree::new(vec![TreeEntry { name: FileName::new(b"file").expect("a name"), node }]))
+}
+
+fn with_files(forgery: &mut Forgery<'_>, tree: ContentId) {
+    let root = SnapshotRoot { name: String::new(), tree, left_out: None, files: 1, bytes: 5 };
+    let after = forgery.additions.add(&Snapshot { roots: vec![root] });
+    let take = forgery.state.active;
+    forgery.operation.files = Some(FileChange { before: after, after, take, apart: false, left: None });
+    forgery.operation.filed = Some(1);
+}
+
+#[test]
+fn a_few_trees_cannot_describe_more_files_than_there_is_room_for() {
+    let started = std::time::Instant::now();
+    refused("trees that double", "paths in a tree of files: at most 4194304", |forgery| {
+        let tree = nested(forgery, &["a", "b"], 60);
+        with_files(forgery, tree);
+    });
+    refused("folders within folders", "bytes of a path in a tree of files: at most 4096", |forgery| {
+        let tree = nested(forgery, &["d"], 5000);
+        with_files(forgery, tree);
+    });
+    let long = "n".repeat(255);
+    refused("long names", "bytes of a path in a tree of files: at most 4096", |forgery| {
+        let tree = nested(forgery, &[&long], 16);
+        with_files(forgery, tree);
+    });
+    for size in [0, 4, 6, 5 << 20] {
+        refused("another size", "", |forgery| {
+            let tree = plain_tree(forgery, size);
+            with_files(forgery, tree);
+        });
+    }
+    assert!(started.elapsed().as_secs() < 20);
+}
+
+#[test]
+fn files_within_the_limits_are_taken_however_deep_they_are() {
+    let base = Memory::default();
+    let mut forgery = Forgery::new(&base);
+    let tree = nested(&mut forgery, &["d"], 2000);
+    with_files(&mut forgery, tree);
+    let (thread, active) = (forgery.operation.thread, forgery.state.active);
+    let (_folder, timeline) = elsewhere();
+    import(forgery.file(), &timeline, Importing::Same).expect("an import");
+    let looking = timeline.look().expect("a look");
+    let files = looking.files_of_take(thread, active).expect("a look").expect("files");
+    let snapshot: Snapshot = load(&looking.queries(), files).expect("held");
+    // A quarter of the stack that a thread has by default.
+    let compared = std::thread::scope(|scope| {
+        let compare = || {
+            let reading = timeline.look().expect("a look");
+            let objects = reading.queries();
+            let found = differences(&objects, None, Some(snapshot.roots[0].tree)).expect("held");
+            let path = found.last().expect("a file").path.clone();
+            let mut additions = Additions::new(&objects);
+            graft(&mut additions, snapshot.roots[0].tree, &[(path, None)].into()).expect("held");
+            found.len()
+        };
+        let spawned = std::thread::Builder::new().stack_size(512 << 10).spawn_scoped(scope, compare);
+        spawned.expect("a thread").join().expect("no overflow")
+    });
+    assert_eq!(compared, 2001);
 }

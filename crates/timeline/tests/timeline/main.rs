@@ -1,5 +1,6 @@
 //! The timeline as its users meet it.
 
+mod apart;
 mod attribution;
 mod complaints;
 mod entries;

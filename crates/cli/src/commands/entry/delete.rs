@@ -37,6 +37,7 @@ impl Arguments {
         }
         drop(looking);
         let delete = Command::DeleteEntries { take: meant.take.id, entries };
-        context.change_and_report(meant.thread.summary.id, delete, self.target.expect)
+        let done = context.change(meant.thread.summary.id, delete, self.target.expect)?;
+        context.report_reread(&done, meant.take.id)
     }
 }

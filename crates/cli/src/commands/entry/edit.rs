@@ -73,6 +73,7 @@ impl Arguments {
         let done = unchanged_since(context, &meant, entry, &before)
             .and_then(|()| context.change(thread, edit, self.target.expect));
         // What was written by hand must not go with the refusal.
-        context.report_done(&done.map_err(|failure| failure.keeping_if(kept.as_deref()))?)
+        let done = done.map_err(|failure| failure.keeping_if(kept.as_deref()))?;
+        context.report_reread(&done, meant.take.id)
     }
 }

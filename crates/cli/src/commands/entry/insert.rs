@@ -41,6 +41,6 @@ impl Arguments {
         let insert = Command::AddEntries { take: meant.take.id, at, entries: vec![content] };
         let thread = meant.thread.summary.id;
         let done = context.change_keeping(thread, insert, self.target.expect, by_hand.as_deref())?;
-        context.report_done(&done)
+        context.report_reread(&done, meant.take.id)
     }
 }

@@ -26,6 +26,7 @@ impl Arguments {
         let (_, entry) = looking.find_entry(&meant.take, &self.entry)?;
         drop(looking);
         let change = Command::ChangeRole { take: meant.take.id, entry, role: self.role };
-        context.change_and_report(meant.thread.summary.id, change, self.target.expect)
+        let done = context.change(meant.thread.summary.id, change, self.target.expect)?;
+        context.report_reread(&done, meant.take.id)
     }
 }

@@ -3,12 +3,14 @@
 use clap::Args;
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::summary::TakeSummary;
+use retake_timeline::ApartFolder;
 use serde::Serialize;
 
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::ui::bytes::count;
 use crate::ui::label::Label;
+use crate::ui::sanitize::{Lines, sanitize};
 use crate::ui::table::{Column, Table};
 
 /// List the takes of a thread, oldest first.
@@ -29,6 +31,8 @@ struct Answer {
     /// The take that is being worked on.
     active: TakeId,
     takes: Vec<TakeSummary>,
+    /// The takes that have a folder of their own, and where.
+    apart: Vec<ApartFolder>,
 }
 
 impl Arguments {
@@ -36,14 +40,26 @@ impl Arguments {
         let looking = context.timeline()?.look()?;
         let row = context.thread(&looking, self.thread.as_deref())?;
         let takes = looking.queries().takes_of(row.number)?;
+        let mut apart = looking.apart_folders()?;
+        apart.retain(|open| open.thread == row.summary.id);
         let answer = Answer {
             thread: row.summary.id,
             active: row.summary.active.id,
             takes: takes.into_iter().map(|take| take.summary).collect(),
+            apart,
         };
         context.answer(&answer, |out, styles| {
             let table = draw(context, &answer);
-            write!(out, "{}", table.render(context.screen.columns(), styles.heading))
+            write!(out, "{}", table.render(context.screen.columns(), styles.heading))?;
+            for open in &answer.apart {
+                let name = answer.takes.iter().find(|take| take.id == open.take).map(|take| &take.name);
+                let name = name.map_or_else(|| open.take.short(), Clone::clone);
+                let path = open.path.display().to_string();
+                let gone = if open.path.is_dir() { "" } else { " (which is gone)" };
+                let (name, path) = (sanitize(&name, Lines::Fold), sanitize(&path, Lines::Fold));
+                writeln!(out, "{name} is open apart in {path}{gone}.")?;
+            }
+            Ok(())
         })
     }
 }

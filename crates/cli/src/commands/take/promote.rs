@@ -1,7 +1,7 @@
 //! `retake take promote`
 
 use clap::Args;
-use retake_timeline::Promoted;
+use retake_timeline::{Halves, Promoted};
 use serde::Serialize;
 
 use crate::arguments::ThreadTarget;
@@ -16,7 +16,8 @@ Examples:
   retake take promote                     the active take, under its own name
   retake take promote main_take_2 --title \"The other way\" --switch
 
-An undo in the thread that it left brings the take back there; the new thread is put away with it, unless
+The active take is refused while its files are in the folder and those of another take belong there afterwards:
+switch to the other take first. An undo in the thread that it left brings the take back there; the new thread is put away with it, unless
 somebody has worked on it since.")]
 pub(crate) struct Arguments {
     /// The take: a name, or the beginning of an id [default: the active one].
@@ -27,6 +28,9 @@ pub(crate) struct Arguments {
     /// Work on the new thread.
     #[arg(short, long)]
     switch: bool,
+    /// Leave the files in the folder as they are, even if another take's belong there afterwards.
+    #[arg(long)]
+    conversation: bool,
     #[command(flatten)]
     target: ThreadTarget,
 }
@@ -52,7 +56,14 @@ impl Arguments {
         };
         drop(looking);
         let caller = context.caller(self.target.expect)?;
-        let promoted = timeline.promote(thread.summary.id, take.id, self.title, caller)?;
+        let promoted = match context.desk() {
+            Ok(desk) if context.config.files.enabled => {
+                let halves = if self.conversation { Halves::Conversation } else { Halves::Both };
+                desk.promote(thread.summary.id, take.id, self.title, caller, halves)?
+            }
+            // A folder that files are not kept of has none to be left in it.
+            _ => timeline.promote(thread.summary.id, take.id, self.title, caller)?,
+        };
         if self.switch {
             let project = context.own_project()?.id;
             timeline.work_on(project, promoted.promoted.thread, None, context.caller(None)?)?;

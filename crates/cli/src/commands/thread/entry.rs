@@ -6,6 +6,7 @@ use retake_model::entry::{Block, RoleKind};
 use retake_model::json::Json;
 use retake_timeline::EntryView;
 
+use crate::agent::dollars;
 use crate::context::Context;
 use crate::ui::bytes::count;
 use crate::ui::markdown::{Look, Marks, render};
@@ -48,6 +49,11 @@ pub(crate) fn write_entry(
             write!(out, " (cache: {} read, {} written)", count(read), count(written))?;
         }
     }
+    for (name, value) in &view.entry.extra {
+        if let Some(words) = in_words(name, value) {
+            write!(out, ", {words}")?;
+        }
+    }
     writeln!(out, "{muted:#}")?;
     if view.shown.collapsed && !manner.full {
         return writeln!(out, "     {muted}▸ {}{muted:#}\n", sanitize(&view.entry.preview(), Lines::Fold));
@@ -64,9 +70,21 @@ pub(crate) fn write_entry(
         write_field(out, context, &format!("usage.{name}"), value, manner)?;
     }
     for (name, value) in &view.entry.extra {
-        write_field(out, context, name, value, manner)?;
+        // Who served the model is plain from the model as a rule.
+        if in_words(name, value).is_none() && (name != "provider" || manner.full) {
+            write_field(out, context, name, value, manner)?;
+        }
     }
     writeln!(out)
+}
+
+/// What a turn says about an answer, on the line about it.
+fn in_words(name: &str, value: &Json) -> Option<String> {
+    match (name, value.as_str()) {
+        ("interrupted", "true") => Some("interrupted".to_owned()),
+        ("micro_dollars", text) => text.parse().ok().map(dollars),
+        _ => None,
+    }
 }
 
 /// A field that Retake does not know.

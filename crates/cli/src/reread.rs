@@ -1,0 +1,60 @@
+//! What a change of entries makes a model read again.
+
+use retake_model::id::TakeId;
+use retake_model::projection::{Conversation, converse, reread_tokens};
+use retake_model::take::Take;
+use retake_timeline::{Done, LookError, Looking};
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::ui::bytes::count;
+
+/// Longer conversations are not sent to a model as a whole.
+const MOST_ENTRIES: u64 = 5_000;
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    #[serde(flatten)]
+    done: &'a Done,
+    /// About how many tokens the model reads again because of it; not said where no model has read anything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reread_tokens: Option<u64>,
+}
+
+impl Context {
+    /// Says what came of a change of entries, and what the model has to read again because of it.
+    pub(crate) fn report_reread(&self, done: &Done, take: TakeId) -> Result<(), Failure> {
+        let reread_tokens = if done.changed() { self.reread(done, take)? } else { None };
+        if self.general.json {
+            return self.report(&Answer { done, reread_tokens }, |_, _| Ok(()));
+        }
+        self.report_done(done)?;
+        match reread_tokens {
+            Some(tokens) if tokens > 0 => {
+                self.remark(&format!("The model reads about {} tokens again because of it.", count(tokens)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn reread(&self, done: &Done, take: TakeId) -> Result<Option<u64>, Failure> {
+        let looking = self.timeline()?.look()?;
+        let at = |version: u64| -> Result<Option<Take>, Failure> {
+            let state = looking.state_at(done.thread, version)?;
+            Ok(state.take(&looking.queries(), take).map_err(LookError::from)?)
+        };
+        let (Some(before), Some(after)) = (at(done.version - 1)?, at(done.version)?) else { return Ok(None) };
+        if before.sent.is_none() || before.entries.len().max(after.entries.len()) > MOST_ENTRIES {
+            return Ok(None);
+        }
+        let before = conversation(&looking, done, &before)?;
+        Ok(Some(reread_tokens(&before, &conversation(&looking, done, &after)?)))
+    }
+}
+
+fn conversation(looking: &Looking<'_>, done: &Done, take: &Take) -> Result<Conversation, Failure> {
+    let page = looking.page(done.thread, take, 0..take.entries.len())?;
+    let entries: Vec<_> = page.into_iter().map(|view| (view.id, view.entry)).collect();
+    Ok(converse(&entries))
+}

@@ -1,0 +1,293 @@
+//! The edges of commands that move files: takes that are open elsewhere, paths that are nowhere, steps that are not
+//! there.
+
+mod support;
+
+use std::fs;
+use std::path::PathBuf;
+
+use support::Sandbox;
+
+/// A project with a thread of two takes: `main` with one file, and `second`, the active one, with another content.
+fn two_takes() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.done(&["thread", "new", "Fix the login"]);
+    write(&sandbox, "a", "one\n");
+    sandbox.done(&["snapshot", "take"]);
+    agent(&sandbox, "echo main > a");
+    sandbox.done(&["take", "branch", "--name", "second"]);
+    agent(&sandbox, "echo second > a");
+    sandbox
+}
+
+fn write(sandbox: &Sandbox, name: &str, text: &str) {
+    fs::write(sandbox.project().join(name), text).expect("our folder");
+}
+
+fn read(sandbox: &Sandbox, name: &str) -> Option<String> {
+    fs::read_to_string(sandbox.project().join(name)).ok()
+}
+
+fn agent(sandbox: &Sandbox, script: &str) {
+    sandbox.done(&["exec", "--", "sh", "-c", script]);
+}
+
+/// Where a take's own folder is put.
+fn apart(sandbox: &Sandbox) -> PathBuf {
+    sandbox.project().with_file_name("apart")
+}
+
+fn open_apart(sandbox: &Sandbox, take: &str) {
+    sandbox.done(&["take", "open", take, "--apart", &apart(sandbox).to_string_lossy()]);
+}
+
+#[test]
+fn the_active_take_is_not_promoted_away_from_its_files() {
+    let sandbox = two_takes();
+    let (code, error) = sandbox.refused(&["take", "promote"]);
+    assert_eq!(code, 5, "{error}");
+    let message = error["message"].as_str().expect("a message");
+    assert!(message.contains("retake take switch main"), "{message}");
+    assert_eq!(read(&sandbox, "a").as_deref(), Some("second\n"), "nothing was changed");
+    sandbox.done(&["take", "switch", "main"]);
+    assert_eq!(read(&sandbox, "a").as_deref(), Some("main\n"));
+    sandbox.done(&["take", "promote", "second"]);
+    assert_eq!(read(&sandbox, "a").as_deref(), Some("main\n"));
+
+    let sandbox = two_takes();
+    sandbox.done(&["take", "promote", "--conversation"]);
+    assert_eq!(read(&sandbox, "a").as_deref(), Some("second\n"), "it was asked for");
+}
+
+#[test]
+fn a_take_that_is_open_apart_stays_where_it_is() {
+    let sandbox = two_takes();
+    sandbox.done(&["take", "switch", "main"]);
+    open_apart(&sandbox, "second");
+    let place = apart(&sandbox).to_string_lossy().into_owned();
+    let check = |arguments: &[&str]| {
+        let (code, error) = sandbox.refused(arguments);
+        let message = error["message"].as_str().expect("a message");
+        assert_eq!(code, 5, "{arguments:?}: {message}");
+        assert!(
+            message.contains(&place) && message.contains("retake take close"),
+            "{arguments:?}: {message}"
+        );
+    };
+    // An undo of the switch would bring it here, one of the branch would take it away.
+    check(&["undo"]);
+    check(&["undo", "--conversation"]);
+    check(&["undo", "3", "--conversation"]);
+    check(&["take", "delete", "second"]);
+    check(&["take", "delete", "second", "--conversation"]);
+    check(&["take", "switch", "second", "--conversation"]);
+    check(&["take", "promote", "second"]);
+    assert!(sandbox.done(&["take", "list"]).contains(&format!("second is open apart in {place}.")));
+    assert_eq!(sandbox.json(&["take", "list"])["apart"][0]["path"], place.as_str());
+    sandbox.done(&["take", "close", "second"]);
+    assert!(!sandbox.done(&["take", "list"]).contains("open apart"));
+    sandbox.done(&["undo"]);
+    assert_eq!(read(&sandbox, "a").as_deref(), Some("second\n"));
+}
+
+#[test]
+fn a_path_that_is_nowhere_is_not_restored_in_silence() {
+    let sandbox = two_takes();
+    write(&sandbox, ".env", "KEY=1\n");
+    let check = |path: &str, code: i32, said: &str| {
+        let (found, error) = sandbox.refused(&["restore", "1", path]);
+        let message = error["message"].as_str().expect("a message");
+        assert_eq!(found, code, "{path}: {message}");
+        assert!(message.contains(said), "{path}: {message}");
+    };
+    check("mispelt.rs", 3, "mispelt.rs is neither in that snapshot nor in the folder");
+    check("a/b", 3, "neither");
+    check(".env", 5, "likely a secret");
+    sandbox.done(&["restore", "1", "a"]);
+    assert_eq!(read(&sandbox, "a").as_deref(), Some("one\n"));
+    // What is only in the folder is removed, as the moment did not have it.
+    write(&sandbox, "b", "new\n");
+    sandbox.done(&["restore", "1", "b"]);
+    assert_eq!(read(&sandbox, "b"), None);
+}
+
+#[test]
+fn conflicts_are_decided_also_by_an_undo_that_is_repeated() {
+    let check = |how: &str, expected: &str| {
+        let sandbox = Sandbox::new();
+        sandbox.done(&["thread", "new", "Fix the login"]);
+        write(&sandbox, "a", "old\n");
+        write(&sandbox, "b", "old\n");
+        sandbox.done(&["snapshot", "take"]);
+        agent(&sandbox, "echo agent > a; echo agent > b");
+        write(&sandbox, "a", "hand\n");
+        sandbox.done(&["undo"]);
+        assert_eq!(read(&sandbox, "a").as_deref(), Some("hand\n"), "a conflict");
+        sandbox.done(&["redo"]);
+        sandbox.done(&["undo", "--conflicts", how]);
+        assert_eq!(read(&sandbox, "a").as_deref(), Some(expected), "{how}");
+        assert_eq!(read(&sandbox, "b").as_deref(), Some("old\n"), "{how}");
+    };
+    check("keep", "hand\n");
+    check("take", "old\n");
+    check("mark", "<<<<<<< as it is\nhand\n=======\nold\n>>>>>>> as it would be\n");
+}
+
+#[test]
+fn fewer_steps_than_asked_for_are_told() {
+    let sandbox = Sandbox::new();
+    sandbox.done(&["thread", "new", "Fix the login"]);
+    sandbox.done(&["entry", "add", "one"]);
+    sandbox.done(&["entry", "add", "two"]);
+    let output = sandbox.run(&["undo", "5"]);
+    assert_eq!(output.code, 0);
+    assert!(output.stderr.contains("Undid 2 steps of 5: there are no more."), "{}", output.stderr);
+    let output = sandbox.run(&["redo", "2"]);
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""));
+    assert_eq!(sandbox.json(&["undo", "5"])["steps"], 2);
+}
+
+#[test]
+fn in_the_folder_of_a_take_that_take_is_named() {
+    let sandbox = two_takes();
+    sandbox.done(&["take", "switch", "main"]);
+    open_apart(&sandbox, "second");
+    let there = apart(&sandbox);
+    let run = sandbox.run_in(&there, &["exec", "--", "sh", "-c", "echo more > b"], "");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let undone = sandbox.run_in(&there, &["undo"], "");
+    assert_eq!(undone.code, 0, "{}", undone.stderr);
+    assert!(undone.stdout.contains("Now on second"), "{}", undone.stdout);
+    assert!(!there.join("b").exists());
+}
+
+#[test]
+fn the_files_alone_go_back_and_forth_step_by_step() {
+    let sandbox = Sandbox::new();
+    sandbox.done(&["thread", "new", "Fix the login"]);
+    write(&sandbox, "a", "0\n");
+    sandbox.done(&["snapshot", "take"]);
+    agent(&sandbox, "echo 1 > a");
+    agent(&sandbox, "echo 2 > a");
+    sandbox.done(&["entry", "add", "only talk"]);
+    agent(&sandbox, "echo 3 > a");
+    let check = |arguments: &[&str], expected: &str, said: &str| {
+        let output = sandbox.run(arguments);
+        assert_eq!(read(&sandbox, "a").as_deref(), Some(expected), "{arguments:?}: {}", output.stderr);
+        assert!(output.stdout.contains(said), "{arguments:?}: {}", output.stdout);
+        assert_eq!(output.code == 0, !said.is_empty(), "{arguments:?}: {}", output.stderr);
+    };
+    let one = "in the files alone: changed 1 file";
+    check(&["undo", "--files"], "2\n", &format!("Undid {one}"));
+    // The talk in between is passed over.
+    check(&["undo", "--files"], "1\n", &format!("Undid {one}"));
+    check(&["undo", "--files"], "0\n", &format!("Undid {one}"));
+    check(&["undo", "--files"], "0\n", "");
+    check(&["redo", "--files"], "1\n", &format!("Redid {one}"));
+    check(&["redo", "--files", "2"], "3\n", "Redid in the files alone 2 changes:");
+    check(&["redo", "--files"], "3\n", "");
+    check(&["undo", "--files", "2"], "1\n", "Undid in the files alone 2 changes:");
+    assert!(sandbox.done(&["thread", "show"]).contains("only talk"), "the conversation stays");
+    // Each was a change of its own.
+    check(&["undo"], "3\n", "Undid: moved");
+    check(&["redo"], "1\n", "Redid: moved");
+    check(&["jump", "--files", "1"], "0\n", "The files are those of version 1 now.");
+    check(&["redo", "--files"], "1\n", "Redid");
+}
+
+#[test]
+fn what_was_changed_and_then_ignored_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.done(&["thread", "new", "Fix the login"]);
+    write(&sandbox, "a.log", "one\n");
+    write(&sandbox, "kept", "one\n");
+    fs::create_dir(sandbox.project().join("out")).expect("our folder");
+    write(&sandbox, "out/x", "one\n");
+    write(&sandbox, "out/y", "one\n");
+    sandbox.done(&["snapshot", "take"]);
+    agent(
+        &sandbox,
+        "echo two > a.log; echo two > kept; echo two > out/x; printf '*.log\nout/\n' > .gitignore",
+    );
+    let answer = sandbox.json(&["undo"]);
+    let paths = answer["files"]["paths"].as_array().expect("paths");
+    let told: Vec<(&str, &str)> = paths
+        .iter()
+        .map(|path| (path["path"].as_str().expect("a path"), path["outcome"].as_str().expect("an outcome")))
+        .collect();
+    let expected = [(".gitignore", "removed"), ("a.log", "skipped"), ("kept", "written"), ("out", "skipped")];
+    assert_eq!(told, expected);
+    assert!(paths[1]["reason"].as_str().is_some_and(|reason| reason.contains("ignored")), "{answer}");
+    assert_eq!(read(&sandbox, "a.log").as_deref(), Some("two\n"), "nobody knows what it was then");
+    assert_eq!(read(&sandbox, "kept").as_deref(), Some("one\n"));
+}
+
+#[test]
+fn an_export_without_files_holds_none_of_them() {
+    let sandbox = Sandbox::new();
+    sandbox.done(&["thread", "new", "Fix the login"]);
+    write(&sandbox, "canary-name", "canary-one\n");
+    sandbox.done(&["snapshot", "take"]);
+    agent(&sandbox, "echo canary-two > canary-name");
+    sandbox.done(&["entry", "add", "only talk"]);
+    sandbox.done(&["undo", "2"]);
+    sandbox.done(&["export", "-o", "../whole"]);
+    sandbox.done(&["export", "--without-files", "-o", "../talk"]);
+    let kinds = |name: &str| {
+        let text = fs::read_to_string(sandbox.project().with_file_name(name)).expect("an export");
+        ["blob", "tree", "snapshot"].map(|kind| text.contains(&format!("\"object\":\"{kind}\"")))
+    };
+    assert_eq!((kinds("whole"), kinds("talk")), ([true; 3], [false; 3]));
+    assert_eq!(sandbox.refused(&["import", "../talk"]).0, 5, "the thread is here, with its files");
+    sandbox.done(&["import", "../talk", "--copy"]);
+    let other = Sandbox::new();
+    let talk = sandbox.project().with_file_name("talk").to_string_lossy().into_owned();
+    other.done(&["import", &talk]);
+    let threads = other.json(&["thread", "list"]);
+    let thread = threads["threads"][0]["id"].as_str().expect("an id").to_owned();
+    other.done(&["redo", "2", "-t", &thread]);
+    assert!(other.done(&["thread", "show", &thread]).contains("only talk"));
+    other.done(&["undo", "2", "-t", &thread]);
+    other.done(&["verify"]);
+    sandbox.done(&["verify"]);
+}
+
+#[test]
+fn a_budget_is_a_plan_and_nothing_goes_unasked() {
+    let sandbox = Sandbox::new();
+    for (number, title) in ["first", "second", "third"].iter().enumerate() {
+        sandbox.done(&["thread", "new", title]);
+        // What compresses badly, so that it takes the room that it has.
+        let mut noise = String::new();
+        for at in 0u64..4000 {
+            let mixed = (at + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31 + number as u32);
+            noise += &mixed.wrapping_mul(0xbf58_476d_1ce4_e5b9 + 2 * number as u64).to_string();
+        }
+        write(&sandbox, "noise", &noise);
+        sandbox.done(&["snapshot", "take", "--by", "agent"]);
+    }
+    sandbox.done(&["thread", "new", "kept"]);
+    sandbox.done(&["thread", "delete", "first"]);
+    sandbox.done(&["thread", "delete", "second"]);
+    let share = || sandbox.json(&["usage", "--projects"])["projects"][0]["bytes"].as_u64().expect("bytes");
+    let all = share();
+    assert!(all > 60_000, "{all}");
+    let plan = |size: &str| {
+        let answer = sandbox.json(&["purge", "--deleted", "--to-fit", size, "--dry-run"]);
+        let threads = answer["threads"].as_array().expect("a list").clone();
+        threads.iter().map(|thread| thread["title"].as_str().expect("a title").to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(plan("1 GB"), Vec::<String>::new());
+    assert_eq!(plan(&(all - 1).to_string()), ["first"]);
+    assert_eq!(plan("0"), ["first", "second"], "never one that is in use");
+    assert_eq!(share(), all, "a plan is only a plan");
+    let (code, error) = sandbox.refused(&["purge", "--deleted", "--to-fit", &(all - 1).to_string()]);
+    assert_eq!(code, 5, "nobody was there to be asked: {error}");
+    assert_eq!(sandbox.refused(&["purge", "--deleted", "--to-fit"]).0, 2, "no size is known");
+    sandbox.done(&["config", "set", "files.budget", &(all - 1).to_string()]);
+    assert!(sandbox.done(&["usage", "--projects"]).contains("above files.budget"));
+    sandbox.done(&["purge", "--deleted", "--to-fit", "--yes"]);
+    assert!(share() < all);
+    assert!(sandbox.run(&["thread", "show", "first"]).code != 0);
+    sandbox.done(&["thread", "restore", "second"]);
+}

@@ -1,0 +1,112 @@
+//! A move of files that was cut off: whoever comes next finishes it and says so, or says why that cannot be.
+
+mod support;
+
+use std::fs;
+use std::path::PathBuf;
+
+use retake_model::history::place_of_change;
+use retake_model::id::TurnId;
+use retake_model::intent::Intent;
+use retake_model::operation::{FileChange, Operation, OperationKind};
+use retake_timeline::{Rules, Timeline};
+use serde_json::Value;
+use support::Sandbox;
+
+/// A project in which an agent changed a file, and someone was killed on the way back, before the first file moved.
+fn cut_off() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.done(&["thread", "new", "Fix the login"]);
+    fs::write(sandbox.project().join("a"), "one\n").expect("our folder");
+    sandbox.done(&["snapshot", "take"]);
+    sandbox.done(&["exec", "--", "sh", "-c", "echo two > a"]);
+    let timeline = Timeline::open(&store(&sandbox), Rules::default()).expect("a store");
+    let looking = timeline.look().expect("a look");
+    let row = looking.threads(&retake_store::ThreadFilter::default()).expect("a list").remove(0);
+    let queries = looking.queries();
+    let head = queries.head(row.number).expect("readable").expect("a head");
+    let folder = queries.folders().expect("readable").remove(0);
+    let was = head.operation.files.expect("files");
+    let files = FileChange { before: was.after, after: was.before, ..was };
+    let version = head.operation.version + 1;
+    let operation = Operation {
+        version,
+        previous: Some(head.id),
+        kind: OperationKind::FilesMoved { from: head.operation.version, to: 1, paths: 1 },
+        turn: TurnId::from_bytes([9; 16]),
+        place: place_of_change(&queries.log(row.number), &head.operation.place, version).expect("a log"),
+        files: Some(files),
+        filed: Some(version),
+        ..head.operation
+    };
+    let intent = Intent { folder: folder.id, roots: folder.roots, files, operation, token: "cut".to_owned() };
+    drop(looking);
+    let write = timeline.store().write(move |writing| writing.put_intent(&intent));
+    write.expect("an intent");
+    sandbox
+}
+
+fn store(sandbox: &Sandbox) -> PathBuf {
+    sandbox.project().with_file_name("store")
+}
+
+fn read(sandbox: &Sandbox) -> Option<String> {
+    fs::read_to_string(sandbox.project().join("a")).ok()
+}
+
+#[test]
+fn a_change_of_the_conversation_says_what_it_finished() {
+    let sandbox = cut_off();
+    let output = sandbox.run(&["entry", "add", "go on"]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert_eq!(read(&sandbox).as_deref(), Some("one\n"));
+    assert!(output.stderr.contains("Recovered:") && output.stderr.contains("~ a"), "{}", output.stderr);
+    assert_eq!(sandbox.run(&["entry", "add", "and on"]).stderr, "", "once");
+
+    let sandbox = cut_off();
+    let output = sandbox.run(&["entry", "add", "go on", "--json"]);
+    let told: Value = serde_json::from_str(&output.stderr).expect("a line of JSON");
+    assert_eq!((told["recovered"]["finished"].as_bool(), output.code), (Some(true), 0));
+    assert_eq!(told["recovered"]["paths"][0]["path"], "a");
+}
+
+#[test]
+fn a_folder_that_is_not_there_keeps_its_move() {
+    let sandbox = cut_off();
+    let (project, away) = (sandbox.project(), sandbox.project().with_file_name("unmounted"));
+    fs::rename(&project, &away).expect("our folder");
+    let elsewhere = sandbox.project().with_file_name("elsewhere");
+    fs::create_dir(&elsewhere).expect("our folder");
+    let thread = {
+        let timeline = Timeline::open(&store(&sandbox), Rules::default()).expect("a store");
+        let looking = timeline.look().expect("a look");
+        looking.threads(&retake_store::ThreadFilter::default()).expect("a list").remove(0).summary.id
+    };
+    let thread = thread.to_string();
+    let add = ["entry", "add", "go on", "-t", thread.as_str()];
+    for _ in 0..2 {
+        let output = sandbox.run_in(&elsewhere, &add, "");
+        assert_eq!(output.code, 5, "{}", output.stderr);
+        assert!(output.stderr.contains(&*project.to_string_lossy()), "{}", output.stderr);
+        assert!(output.stderr.contains("--forget-folder"), "{}", output.stderr);
+    }
+    // It comes back, and the move is finished.
+    fs::rename(&away, &project).expect("our folder");
+    let there = project.to_string_lossy().into_owned();
+    let (code, _) = sandbox.refused(&["repair", "--forget-folder", &there]);
+    assert_eq!(code, 5, "it is there");
+    sandbox.done(&["entry", "add", "go on"]);
+    assert_eq!(read(&sandbox).as_deref(), Some("one\n"));
+
+    // Or it never does.
+    let sandbox = cut_off();
+    let there = sandbox.project().to_string_lossy().into_owned();
+    fs::remove_dir_all(sandbox.project()).expect("our folder");
+    let elsewhere = sandbox.project().with_file_name("elsewhere");
+    fs::create_dir(&elsewhere).expect("our folder");
+    let output = sandbox.run_in(&elsewhere, &["repair", "--forget-folder", &there], "");
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert!(output.stdout.contains("Given up:"), "{}", output.stdout);
+    let output = sandbox.run_in(&elsewhere, &["repair", "--forget-folder", &there], "");
+    assert_eq!(output.code, 3, "{}", output.stderr);
+}

@@ -1,0 +1,95 @@
+//! Trees of files from elsewhere: how large they are when they are laid out.
+//!
+//! Content is shared, so a few hundred bytes can stand for more paths than there are atoms:
+//!
+//! ```text
+//!   tree 60 ─┬─ a ─► tree 59 ─┬─ a ─► tree 58 …        60 small objects, 2^60 paths
+//!            └─ b ─┘          └─ b ─┘
+//! ```
+//!
+//! What a tree comes to is added up from what is below it, which has come before it, so no tree is ever laid out to
+//! find that it is too large.
+
+use std::collections::HashMap;
+
+use super::{BadContent, at_most};
+use crate::content::{ContentId, Kind, decode};
+use crate::limits::TREE_PATHS;
+use crate::path::LONGEST_PATH;
+use crate::tree::{Node, PART, Parts, Tree};
+
+/// What the files among the content that was taken in so far come to.
+#[derive(Debug, Default)]
+pub struct Measures {
+    /// How many bytes a blob or a file in parts has; `None` if that is not known, because some were destroyed.
+    sizes: HashMap<ContentId, Option<u64>>,
+    trees: HashMap<ContentId, Extent>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Extent {
+    paths: usize,
+    /// Bytes of the longest path below the tree.
+    longest: usize,
+}
+
+impl Measures {
+    /// Measures one piece of content, and refuses files that say they have another size than they have, and trees
+    /// that are too large. What it refers to must have been measured before, or is not there any more.
+    pub fn content(&mut self, kind: Kind, id: ContentId, bytes: &[u8]) -> Result<(), BadContent> {
+        match kind {
+            Kind::Blob => {
+                self.sizes.insert(id, Some(bytes.len() as u64));
+            }
+            Kind::Parts => {
+                let size = self.parts(&decode(bytes)?)?;
+                self.sizes.insert(id, size);
+            }
+            Kind::Tree => {
+                let extent = self.tree(&decode(bytes)?)?;
+                self.trees.insert(id, extent);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn size(&self, id: ContentId) -> Option<u64> {
+        self.sizes.get(&id).copied().flatten()
+    }
+
+    fn parts(&self, Parts(parts): &Parts) -> Result<Option<u64>, BadContent> {
+        let (mut sum, mut known) = (0u64, true);
+        for (number, part) in parts.iter().enumerate() {
+            match self.size(*part) {
+                Some(size) if number + 1 == parts.len() && size <= PART => sum += size,
+                Some(PART) => sum += PART,
+                Some(_) => return Err(BadContent::FileSize),
+                None => known = false,
+            }
+        }
+        Ok(known.then_some(sum))
+    }
+
+    fn tree(&self, tree: &Tree) -> Result<Extent, BadContent> {
+        let mut extent = Extent::default();
+        for entry in tree.entries() {
+            let mut below = Extent::default();
+            match &entry.node {
+                Node::File { content, size, .. } => {
+                    if self.size(*content).is_some_and(|found| found != *size) {
+                        return Err(BadContent::FileSize);
+                    }
+                }
+                Node::Folder { tree, .. } => below = self.trees.get(tree).copied().unwrap_or_default(),
+                Node::Link { .. } => {}
+            }
+            let slash = usize::from(below.longest > 0);
+            extent.longest = extent.longest.max(entry.name.bytes().len() + slash + below.longest);
+            extent.paths = extent.paths.saturating_add(below.paths).saturating_add(1);
+        }
+        at_most("bytes of a path in a tree of files", extent.longest, LONGEST_PATH)?;
+        at_most("paths in a tree of files", extent.paths, TREE_PATHS)?;
+        Ok(extent)
+    }
+}

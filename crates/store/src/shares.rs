@@ -1,0 +1,74 @@
+//! Which project takes how much of the store.
+//!
+//! Content is stored once, whoever refers to it, so what two projects have in common counts for both, and what only
+//! one has is told apart from it: that much room there would be without the project.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use retake_model::id::ProjectId;
+use serde::Serialize;
+
+use crate::reach::{OnDamage, Reached, each_operation};
+use crate::{Deleted, Store, StoreError, ThreadFilter};
+
+/// What one project takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Share {
+    /// The project.
+    pub project: ProjectId,
+    /// Its threads, those that were put away included.
+    pub threads: u64,
+    /// Pieces of content that its threads refer to: conversations, and files.
+    pub objects: u64,
+    /// About how many bytes they take.
+    pub bytes: u64,
+    /// How many of those no other project refers to.
+    pub own_bytes: u64,
+}
+
+impl Store {
+    /// What each project takes. All of history is walked, so this takes about as long as a dry run of `collect`.
+    pub fn shares(&self) -> Result<Vec<Share>, StoreError> {
+        let reading = self.read()?;
+        let queries = reading.queries();
+        let all = ThreadFilter { deleted: Deleted::Shown, ..ThreadFilter::default() };
+        let homes: HashMap<i64, ProjectId> =
+            queries.threads(&all)?.into_iter().map(|row| (row.number, row.home)).collect();
+        let mut reached: BTreeMap<ProjectId, Reached> = BTreeMap::new();
+        each_operation(&queries, 0, &mut |thread, operation| match homes.get(&thread) {
+            Some(home) => reached.entry(*home).or_default().mark(&queries, operation, OnDamage::PassOver),
+            None => Ok(()),
+        })?;
+        let reached: BTreeMap<ProjectId, HashSet<i64>> =
+            reached.into_iter().map(|(project, reached)| (project, reached.prefixes())).collect();
+        let mut shares: BTreeMap<ProjectId, Share> = BTreeMap::new();
+        for project in reached.keys() {
+            let threads = homes.values().filter(|home| *home == project).count() as u64;
+            let none = Share { project: *project, threads, objects: 0, bytes: 0, own_bytes: 0 };
+            shares.insert(*project, none);
+        }
+        let mut count = |prefix: i64, bytes: u64| {
+            let of: Vec<&ProjectId> =
+                reached.iter().filter(|(_, reached)| reached.contains(&prefix)).map(|(of, _)| of).collect();
+            for project in &of {
+                if let Some(share) = shares.get_mut(project) {
+                    share.objects += 1;
+                    share.bytes += bytes;
+                    share.own_bytes += if of.len() == 1 { bytes } else { 0 };
+                }
+            }
+        };
+        let mut names = Vec::new();
+        queries.each_name(&mut |prefix, number| names.push((prefix, number)))?;
+        let mut length =
+            queries.connection.prepare_cached("SELECT length(body) FROM object WHERE number = ?1")?;
+        for (prefix, number) in names {
+            let bytes: i64 = length.query_row([number], |row| row.get(0))?;
+            count(prefix, bytes as u64);
+        }
+        for row in queries.packed_rows(None)? {
+            count(row.prefix(), row.bytes());
+        }
+        Ok(shares.into_values().collect())
+    }
+}
