@@ -148,6 +148,7 @@ impl Place {
             brain,
             approval: Approval { mode: Mode::AllowAll, rules: Vec::new() },
             patience: Policy { most_attempts: 3, first_delay: 1, longest_delay: 5 },
+            rounds: 100,
             prices: Prices::default(),
             window,
             surroundings: None,

@@ -31,7 +31,7 @@ use retake_model::command::{Prompt, SentText, Start};
 use retake_model::id::{EntryId, ProjectId, TakeId, ThreadId, TurnId};
 use retake_model::operation::{Actor, Version};
 use retake_model::surroundings::Surroundings;
-use retake_timeline::{Caller, Command, Desk, Handling, Timeline};
+use retake_timeline::{Caller, ChangeError, Command, Desk, Handling, Timeline};
 
 pub use error::TurnError;
 pub use event::{Audience, Reply, TurnEvent};
@@ -59,6 +59,8 @@ pub struct Workshop {
     pub approval: Approval,
     /// How patient the agent is with a provider.
     pub patience: Policy,
+    /// How often a model is called in one turn before a person has to look.
+    pub rounds: u32,
     /// What tokens cost.
     pub prices: Prices,
     /// How many tokens the model can be given.
@@ -117,7 +119,14 @@ impl Workshop {
         audience: &mut dyn Audience,
     ) -> Result<Outcome, TurnError> {
         let mut driver = Driver::lease(self, thread, take, cancel, audience)?;
-        driver.close_leftover()?;
+        // Before anything is closed: who expects another version wants nothing changed.
+        let current = self.timeline.look()?.thread(thread)?.summary.version;
+        if let Some(expected) = beginning.expected.filter(|expected| *expected != current) {
+            return Err(ChangeError::Conflict { expected, current }.into());
+        }
+        let closed = driver.close_leftover()?;
+        let expected = beginning.expected.filter(|_| !closed);
+        let beginning = Beginning { expected, ..beginning };
         let (start, caller) = self.start(thread, take, driver.turn(), &beginning)?;
         let done = self.timeline.change(thread, Command::StartTurn { take, start }, caller)?;
         driver.started(done.version)?;

@@ -130,6 +130,7 @@ impl Context {
             brain,
             approval,
             patience: Policy { most_attempts: config.attempts.max(1), ..Policy::default() },
+            rounds: config.rounds.max(1),
             prices,
             window,
             surroundings: self.caller(None)?.surroundings,
@@ -159,7 +160,9 @@ impl Context {
     ) -> Result<Outcome, Failure> {
         let interruptible = Interruptible::new()?;
         let mut watcher = Watcher::new(self, interruptible.cancel());
-        let outcome = turn(interruptible.cancel(), &mut watcher)?;
+        let outcome = turn(interruptible.cancel(), &mut watcher);
+        watcher.rest();
+        let outcome = outcome?;
         if let Some(hint) = watcher.hint() {
             self.remark(hint)?;
         }

@@ -54,6 +54,8 @@ pub(crate) struct Agent {
     pub(crate) thinking: Option<u32>,
     /// How often a call that failed is tried.
     pub(crate) attempts: u32,
+    /// How often a model is called in one turn before a person has to look.
+    pub(crate) rounds: u32,
     /// How many tokens a model takes, where that is not known.
     pub(crate) window: Option<u64>,
 }
@@ -156,6 +158,7 @@ impl Default for Agent {
             approval: Approve::Ask,
             thinking: None,
             attempts: 5,
+            rounds: 200,
             window: None,
         }
     }

@@ -20,7 +20,7 @@ mod turns;
 use std::fs::{File, TryLockError};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use retake_model::id::{TakeId, TurnId};
 use rusqlite::config::DbConfig;
@@ -36,6 +36,9 @@ const VERSION: i64 = 1;
 
 /// Longer than another program writes.
 const LONG_WAIT: Duration = Duration::from_mins(1);
+
+/// How long a lease is waited for that somebody may hold only to ask.
+const PATIENCE: Duration = Duration::from_millis(50);
 
 const SCHEMA: &str = "
     CREATE TABLE turn (
@@ -152,10 +155,27 @@ impl Store {
         private_folder(&place)?;
         let path = place.join(format!("{take}.turn"));
         let file = open_private(&path)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(TurnLease { _file: file })),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(StoreError::File { path, error }),
+        let patient_until = Instant::now() + PATIENCE;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Some(TurnLease { _file: file })),
+                // Whoever only asks holds it for a moment.
+                Err(TryLockError::WouldBlock) if Instant::now() < patient_until => {
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(StoreError::File { path, error }),
+            }
+        }
+    }
+
+    /// Whether a turn runs in a take, in whatever process.
+    pub fn turn_runs(&self, take: TakeId) -> Result<bool, StoreError> {
+        let path = folders(&self.folder).join(format!("{take}.turn"));
+        match File::open(&path) {
+            Ok(file) => Ok(matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(StoreError::File { path, error }),
         }
     }
 }

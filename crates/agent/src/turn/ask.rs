@@ -48,10 +48,13 @@ impl Driver<'_> {
         self.go(Event::ToolAsked { call: call.id.clone() }, Vec::new(), step, Actor::Agent)?;
         let question = approval::describe(call);
         self.audience.hear(&TurnEvent::Asked { call: call.id.clone(), question: question.clone() });
-        let decision = match self.audience.ask(&question) {
+        let (ledger, take, cancel) = (&self.ledger, self.take, self.cancel);
+        let ended = || cancel.is_set() || Self::is_told_to_end(ledger, take);
+        let decision = match self.audience.ask(&question, &ended) {
             Some(decision) => Some(decision),
             None => self.wait_for_decision(&call.id)?,
         };
+        self.read_letters()?;
         match decision {
             _ if self.cancel.is_set() => self.interrupt(Vec::new()),
             None => self.interrupt(Vec::new()),

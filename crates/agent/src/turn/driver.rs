@@ -22,6 +22,13 @@ use crate::comms::Comms;
 use crate::provider::{Answer, Stop, broken_input};
 use crate::tools::{self, Call, Room};
 
+/// A message that came while the turn ran.
+pub(super) struct Steering {
+    number: i64,
+    entry: EntryId,
+    text: String,
+}
+
 /// One turn, while this process runs it.
 pub(super) struct Driver<'a> {
     pub(super) shop: &'a Workshop,
@@ -34,7 +41,15 @@ pub(super) struct Driver<'a> {
     pub(super) audience: &'a mut dyn Audience,
     pub(super) ledger: Ledger,
     pub(super) running: RunningTurn,
-    pub(super) steering: Vec<(EntryId, String)>,
+    pub(super) steering: Vec<Steering>,
+    /// Letters whose entries are about to be published.
+    published: Vec<i64>,
+    /// The last letter that was read.
+    read: i64,
+    /// The version of the thread that was last looked at.
+    looked: Version,
+    /// How often the model was called.
+    pub(super) rounds: u32,
     pub(super) decisions: Vec<Letter>,
     pub(super) usage: Usage,
     pub(super) micro_dollars: Option<u64>,
@@ -75,6 +90,10 @@ impl<'a> Driver<'a> {
             ledger: shop.timeline.store().ledger()?,
             running,
             steering: Vec::new(),
+            published: Vec::new(),
+            read: 0,
+            looked: 0,
+            rounds: 0,
             decisions: Vec::new(),
             usage: Usage::default(),
             micro_dollars: None,
@@ -123,7 +142,8 @@ impl<'a> Driver<'a> {
         let agent = self.agent()?.ok_or(TurnError::Nothing)?;
         self.take_up(agent.turn);
         self.state = agent.state;
-        let partial = self.leftover()?;
+        let mut partial = self.leftover()?;
+        partial.extend(self.unheard()?);
         self.sweep()?;
         self.settle_files()?;
         self.alive = Some(self.shop.timeline.store().keep_alive(self.turn)?);
@@ -138,12 +158,13 @@ impl<'a> Driver<'a> {
         let own = self.turn;
         let Some(agent) = self.agent()? else {
             // A record without a turn: its last step was published, and then the program died.
-            self.ledger.end_turn(self.take)?;
+            self.keep_late_letters()?;
             return Ok(false);
         };
         self.turn = agent.turn;
         self.state = agent.state;
-        let partial = self.leftover()?;
+        let mut partial = self.leftover()?;
+        partial.extend(self.unheard()?);
         self.sweep()?;
         self.settle_files()?;
         // Whoever begins something else does not want to go on with this.
@@ -192,10 +213,7 @@ impl<'a> Driver<'a> {
             return Ok(Vec::new());
         };
         let Some(partial) = partial.partial else { return Ok(Vec::new()) };
-        let looking = self.shop.timeline.look()?;
-        let state = looking.state(self.thread)?;
-        let take = state.take(&looking.queries(), self.take)?.ok_or(TurnError::NoSuchTake)?;
-        if looking.entry(&take, partial.entry)?.is_some() {
+        if self.holds(partial.entry)? {
             return Ok(Vec::new());
         }
         let answer = Answer { blocks: partial.blocks, stop: Stop::EndTurn, ..Answer::default() };
@@ -263,16 +281,14 @@ impl<'a> Driver<'a> {
 
     /// Ends the record of the turn. A message that came too late to be heard is kept in the conversation.
     fn keep_late_letters(&mut self) -> Result<(), TurnError> {
-        for letter in self.ledger.end_turn(self.take)? {
-            if let Letter::Steer { entry, text } = letter {
-                self.steering.push((entry, text));
-            }
-        }
-        let entries = self.steered();
+        let mut entries = self.unheard()?;
+        entries.extend(self.steered());
         if !entries.is_empty() {
             let add = Command::AddEntries { take: self.take, at: Spot::End, entries };
             self.version = self.shop.timeline.change(self.thread, add, self.caller(Actor::Human))?.version;
         }
+        self.published.clear();
+        self.ledger.end_turn(self.take)?;
         Ok(())
     }
 
@@ -288,7 +304,7 @@ impl<'a> Driver<'a> {
         let state = advance.state.clone();
         let version = self.publish(advance, actor)?;
         self.arrived(version, state, actions);
-        Ok(())
+        self.forget_published()
     }
 
     /// Brings entries in, and stays where it stands.
@@ -300,7 +316,7 @@ impl<'a> Driver<'a> {
     ) -> Result<(), TurnError> {
         let advance = Advance { turn: self.turn, entries, state: self.state.clone(), step: turn_step };
         self.version = self.publish(advance, actor)?;
-        Ok(())
+        self.forget_published()
     }
 
     fn publish(&self, advance: Advance, actor: Actor) -> Result<Version, TurnError> {
@@ -325,6 +341,7 @@ impl<'a> Driver<'a> {
         let caller = self.caller(actor);
         let advanced = desk.advance(self.thread, self.take, advance.clone(), caller, around)?;
         self.arrived(advanced.done.version, advance.state, actions);
+        self.forget_published()?;
         Ok(advanced.paths)
     }
 
@@ -356,6 +373,7 @@ impl<'a> Driver<'a> {
 
     fn arrived(&mut self, version: Version, state: AgentState, actions: Vec<Action>) {
         self.version = version;
+        self.looked = version;
         if let AgentState::Failed { message, .. } = &state {
             self.message = Some(message.clone());
         }
@@ -376,16 +394,48 @@ impl<'a> Driver<'a> {
         entries::result(call, INTERRUPTED.to_owned(), true, Fields::default(), now).into()
     }
 
-    /// Messages that came meanwhile, as entries.
+    /// Messages that came meanwhile, as entries. Their letters are forgotten once these are published.
     pub(super) fn steered(&mut self) -> Vec<NewEntry> {
         let now = self.shop.timeline.now();
         let mut entries = Vec::new();
-        for (id, text) in std::mem::take(&mut self.steering) {
-            self.audience.hear(&TurnEvent::Steered { entry: id });
+        for Steering { number, entry, text } in std::mem::take(&mut self.steering) {
+            self.audience.hear(&TurnEvent::Steered { entry });
             let version = EntryVersion::from_text("User", &text, now);
-            entries.push(NewEntry { id: Some(id), version, blobs: Vec::new() });
+            entries.push(NewEntry { id: Some(entry), version, blobs: Vec::new() });
+            self.published.push(number);
         }
         entries
+    }
+
+    /// What was published need not be kept as letters.
+    fn forget_published(&mut self) -> Result<(), TurnError> {
+        for number in std::mem::take(&mut self.published) {
+            self.ledger.forget_letter(number)?;
+        }
+        Ok(())
+    }
+
+    /// Messages that a turn was sent and did not live to hear, as entries.
+    fn unheard(&mut self) -> Result<Vec<NewEntry>, TurnError> {
+        for (number, letter) in self.ledger.letters(self.take)? {
+            self.read = self.read.max(number);
+            match letter {
+                Letter::Steer { entry, text } if !self.holds(entry)? => {
+                    self.steering.push(Steering { number, entry, text });
+                }
+                // What was meant for a turn that is no more is not meant for this one.
+                _ => self.ledger.forget_letter(number)?,
+            }
+        }
+        Ok(self.steered())
+    }
+
+    /// Whether the take has an entry.
+    fn holds(&self, entry: EntryId) -> Result<bool, TurnError> {
+        let looking = self.shop.timeline.look()?;
+        let state = looking.state(self.thread)?;
+        let take = state.take(&looking.queries(), self.take)?.ok_or(TurnError::NoSuchTake)?;
+        Ok(looking.entry(&take, entry)?.is_some())
     }
 
     fn after_tools(&mut self) -> Result<(), TurnError> {
@@ -436,20 +486,50 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Reads what others want of this turn.
+    /// Reads what others want of this turn, and looks whether it is still wanted at all.
     pub(super) fn read_letters(&mut self) -> Result<(), TurnError> {
-        for letter in self.ledger.collect_letters(self.take)? {
+        for (number, letter) in self.ledger.letters(self.take)? {
+            if number <= self.read {
+                continue;
+            }
+            self.read = number;
             match letter {
-                Letter::Interrupt => self.cancel.set(),
+                // Until its entry is published, the letter is all there is of it.
                 Letter::Steer { entry, text } => {
-                    self.steering.push((entry, text));
+                    self.steering.push(Steering { number, entry, text });
                     // Remembered by the state too: an answer without calls would end the turn.
                     self.state = step(&self.state, Event::Prompted, &self.shop.patience, 0).0;
+                    continue;
                 }
+                Letter::Interrupt => self.cancel.set(),
                 decision @ Letter::Decide { .. } => self.decisions.push(decision),
             }
+            self.ledger.forget_letter(number)?;
         }
-        Ok(())
+        self.check_still_wanted()
+    }
+
+    /// Stops soon where the turn was undone: nobody should pay for an answer that is thrown away.
+    fn check_still_wanted(&mut self) -> Result<(), TurnError> {
+        let newest = self.shop.timeline.look()?.thread(self.thread)?.summary.version;
+        if newest == self.looked {
+            return Ok(());
+        }
+        self.looked = newest;
+        match self.agent() {
+            Ok(agent) if agent.as_ref().map(|agent| agent.turn) == Some(self.turn) => Ok(()),
+            Ok(_) | Err(TurnError::NoSuchTake) => {
+                self.cancel.set();
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether somebody wants the turn to end, as far as letters say; for those who wait for a person.
+    pub(super) fn is_told_to_end(ledger: &Ledger, take: TakeId) -> bool {
+        let ends = |(_, letter): &(i64, Letter)| *letter == Letter::Interrupt;
+        ledger.letters(take).is_ok_and(|letters| letters.iter().any(ends))
     }
 
     pub(super) fn comms(&self) -> Comms<'_> {
@@ -461,19 +541,22 @@ impl<'a> Driver<'a> {
         let looking = self.shop.timeline.look()?;
         let state = looking.state(self.thread)?;
         let take = state.take(&looking.queries(), self.take)?.ok_or(TurnError::NoSuchTake)?;
-        let end = take.entries.len();
+        let mut end = take.entries.len();
         // It is in the last answer, behind which there are only results of its other calls.
-        let page = looking.page(self.thread, &take, end.saturating_sub(LOOK_BACK)..end)?;
-        for view in page.iter().rev() {
-            for block in &view.entry.blocks {
-                if let Block::ToolCall { call: id, name, input, .. } = block
-                    && id == call
-                {
-                    let input = serde_json::from_str(input.as_str()).unwrap_or_default();
-                    let call = Call { id: id.clone(), name: name.clone(), input };
-                    return Ok(Some((call, broken_input(block))));
+        while end > 0 {
+            let start = end.saturating_sub(PAGE);
+            for view in looking.page(self.thread, &take, start..end)?.iter().rev() {
+                for block in &view.entry.blocks {
+                    if let Block::ToolCall { call: id, name, input, .. } = block
+                        && id == call
+                    {
+                        let input = serde_json::from_str(input.as_str()).unwrap_or_default();
+                        let call = Call { id: id.clone(), name: name.clone(), input };
+                        return Ok(Some((call, broken_input(block))));
+                    }
                 }
             }
+            end = start;
         }
         Ok(None)
     }
@@ -507,5 +590,5 @@ impl<'a> Driver<'a> {
     }
 }
 
-/// How many entries a call is looked for in, from the end: more than a round of tools has.
-const LOOK_BACK: u64 = 600;
+/// How many entries are read at a time.
+const PAGE: u64 = 200;

@@ -158,8 +158,9 @@ pub trait Audience {
     fn hear(&mut self, event: &TurnEvent);
 
     /// Whether a call may run; `None` if nobody is there to say so, and the answer comes by letter.
-    fn ask(&mut self, question: &Question) -> Option<Reply> {
-        let _ = question;
+    /// `ended` says whether the turn is to end meanwhile; who waits for a person asks it now and then.
+    fn ask(&mut self, question: &Question, ended: &dyn Fn() -> bool) -> Option<Reply> {
+        let _ = (question, ended);
         None
     }
 }

@@ -50,7 +50,7 @@ impl Sender {
 
     /// Whether a turn runs in a take, in whatever process.
     pub fn is_running(&self, take: TakeId) -> Result<bool, StoreError> {
-        Ok(self.timeline.store().lease_turn(take)?.is_none())
+        self.timeline.store().turn_runs(take)
     }
 
     fn send(&self, take: TakeId, letter: &Letter) -> Result<(), Unreached> {

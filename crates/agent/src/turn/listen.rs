@@ -35,6 +35,14 @@ impl Driver<'_> {
         if self.cancel.is_set() {
             return self.interrupt(Vec::new());
         }
+        self.rounds += 1;
+        if self.rounds > self.shop.rounds {
+            let message = format!(
+                "the model was called {} times in this turn; `retake resume` goes on, agent.rounds says how often",
+                self.shop.rounds
+            );
+            return self.fail(setup(message), Vec::new());
+        }
         let steered = self.steered();
         if !steered.is_empty() {
             self.state = AgentState::Calling { attempt: attempt(&self.state), steered: false };

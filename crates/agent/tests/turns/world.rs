@@ -49,7 +49,7 @@ impl Audience for Witness {
         self.events.push(event.clone());
     }
 
-    fn ask(&mut self, _: &Question) -> Option<Reply> {
+    fn ask(&mut self, _: &Question, _: &dyn Fn() -> bool) -> Option<Reply> {
         self.reply.clone()
     }
 }
@@ -101,6 +101,7 @@ impl World {
             brain: Brain::Remote { endpoint: Box::new(endpoint), thinking: None, client },
             approval: Approval { mode: Mode::AllowAll, rules: Vec::new() },
             patience: Policy { most_attempts: 3, first_delay: 1, longest_delay: 5 },
+            rounds: 100,
             prices: Prices::default(),
             window: 100_000,
             surroundings: None,

@@ -1,19 +1,16 @@
 //! Asking the person at the terminal whether a call may run.
 
 use std::io::{self, BufRead, IsTerminal, Write};
-use std::sync::mpsc;
-use std::thread;
-use std::time::Duration;
 
+use retake_agent::Reply;
 use retake_agent::approval::Question;
-use retake_agent::{Cancel, Reply};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::termios::{QueueSelector, tcflush};
 
 use crate::context::Context;
 use crate::ui::sanitize::{Lines, sanitize};
 use crate::ui::style::stderr;
-
-/// Lines of a question that are shown at once.
-const MOST_LINES: usize = 40;
 
 /// Whether there is anybody to ask.
 pub(super) fn somebody_is_there() -> bool {
@@ -21,20 +18,23 @@ pub(super) fn somebody_is_there() -> bool {
 }
 
 /// Asks until there is an answer. `None` if the turn was interrupted meanwhile.
-pub(super) fn ask(context: &Context, question: &Question, cancel: &Cancel) -> io::Result<Option<Reply>> {
+pub(super) fn ask(
+    context: &Context,
+    question: &Question,
+    ended: &dyn Fn() -> bool,
+) -> io::Result<Option<Reply>> {
     let mut out = stderr(context.general.color);
     let (tool, warning, muted) = (context.styles.tool, context.styles.warning, context.styles.muted);
     writeln!(out, "{warning}?{warning:#} {tool}{}{tool:#}", sanitize(&question.tool, Lines::Fold))?;
-    for line in question.what.iter().take(MOST_LINES) {
+    for line in &question.what {
         writeln!(out, "  {muted}│{muted:#} {}", sanitize(line, Lines::Fold))?;
     }
-    if let Some(more) = question.what.len().checked_sub(MOST_LINES).filter(|more| *more > 0) {
-        writeln!(out, "  {muted}│ and {more} more lines{muted:#}")?;
-    }
+    // What was typed before the question was there is no answer to it.
+    let _ = tcflush(io::stdin(), QueueSelector::IFlush);
     loop {
         write!(out, "  Allow it? [y]es, [a]lways this very call, [n]o, or say what to do instead: ")?;
         out.flush()?;
-        let Some(line) = read_line(cancel)? else {
+        let Some(line) = read_line(ended)? else {
             writeln!(out)?;
             return Ok(None);
         };
@@ -53,20 +53,23 @@ pub(super) fn ask(context: &Context, question: &Question, cancel: &Cancel) -> io
 }
 
 /// A line that somebody types; `None` if there will be none.
-fn read_line(cancel: &Cancel) -> io::Result<Option<String>> {
-    let (sender, receiver) = mpsc::channel();
-    // A thread of its own, since nothing can stop one that waits for the keyboard. After an interrupt the program
-    // ends, and the thread with it.
-    thread::spawn(move || {
-        let mut line = String::new();
-        let read = io::stdin().lock().read_line(&mut line);
-        let _ = sender.send(read.map(|count| (count > 0).then_some(line)));
-    });
+fn read_line(ended: &dyn Fn() -> bool) -> io::Result<Option<String>> {
+    let input = io::stdin();
     loop {
-        match receiver.recv_timeout(Duration::from_millis(50)) {
-            Ok(line) => return line,
-            Err(mpsc::RecvTimeoutError::Timeout) if !cancel.is_set() => {}
-            Err(_) => return Ok(None),
+        // Looked at before it is read, since nothing could stop a read that waits for the keyboard.
+        let mut waiting = [PollFd::new(&input, PollFlags::IN)];
+        let glance = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+        match poll(&mut waiting, Some(&glance)) {
+            Ok(0) | Err(Errno::INTR) => {}
+            Ok(_) => {
+                let mut line = String::new();
+                let read = input.lock().read_line(&mut line)?;
+                return Ok((read > 0).then_some(line));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        if ended() {
+            return Ok(None);
         }
     }
 }

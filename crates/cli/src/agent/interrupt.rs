@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use retake_agent::Cancel;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{SigId, flag, low_level};
 
 /// How often it is looked whether Ctrl-C was pressed.
@@ -23,7 +23,8 @@ impl Interruptible {
     pub(crate) fn new() -> std::io::Result<Self> {
         let (pressed, over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let mut signals = Vec::new();
-        for signal in [SIGINT, SIGTERM] {
+        // A terminal that goes away ends the turn as Ctrl-C does.
+        for signal in [SIGHUP, SIGINT, SIGTERM] {
             // In this order: the second press finds the flag that the first one set.
             signals.push(flag::register_conditional_shutdown(signal, 130, Arc::clone(&pressed))?);
             signals.push(flag::register(signal, Arc::clone(&pressed))?);

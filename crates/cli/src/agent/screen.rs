@@ -54,6 +54,11 @@ impl<'context> Watcher<'context> {
         )
     }
 
+    /// Ends the line that is being written, if one is.
+    pub(crate) fn rest(&mut self) {
+        let _ = self.fresh_line();
+    }
+
     fn show(&mut self, event: &TurnEvent) -> io::Result<()> {
         if self.context.general.json {
             let mut out = io::stdout().lock();
@@ -215,14 +220,14 @@ impl Audience for Watcher<'_> {
         }
     }
 
-    fn ask(&mut self, question: &Question) -> Option<Reply> {
+    fn ask(&mut self, question: &Question, ended: &dyn Fn() -> bool) -> Option<Reply> {
         if self.context.general.json || !asking::somebody_is_there() {
             self.refused = true;
             let reason = "Not allowed: nobody is there to be asked. Do what can be done without it.";
             return Some(Reply { allowed: false, remember: false, reason: Some(reason.to_owned()) });
         }
         let _ = self.fresh_line();
-        let decision = asking::ask(self.context, question, &self.cancel).ok().flatten();
+        let decision = asking::ask(self.context, question, ended).ok().flatten();
         if decision.is_none() {
             self.cancel.set();
         }

@@ -40,7 +40,7 @@ impl Takes {
 }
 
 /// All keys, in the order in which they are listed.
-pub(crate) const KEYS: [Key; 20] = [
+pub(crate) const KEYS: [Key; 21] = [
     Key {
         name: "storage.folder",
         takes: Takes::Path,
@@ -149,6 +149,12 @@ pub(crate) const KEYS: [Key; 20] = [
         takes: Takes::Number,
         default: Some("5"),
         purpose: "how often a call that failed is tried",
+    },
+    Key {
+        name: "agent.rounds",
+        takes: Takes::Number,
+        default: Some("200"),
+        purpose: "how often a model is called in one turn before a person has to look",
     },
     Key {
         name: "agent.window",

@@ -59,6 +59,7 @@ impl World {
             brain: Brain::Remote { endpoint: Box::new(endpoint), thinking: None, client: Client::new()? },
             approval: Approval { mode: Mode::AllowAll, rules: Vec::new() },
             patience: Policy { most_attempts: 2, first_delay: 1, longest_delay: 5 },
+            rounds: 100,
             prices: Prices::default(),
             // Little enough that conversations have to be compressed on the way.
             window: 60_000,

@@ -1,10 +1,11 @@
 //! The communications log: every request, answer and tool call, in the order they happened.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::time::Timestamp;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, Row, Transaction, params};
 
 use super::Ledger;
 use super::pieces::cut;
@@ -131,38 +132,67 @@ impl Ledger {
 
     /// Destroys what was said in a thread, and keeps that it was.
     pub fn forget_bodies(&self, thread: ThreadId) -> Result<(), StoreError> {
-        self.forget(thread, "DELETE FROM piece WHERE hash = ?1")
+        self.write(|transaction| {
+            // A piece that another thread's request holds too goes as well: it may be what was redacted.
+            delete_pieces(transaction, thread, &HashSet::new())
+        })?;
+        self.wipe_log()
     }
 
     /// Destroys all that is known of a thread.
     pub fn forget_thread(&self, thread: ThreadId) -> Result<(), StoreError> {
-        self.forget(thread, "DELETE FROM piece WHERE hash = ?1")?;
+        let turns: Vec<TakeId> =
+            self.turns()?.into_iter().filter(|turn| turn.thread == thread).map(|turn| turn.take).collect();
         self.write(|transaction| {
+            let others = hashes(transaction, "SELECT pieces FROM comm WHERE thread <> ?1", thread)?;
+            delete_pieces(transaction, thread, &others)?;
             transaction.execute("DELETE FROM comm WHERE thread = ?1", [thread.key()])?;
-            Ok(())
-        })
-    }
-
-    fn forget(&self, thread: ThreadId, delete: &str) -> Result<(), StoreError> {
-        self.write(|transaction| {
-            // What is freed is overwritten: a redaction leaves no text behind in the file.
-            transaction.pragma_update(None, "secure_delete", true)?;
-            let mut statement = transaction.prepare("SELECT pieces FROM comm WHERE thread = ?1")?;
-            let lists = statement
-                .query_map([thread.key()], |row| row.get::<_, Vec<u8>>(0))?
-                .collect::<Result<Vec<_>, _>>()?;
-            let mut gone = transaction.prepare(delete)?;
-            for hash in lists.iter().flat_map(|list| list.chunks_exact(HASH)) {
-                // A piece that another thread's request holds too goes as well: it may be what was redacted.
-                gone.execute([hash])?;
+            for take in turns {
+                transaction.execute("DELETE FROM turn WHERE take = ?1", [take.key()])?;
+                transaction.execute("DELETE FROM letter WHERE take = ?1", [take.key()])?;
             }
             Ok(())
         })?;
-        // And from the log of the file.
+        self.wipe_log()
+    }
+
+    /// Leaves nothing of what was deleted in the log of the file.
+    fn wipe_log(&self) -> Result<(), StoreError> {
         let connection = self.connection();
         connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
         Ok(())
     }
+}
+
+/// Deletes what was said in a thread, but for these pieces.
+fn delete_pieces(
+    transaction: &Transaction<'_>,
+    thread: ThreadId,
+    kept: &HashSet<Vec<u8>>,
+) -> Result<(), StoreError> {
+    // What is freed is overwritten: nothing of the text is left behind in the file.
+    transaction.pragma_update(None, "secure_delete", true)?;
+    let own = hashes(transaction, "SELECT pieces FROM comm WHERE thread = ?1", thread)?;
+    let mut gone = transaction.prepare("DELETE FROM piece WHERE hash = ?1")?;
+    for hash in own.difference(kept) {
+        gone.execute([hash])?;
+    }
+    Ok(())
+}
+
+/// The pieces that records name.
+fn hashes(
+    transaction: &Transaction<'_>,
+    select: &str,
+    thread: ThreadId,
+) -> Result<HashSet<Vec<u8>>, StoreError> {
+    let mut statement = transaction.prepare(select)?;
+    let lists = statement.query_map([thread.key()], |row| row.get::<_, Vec<u8>>(0))?;
+    let mut found = HashSet::new();
+    for list in lists {
+        found.extend(list?.chunks_exact(HASH).map(<[u8]>::to_vec));
+    }
+    Ok(found)
 }
 
 fn read(row: &Row<'_>) -> Result<(Comm, Vec<u8>), StoreError> {
@@ -240,9 +270,9 @@ mod tests {
         assert_eq!(read(whole.clone())[2], (3, Some(format!("{body}2"))));
         let last = CommFilter { thread: Some(threads[0]), last: Some(1), ..CommFilter::default() };
         assert_eq!(read(last), [(3, None)]);
-        ledger.forget_bodies(threads[0]).expect("it is destroyed");
-        assert_eq!(read(whole.clone())[2], (3, None));
         ledger.forget_thread(threads[0]).expect("it is destroyed");
-        assert_eq!(read(whole).iter().map(|(number, _)| *number).collect::<Vec<_>>(), [2]);
+        assert_eq!(read(whole.clone()), [(2, Some(format!("{body}1")))], "what others said stays");
+        ledger.forget_bodies(threads[1]).expect("it is destroyed");
+        assert_eq!(read(whole), [(2, None)]);
     }
 }

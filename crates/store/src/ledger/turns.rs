@@ -2,7 +2,7 @@
 
 use retake_model::id::TakeId;
 use retake_model::turn::{Letter, RunningTurn};
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::Ledger;
 use crate::StoreError;
@@ -65,26 +65,36 @@ impl Ledger {
         })
     }
 
-    /// Takes the letters to a take out, oldest first.
-    pub fn collect_letters(&self, take: TakeId) -> Result<Vec<Letter>, StoreError> {
-        // Asked many times a second, and there is hardly ever one: looking first takes no lock.
-        let any =
-            self.connection().prepare_cached("SELECT 1 FROM letter WHERE take = ?1")?.exists([take.key()])?;
-        if !any {
-            return Ok(Vec::new());
-        }
-        self.write(|transaction| take_out(transaction, take))
+    /// The letters to a take, oldest first, each with its number.
+    pub fn letters(&self, take: TakeId) -> Result<Vec<(i64, Letter)>, StoreError> {
+        read_letters(&self.connection(), take)
+    }
+
+    /// Forgets a letter: what it asked for is done.
+    pub fn forget_letter(&self, number: i64) -> Result<(), StoreError> {
+        self.write(|transaction| {
+            transaction.prepare_cached("DELETE FROM letter WHERE number = ?1")?.execute([number])?;
+            Ok(())
+        })
     }
 }
 
 fn take_out(transaction: &Transaction<'_>, take: TakeId) -> Result<Vec<Letter>, StoreError> {
-    let mut statement =
-        transaction.prepare_cached("SELECT record, digest FROM letter WHERE take = ?1 ORDER BY number")?;
-    let rows = statement
-        .query_map([take.key()], |row| Ok((row.get::<_, Vec<u8>>(0)?, row.get(1)?)))?
-        .collect::<Result<Vec<_>, _>>()?;
+    let letters = read_letters(transaction, take)?;
     transaction.prepare_cached("DELETE FROM letter WHERE take = ?1")?.execute([take.key()])?;
-    rows.into_iter().map(|(record, guard)| checked(&record, guard, "letter")).collect()
+    Ok(letters.into_iter().map(|(_, letter)| letter).collect())
+}
+
+fn read_letters(connection: &Connection, take: TakeId) -> Result<Vec<(i64, Letter)>, StoreError> {
+    let mut statement = connection
+        .prepare_cached("SELECT number, record, digest FROM letter WHERE take = ?1 ORDER BY number")?;
+    let rows =
+        statement.query_map([take.key()], |row| Ok((row.get(0)?, row.get::<_, Vec<u8>>(1)?, row.get(2)?)))?;
+    rows.map(|row| {
+        let (number, record, guard) = row?;
+        Ok((number, checked(&record, guard, "letter")?))
+    })
+    .collect()
 }
 
 #[cfg(test)]
@@ -116,11 +126,19 @@ mod tests {
         for letter in [&steer, &Letter::Interrupt] {
             assert!(there.send(take, letter).expect("it is sent"));
         }
-        assert_eq!(here.collect_letters(take).expect("they are read"), [steer, Letter::Interrupt]);
-        assert_eq!(here.collect_letters(take).expect("they are read"), []);
+        let read = |ledger: &crate::Ledger| ledger.letters(take).expect("they are read");
+        let letters = read(&here);
+        assert_eq!(
+            letters.iter().map(|(_, letter)| letter).collect::<Vec<_>>(),
+            [&steer, &Letter::Interrupt]
+        );
+        for (number, _) in letters {
+            here.forget_letter(number).expect("it is forgotten");
+        }
+        assert_eq!(read(&here), []);
         there.send(take, &Letter::Interrupt).expect("it is sent");
         assert_eq!(here.end_turn(take).expect("it ends"), [Letter::Interrupt], "it came too late");
         assert!(here.turns().expect("they are read").is_empty());
-        assert_eq!(here.collect_letters(take).expect("they are read"), []);
+        assert_eq!(read(&here), []);
     }
 }
