@@ -24,8 +24,8 @@ pub(crate) struct Comms<'a> {
 pub(crate) enum Said<'a> {
     Request { shop: &'a Workshop, request: &'a Request },
     Answer { shop: &'a Workshop, answer: &'a Result<Answer, CallError>, millis: u64 },
-    Call(&'a Call),
-    Result { call: &'a Call, output: &'a Output, millis: u64 },
+    Call { shop: &'a Workshop, call: &'a Call },
+    Result { shop: &'a Workshop, call: &'a Call, output: &'a Output, millis: u64 },
 }
 
 impl Comms<'_> {
@@ -72,10 +72,11 @@ impl Said<'_> {
                 });
                 ("error", facts, shop.brain.redact(&blocks(&error.partial)).into())
             }
-            Self::Call(call) => {
-                ("tool_call", json!({"call": call.id, "tool": call.name}), call.input.to_string().into())
+            Self::Call { shop, call } => {
+                let body = shop.brain.redact(&call.input.to_string());
+                ("tool_call", json!({"call": call.id, "tool": call.name}), body.into())
             }
-            Self::Result { call, output, millis } => {
+            Self::Result { shop, call, output, millis } => {
                 let facts = json!({
                     "call": call.id, "tool": call.name, "failed": output.failed, "millis": millis,
                 });
@@ -83,7 +84,7 @@ impl Said<'_> {
                     Some(whole) => String::from_utf8_lossy(whole),
                     None => Cow::Borrowed(output.text.as_str()),
                 };
-                ("tool_result", facts, body)
+                ("tool_result", facts, shop.brain.redact(&body).into())
             }
         }
     }

@@ -13,6 +13,7 @@ use retake_model::take::Take;
 use retake_timeline::{EntryView, LookError, Looking};
 use serde::Serialize;
 
+use crate::provider::known::OFFLINE;
 use crate::provider::prices::Prices;
 
 /// Two takes side by side.
@@ -93,7 +94,11 @@ impl Side {
             if !models.contains(model) {
                 models.push(model.clone());
             }
-            let Some(used) = &entry.usage else { continue };
+            let Some(used) = &entry.usage else {
+                // What nobody counted may have cost something, unless nobody was asked.
+                micro_dollars = micro_dollars.filter(|_| model == OFFLINE);
+                continue;
+            };
             usage.add(used);
             let cost = prices.cost(model, used);
             micro_dollars = micro_dollars.zip(cost).map(|(sum, cost)| sum.saturating_add(cost));

@@ -7,6 +7,7 @@
 //! The cut is made before a message of the user's, so that no tool call is parted from its result.
 
 use std::fmt::Write as _;
+use std::time::Instant;
 
 use retake_model::command::NewEntry;
 use retake_model::entry::{Block, EntryVersion, RoleKind};
@@ -18,9 +19,10 @@ use retake_timeline::{Caller, Command, EntryView, LookError, Looking};
 
 use crate::brain::Brain;
 use crate::cancel::Cancel;
+use crate::comms::{Comms, Said};
 use crate::provider::CallError;
 use crate::request::Request;
-use crate::turn::{TurnError, Workshop};
+use crate::turn::{TOOL, TurnError, Workshop};
 
 /// The role that a summary has: it is read as the user's.
 const ROLE: &str = "Summary";
@@ -102,7 +104,17 @@ impl Workshop {
             Brain::Offline => plain_summary(&text),
             brain @ Brain::Remote { .. } => {
                 let request = Request::single(self, &settings, SYSTEM, &text);
-                let answer = brain.answer(&request, cancel, &mut |_| ())?;
+                let ledger = self.timeline.store().ledger().map_err(TurnError::from)?;
+                let turn = turn.unwrap_or_else(|| TurnId::fresh(&mut self.timeline.fresh()));
+                let comms = Comms { ledger: &ledger, thread, take, turn };
+                let said = Said::Request { shop: self, request: &request };
+                comms.log(self.timeline.now(), &said).map_err(TurnError::from)?;
+                let began = Instant::now();
+                let answer = brain.answer(&request, cancel, &mut |_| ());
+                let millis = began.elapsed().as_millis() as u64;
+                let said = Said::Answer { shop: self, answer: &answer, millis };
+                comms.log(self.timeline.now(), &said).map_err(TurnError::from)?;
+                let answer = answer?;
                 answer.blocks.iter().filter_map(Block::text).collect::<Vec<_>>().join("\n\n")
             }
         };
@@ -164,7 +176,16 @@ fn tail(
     const PAGE: u64 = 100;
     let length = take.entries.len();
     let tokens = match keep {
-        Keep::Entries(count) => return looking.page(thread, take, length.saturating_sub(count)..length),
+        Keep::Entries(count) => {
+            let mut start = length.saturating_sub(count);
+            let mut page = looking.page(thread, take, start..length)?;
+            // Results stay with the answer that made their calls.
+            while page.first().is_some_and(|view| view.entry.role == TOOL) && start > 0 {
+                start -= 1;
+                page = looking.page(thread, take, start..length)?;
+            }
+            return Ok(page);
+        }
         Keep::Tokens(tokens) => tokens,
     };
     let (mut kept, mut size, mut end, mut asked) = (Vec::new(), 0, length, false);

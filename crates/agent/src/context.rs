@@ -9,8 +9,11 @@ use std::path::Path;
 use retake_model::command::NewEntry;
 use retake_model::content::{ContentId, Kind};
 use retake_model::entry::{Block, EntryVersion, Fields};
+use retake_model::id::ThreadId;
 use retake_model::take::Take;
 use retake_model::time::Timestamp;
+
+use retake_timeline::{LookError, Looking};
 
 use crate::tools::{Room, image_kind};
 
@@ -28,13 +31,8 @@ pub(crate) struct Gathered {
     pub(crate) markdown: String,
 }
 
-/// Gathers what a take's lists name. `blob` gives what was sent last time.
-pub(crate) fn gather(
-    folder: &Path,
-    take: &Take,
-    now: Timestamp,
-    blob: &dyn Fn(ContentId) -> Option<Vec<u8>>,
-) -> Gathered {
+/// Gathers what a take's lists name. `last` is what the conversation, as far as it goes, was last given.
+pub(crate) fn gather(folder: &Path, take: &Take, now: Timestamp, last: Option<&str>) -> Gathered {
     let (files, screenshots) = (&take.context_files, &take.screenshots);
     if files.is_empty() && screenshots.is_empty() {
         return Gathered::default();
@@ -74,13 +72,32 @@ pub(crate) fn gather(
             Err(why) => _ = writeln!(markdown, "## {}\n\nCould not be read: {why}\n", item.path),
         }
     }
-    let last = take.sent.and_then(|sent| blob(sent.markdown));
-    if last.as_deref() == Some(markdown.as_bytes()) {
+    if last == Some(markdown.as_str()) {
         return Gathered { entries: Vec::new(), markdown };
     }
     blocks.insert(0, Block::of_text(markdown.clone()));
     let version = EntryVersion { blocks, ..EntryVersion::from_text(ROLE, "", now) };
     Gathered { entries: vec![NewEntry { id: None, version, blobs }], markdown }
+}
+
+/// The files that the conversation was last given, among the entries before a position.
+pub(crate) fn last_given(
+    looking: &Looking<'_>,
+    thread: ThreadId,
+    take: &Take,
+    before: u64,
+) -> Result<Option<String>, LookError> {
+    const PAGE: u64 = 100;
+    let mut end = before;
+    while end > 0 {
+        let start = end.saturating_sub(PAGE);
+        let page = looking.page(thread, take, start..end)?;
+        if let Some(view) = page.iter().rev().find(|view| view.entry.role == ROLE) {
+            return Ok(Some(view.entry.text()));
+        }
+        end = start;
+    }
+    Ok(None)
 }
 
 fn add_file(markdown: &mut String, path: &str, bytes: &[u8]) {

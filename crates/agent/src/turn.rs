@@ -33,6 +33,7 @@ use retake_model::operation::{Actor, Version};
 use retake_model::surroundings::Surroundings;
 use retake_timeline::{Caller, ChangeError, Command, Desk, Handling, Timeline};
 
+pub(crate) use entries::TOOL;
 pub use error::TurnError;
 pub use event::{Audience, Reply, TurnEvent};
 pub use letters::{Sender, Unreached};
@@ -40,6 +41,7 @@ pub use letters::{Sender, Unreached};
 use crate::approval::Policy as Approval;
 use crate::brain::Brain;
 use crate::cancel::Cancel;
+use crate::context;
 use crate::provider::prices::Prices;
 use driver::Driver;
 
@@ -127,7 +129,7 @@ impl Workshop {
         let closed = driver.close_leftover()?;
         let expected = beginning.expected.filter(|_| !closed);
         let beginning = Beginning { expected, ..beginning };
-        let (start, caller) = self.start(thread, take, driver.turn(), &beginning)?;
+        let (start, caller) = self.start(thread, take, None, driver.turn(), &beginning)?;
         let done = self.timeline.change(thread, Command::StartTurn { take, start }, caller)?;
         driver.started(done.version)?;
         driver.drive()
@@ -150,7 +152,7 @@ impl Workshop {
         // A provider that cannot be called at all is better known before there is a fork.
         self.brain.check()?;
         let turn = TurnId::fresh(&mut self.timeline.fresh());
-        let (start, caller) = self.start(thread, from, turn, &beginning)?;
+        let (start, caller) = self.start(thread, from, Some(at), turn, &beginning)?;
         let command = Command::Retry { from, at, name, start };
         let version = match &self.desk {
             Some(desk) => desk
@@ -196,6 +198,7 @@ impl Workshop {
         &self,
         thread: ThreadId,
         take: TakeId,
+        at: Option<EntryId>,
         turn: TurnId,
         beginning: &Beginning,
     ) -> Result<(Start, Caller), TurnError> {
@@ -203,8 +206,13 @@ impl Workshop {
         let state = looking.state(thread)?;
         let settings = looking.settings(&state)?;
         let take = state.take(&looking.queries(), take)?.ok_or(TurnError::NoSuchTake)?;
-        let context =
-            crate::context::gather(&self.folder, &take, self.timeline.now(), &|id| looking.blob(id).ok());
+        let before = match at {
+            Some(at) => looking.entry(&take, at)?.map_or(0, |(position, _)| position),
+            None => take.entries.len(),
+        };
+        let wanted = !take.context_files.is_empty() || !take.screenshots.is_empty();
+        let last = if wanted { context::last_given(&looking, thread, &take, before)? } else { None };
+        let context = context::gather(&self.folder, &take, self.timeline.now(), last.as_deref());
         let system_prompt = crate::prompt::system(&settings, &self.folder);
         let sent = SentText { markdown: context.markdown, system_prompt };
         let start = Start {

@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use retake_agent::approval::{Mode, Policy as Approval};
 use retake_agent::provider::Secret;
 use retake_agent::provider::config::{KeyFileError, Surroundings, choose, read_key_file, resolve};
-use retake_agent::provider::known::known;
+use retake_agent::provider::known::{OFFLINE, known};
 use retake_agent::provider::prices::Prices;
 use retake_agent::{Audience, Brain, Cancel, Outcome, TurnError, Workshop};
 use retake_model::agent::{Ended, Policy};
@@ -87,29 +87,43 @@ impl AgentFlags {
 
     /// The provider and the model that were named.
     fn named(&self, context: &Context) -> (Option<&str>, Option<&str>) {
-        let is_provider = |name: &str| known(name).is_some() || context.config.providers.contains_key(name);
-        match (&self.provider, &self.model) {
-            (Some(provider), model) => (Some(provider), model.as_deref()),
-            (None, Some(model)) => match model.split_once('/') {
-                // A model's own name may have a slash in it; a provider's has none and is known.
-                Some((provider, model)) if is_provider(provider) => (Some(provider), Some(model)),
-                _ => (None, Some(model)),
-            },
-            (None, None) => (None, None),
-        }
+        context.named(self.provider.as_deref(), self.model.as_deref())
     }
 }
 
 impl Context {
+    /// The provider and the model that two texts name; a model may have its provider before it.
+    fn named<'a>(
+        &self,
+        provider: Option<&'a str>,
+        model: Option<&'a str>,
+    ) -> (Option<&'a str>, Option<&'a str>) {
+        let is_provider = |name: &str| known(name).is_some() || self.config.providers.contains_key(name);
+        match (provider, model.and_then(|model| model.split_once('/'))) {
+            // A model's own name may have a slash in it; a provider's has none and is known.
+            (None, Some((before, rest))) if is_provider(before) => (Some(before), Some(rest)),
+            (Some(provider), Some((before, rest))) if provider == before => (Some(provider), Some(rest)),
+            _ => (provider, model),
+        }
+    }
+
     /// Where turns of a thread run, and by which rules.
     pub(crate) fn workshop(&self, settings: &Settings, flags: &AgentFlags) -> Result<Workshop, Failure> {
         let config = &self.config.agent;
         let (provider, model) = flags.named(self);
+        let thread = self.named(settings.provider.as_deref(), settings.model.as_deref());
+        let usual = self.named(config.provider.as_deref(), config.model.as_deref());
         // A model that was named without its provider is looked for where the thread's model was.
-        let provider = provider.or(settings.provider.as_deref()).or(config.provider.as_deref());
-        let model = model.or(settings.model.as_deref()).or(config.model.as_deref());
+        let provider = provider.or(thread.0).or(usual.0);
+        let model = model.or(thread.1).or(usual.1);
         let around = around();
         let provider = choose(provider, None, &around).name().to_owned();
+        if let Some(model) = model.filter(|model| provider == OFFLINE && *model != OFFLINE) {
+            let message = format!(
+                "model {model:?} is chosen, but not who serves it; name both as PROVIDER/MODEL, and see `retake models`"
+            );
+            return Err(Failure::new(Code::Refused, message));
+        }
         let resolved = resolve(&provider, model, &self.config.providers, &around)
             .map_err(|error| Failure::new(Code::Refused, error))?;
         let prices = self.prices();

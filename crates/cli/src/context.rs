@@ -308,7 +308,8 @@ impl Context {
         named: Option<&str>,
     ) -> Result<(ThreadRow, Option<retake_model::id::TakeId>), Failure> {
         let project = self.project()?;
-        if let Some(text) = named {
+        let chosen = environment("RETAKE_THREAD").filter(|text| !text.trim().is_empty());
+        if let Some(text) = named.or(chosen.as_deref()) {
             let found = looking.find(Some(project.id), text)?;
             return Ok((found.thread, found.take.map(|take| take.summary.id)));
         }

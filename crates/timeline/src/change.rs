@@ -223,12 +223,15 @@ pub(crate) fn compose_change<'writing, 'transaction>(
     let after = additions.add(state);
     let head = &at.last.operation;
     let typing = continues_typing(head, &kind, &caller.actor, clock.now(), rules.typing_pause);
+    let moves_only = kind.moves_only();
     let turn = match caller.turn {
         Some(turn) => turn,
         None if typing => head.turn,
-        None => TurnId::fresh(&mut Ticks(clock)),
+        None => match running_turn(&at.state, &additions)?.filter(|_| !moves_only) {
+            Some(turn) => turn,
+            None => TurnId::fresh(&mut Ticks(clock)),
+        },
     };
-    let moves_only = kind.moves_only();
     let mut operation = at.follow(after, kind, turn, caller, clock);
     operation.place = if moves_only {
         place_of_move(&head.place, Move { position: head.place.position, tip: head.place.tip })
@@ -237,6 +240,13 @@ pub(crate) fn compose_change<'writing, 'transaction>(
     };
     operation.surroundings = caller.surroundings.as_ref().map(|around| additions.add(around));
     Ok(Composed { operation, additions })
+}
+
+/// The turn that the agent is in. What somebody does to the thread meanwhile is undone together with it: an undo that
+/// stopped in the middle of a turn would leave calls without results, and files without what was said about them.
+fn running_turn(state: &ThreadState, objects: &impl Objects) -> Result<Option<TurnId>, ChangeError> {
+    let agent = state.active_take(objects)?.agent;
+    Ok(agent.filter(|agent| agent.state.is_running()).map(|agent| agent.turn))
 }
 
 /// Publishes a move along the log; gives the thread as it is then, for the next move.

@@ -3,12 +3,12 @@
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use retake_model::agent::{Event, ToolOutcome};
+use retake_model::agent::{Event, Fault, Origin, ToolOutcome};
 use retake_model::command::NewEntry;
 use retake_model::content::{ContentId, Kind};
 use retake_model::entry::{Block, Fields};
 use retake_model::operation::{Actor, TurnStep};
-use retake_timeline::Around;
+use retake_timeline::{Around, FileError};
 
 use super::TurnError;
 use super::driver::Driver;
@@ -28,7 +28,14 @@ impl Driver<'_> {
         let step = TurnStep::ToolRuns { call: call.id.clone(), tool: call.name.clone() };
         let actor = actor(call);
         if writes(call) {
-            self.go_around(event, Vec::new(), step, actor, Around::Before)?;
+            match self.go_around(event, Vec::new(), step, actor, Around::Before) {
+                Err(TurnError::Files(error @ FileError::OtherTake)) => {
+                    let message = error.to_string();
+                    let fault = Fault { origin: Origin::Tool, message, retryable: false, retry_after: None };
+                    return self.fail(fault, Vec::new());
+                }
+                other => _ = other?,
+            }
         } else {
             self.go(event, Vec::new(), step, actor)?;
         }
@@ -42,12 +49,17 @@ impl Driver<'_> {
         };
         let what = approval::describe(&call).what.into_iter().next().unwrap_or_default();
         self.audience.hear(&TurnEvent::ToolRuns { call: call.id.clone(), tool: call.name.clone(), what });
-        self.comms().log(self.shop.timeline.now(), &Said::Call(&call))?;
+        self.comms().log(self.shop.timeline.now(), &Said::Call { shop: self.shop, call: &call })?;
         let began = Instant::now();
         let output = self.work(&call)?;
         let number = self.comms().log(
             self.shop.timeline.now(),
-            &Said::Result { call: &call, output: &output, millis: began.elapsed().as_millis() as u64 },
+            &Said::Result {
+                shop: self.shop,
+                call: &call,
+                output: &output,
+                millis: began.elapsed().as_millis() as u64,
+            },
         )?;
         let outcome = match (&output, self.cancel.is_set()) {
             (Output { failed: true, .. }, true) => ToolOutcome::Interrupted,

@@ -1,12 +1,13 @@
 //! Reaching a turn that runs, from wherever.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use retake_agent::approval::Mode;
 use retake_agent::fault_server::Act;
 use retake_agent::{Cancel, Reply, Sender, TurnError, TurnEvent, Unreached};
 use retake_model::agent::Ended;
-use retake_timeline::{Caller, Goal, Handling, Unit};
+use retake_timeline::{Caller, Command, Goal, Handling, Unit};
 use serde_json::json;
 
 use crate::world::{Witness, World, calls, text};
@@ -125,4 +126,73 @@ fn a_turn_that_is_undone_while_it_runs_stops_by_itself() {
     assert!(matches!(ended, Err(TurnError::Gone)), "{ended:?}");
     assert_eq!(world.said(), Vec::<String>::new(), "nothing was added to what was undone");
     world.check_rest();
+}
+
+#[test]
+fn a_message_to_a_turn_that_died_is_not_lost() {
+    let world = World::new(vec![calls(&[("l", "shell", json!({"command": "true"}))]), text("Heard.")]);
+    let (timeline, take) = (world.shop.timeline.clone(), world.take());
+    let died = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let mut witness = at(
+            |event| matches!(event, TurnEvent::ToolRuns { .. }),
+            move || {
+                Sender::new(&timeline).expect("a sender").steer(take, "by the way").expect("it is sent");
+                panic!("dies here");
+            },
+        );
+        world.run_with("run it", &Cancel::new(), &mut witness)
+    }));
+    assert!(died.is_err(), "the control: it died");
+    world
+        .shop
+        .resume(world.thread, world.take(), &Cancel::new(), &mut Witness::default())
+        .expect("it goes on");
+    let said = world.said();
+    assert_eq!(said.iter().filter(|line| line.contains("by the way")).count(), 1, "{said:?}");
+    assert!(world.last_messages().iter().any(|message| message.to_string().contains("by the way")));
+    world.check_requests();
+    world.check_rest();
+}
+
+#[test]
+fn the_files_of_another_take_do_not_come_while_a_turn_runs() {
+    let slow = text("An answer that takes its time").with(3, Act::Pause(Duration::from_millis(500)));
+    let world = World::new(vec![text("First."), slow]);
+    world.run("begin");
+    let (desk, thread, main) = (world.shop.desk.clone().expect("files are kept"), world.thread, world.take());
+    let branch = Command::Branch { from: main, at: None, name: Some("other".to_owned()) };
+    desk.change(thread, branch, Caller::human(), Handling::default()).expect("a branch");
+    let back = Command::Switch { take: main };
+    let (mut once, tried) = (true, Arc::new(Mutex::new(None)));
+    let kept = Arc::clone(&tried);
+    let mut witness = at(
+        |event| matches!(event, TurnEvent::Text { .. }),
+        move || {
+            if std::mem::take(&mut once) {
+                let refused = desk.change(thread, back.clone(), Caller::human(), Handling::default());
+                *kept.lock().expect("one thread") =
+                    Some(refused.map(|_| ()).map_err(|error| error.to_string()));
+            }
+        },
+    );
+    let outcome = world.run_with("hello", &Cancel::new(), &mut witness).expect("the turn runs");
+    assert_eq!(outcome.how, Ended::Completed);
+    let tried = tried.lock().expect("one thread").clone().expect("it was tried");
+    assert!(tried.expect_err("it is refused").contains("other"));
+}
+
+#[test]
+fn what_is_done_to_a_thread_during_a_turn_is_undone_with_it() {
+    let world = World::new(vec![calls(&[("l", "list", json!({}))]), text("Done.")]);
+    let (timeline, thread, take) = (world.shop.timeline.clone(), world.thread, world.take());
+    let mut witness = at(
+        |event| matches!(event, TurnEvent::ToolRuns { .. }),
+        move || {
+            let draft = Command::SetDraft { take, text: "next".to_owned() };
+            timeline.change(thread, draft, Caller::human()).expect("a draft");
+        },
+    );
+    world.run_with("list", &Cancel::new(), &mut witness).expect("the turn runs");
+    world.undo();
+    assert_eq!(world.said(), Vec::<String>::new(), "the whole turn, and not a half of it");
 }

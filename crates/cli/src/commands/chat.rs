@@ -51,7 +51,7 @@ impl Arguments {
                 Some("" | "help") => context.remark(
                     "A line is a message. /undo, /redo, /retry, /tree, /history, /diff, /take …: any command. /quit leaves.",
                 )?,
-                Some(command) => other(context, command)?,
+                Some(command) => other(context, command, self.target.thread.as_deref())?,
                 None if line.is_empty() => {}
                 None => {
                     if let Err(failure) = self.turn(context, line) {
@@ -83,14 +83,19 @@ impl Arguments {
     }
 }
 
-/// Any other command of this program.
-fn other(context: &Context, line: &str) -> Result<(), Failure> {
+/// Any other command of this program, on the same thread.
+fn other(context: &Context, line: &str, thread: Option<&str>) -> Result<(), Failure> {
     let words = match shell_words::split(line) {
         Ok(words) => words,
         Err(error) => return context.remark(&format!("{error}")),
     };
     let program = std::env::current_exe()?;
-    let status = Command::new(program).args(words).current_dir(context.directory()).status()?;
+    let mut command = Command::new(program);
+    command.args(words).current_dir(context.directory());
+    if let Some(thread) = thread {
+        command.env("RETAKE_THREAD", thread);
+    }
+    let status = command.status()?;
     if !status.success() {
         context.remark("It did not work; the conversation goes on.")?;
     }

@@ -3,13 +3,14 @@
 use std::io::Write;
 
 use clap::Args;
-use retake_store::{Comm, CommFilter, StoreError};
+use retake_store::{Comm, CommFilter};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::ui::json;
+use crate::ui::pager::reader_may_leave;
 use crate::ui::sanitize::{Lines, sanitize};
 
 /// Show what was said to models and what they answered: every request, answer and tool call.
@@ -63,16 +64,18 @@ impl Arguments {
         };
         let mut found = Vec::new();
         let mut out = std::io::stdout().lock();
+        let mut written = Ok(());
         timeline.store().ledger()?.comms(&filter, &mut |comm| {
-            if context.general.json {
-                // As they are read: a log can be larger than memory.
-                write_record(&mut out, &comm).map_err(|error| StoreError::Damaged(error.to_string()))
-            } else {
+            if !context.general.json {
                 found.push(comm);
-                Ok(())
+            } else if written.is_ok() {
+                // As they are read: a log can be larger than memory.
+                written = write_record(&mut out, &comm);
             }
+            Ok(())
         })?;
         drop(out);
+        reader_may_leave(written)?;
         if context.general.json {
             return Ok(());
         }
@@ -93,7 +96,7 @@ impl Arguments {
                 if let Some(body) = &comm.body {
                     writeln!(out, "\n{}", sanitize(&pretty(body), Lines::Keep))?;
                 } else if self.number.is_some() {
-                    writeln!(out, "\nWhat was said was destroyed by a redaction.")?;
+                    writeln!(out, "\nWhat was said was destroyed.")?;
                 }
             }
             Ok(())

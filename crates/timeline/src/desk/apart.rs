@@ -171,6 +171,11 @@ impl Desk {
     /// files that are recorded are removed from it; whatever is not recorded stays.
     pub fn close_apart(&self, caller: Caller, remove: bool) -> Result<ClosedApart, FileError> {
         let Some(apart) = self.apart else { return Err(FileError::NotApart) };
+        if self.timeline.store.turn_runs(apart.take)? {
+            let looking = self.timeline.look()?;
+            let take = looking.state(apart.thread)?.take(&looking.queries(), apart.take)?;
+            return Err(FileError::TurnRuns(take.map(|take| take.name).unwrap_or_default()));
+        }
         let seen = self.look(apart.thread, caller)?;
         let session = self.begin()?;
         let path = self.workspace.roots()[0].path.clone();

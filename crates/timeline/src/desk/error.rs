@@ -109,6 +109,14 @@ pub enum FileError {
          to move them, or move the conversation alone with --conversation"
     )]
     Elsewhere,
+    /// A turn runs in the take whose files are in the folder.
+    #[error(
+        "a turn is running in take {0:?}, whose files are in this folder; wait for it, or end it with `retake stop`"
+    )]
+    TurnRuns(String),
+    /// The folder has another take's files.
+    #[error("the folder has the files of another take now; `retake take switch` brings this one's back")]
+    OtherTake,
     /// A tool or a program is at work in the folder.
     #[error("{0} is at work in this folder; wait for it, or end its turn with `retake stop`")]
     Running(String),

@@ -58,6 +58,9 @@ impl Desk {
         handling: Handling,
     ) -> Result<Changed, FileError> {
         let session = self.begin()?;
+        if !handling.preview {
+            self.check_no_turn(thread)?;
+        }
         let present = session.present(thread, caller)?;
         let steps = session.steps_of(thread, command, present.id)?;
         let plan = {

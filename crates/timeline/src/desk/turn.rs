@@ -65,8 +65,12 @@ impl Desk {
                     (Place::of(self), self.timeline.clock.clone(), self.timeline.rules);
                 let run = Running { thread, take, turn: advance.turn, actor: caller.actor.clone() };
                 let done = self.timeline.store.write(move |writing| -> Result<Done, FileError> {
-                    place.let_loose(writing, run)?;
                     let at = Head::of(writing, thread, &caller)?;
+                    // What the tool would write here would be another take's, whatever the log said.
+                    if place.take(&at.state) != take {
+                        return Err(FileError::OtherTake);
+                    }
+                    place.let_loose(writing, run)?;
                     let composed = compose(writing, &at, take, advance, &caller, &*clock, rules)?;
                     Ok(finish(writing, &at, composed)?.0)
                 })?;
