@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use clap::{Args, ValueEnum};
-use retake_agent::approval::{Mode, Policy as Approval};
+use retake_agent::approval::{Decision, Mode, Policy as Approval, Rule};
 use retake_agent::provider::Secret;
 use retake_agent::provider::config::{KeyFileError, Surroundings, choose, read_key_file, resolve};
 use retake_agent::provider::known::{OFFLINE, known};
@@ -130,12 +130,19 @@ impl Context {
         let brain = Brain::of(resolved, config.thinking)?;
         let window = config.window.unwrap_or_else(|| prices.context(brain.model()));
         let mode = flags.approve.unwrap_or(config.approval);
-        let approval = Approval { mode: mode.into(), rules: self.config.approval.rules.clone() };
+        let mut rules = self.config.approval.rules.clone();
         let desk = self.agent_desk()?;
         let folder = match (&desk, self.apart()?) {
             (_, Some(apart)) => apart.path.clone(),
             _ => path_from_text(&self.own_project()?.path),
         };
+        // A store in the project's folder is closed to tools as `.git` is.
+        if let Ok(inside) = self.timeline()?.store().folder().strip_prefix(&folder) {
+            let path = format!("{}/**", inside.display());
+            let rule = Rule::new(None, Some(&path), None, Decision::Deny);
+            rules.push(rule.map_err(|error| Failure::new(Code::Refused, error))?);
+        }
+        let approval = Approval { mode: mode.into(), rules };
         Ok(Workshop {
             timeline: self.timeline()?.clone(),
             desk,

@@ -88,7 +88,7 @@ fn where_nobody_can_be_asked_nothing_runs_that_would_have_to_be() {
 fn a_person_is_asked_and_what_they_say_holds() {
     let check = |typed: &str, exists: bool| {
         let sandbox = Sandbox::new();
-        let lines = sandbox.answered(100, &["run", "create a.txt with x"], typed);
+        let lines = sandbox.answered_when(100, &["run", "create a.txt with x"], &[("instead: ", typed)]);
         let screen = lines.join("\n");
         assert!(screen.contains("Allow it?"), "{screen}");
         assert_eq!(read(&sandbox, "a.txt").is_some(), exists, "{typed:?}: {screen}");
@@ -97,6 +97,15 @@ fn a_person_is_asked_and_what_they_say_holds() {
     check("a\n", true);
     check("n\n", false);
     check("use another name\n", false);
+}
+
+#[test]
+fn what_was_typed_before_the_question_is_no_answer() {
+    let sandbox = Sandbox::new();
+    let arguments = ["run", "wait 1\ncreate a.txt with x"];
+    // Early, while the assistant still talks; and then when it asks.
+    let lines = sandbox.answered_when(100, &arguments, &[(".", "y\n"), ("instead: ", "n\n")]);
+    assert_eq!(read(&sandbox, "a.txt"), None, "{lines:?}");
 }
 
 #[test]
@@ -231,4 +240,41 @@ fn an_edit_says_what_the_model_reads_again() {
     let last = sandbox.json(&["entry", "edit", "last", "two, then"]);
     let tokens = |answer: &Value| answer["reread_tokens"].as_u64().expect("a number");
     assert!(tokens(&first) > tokens(&last), "{first} {last}");
+}
+
+#[test]
+fn a_model_that_nobody_serves_is_not_answered_by_the_assistant() {
+    let sandbox = Sandbox::new();
+    let (code, error) = sandbox.refused(&["run", "--model", "nonsense", "hello"]);
+    assert_eq!(code, 5);
+    assert!(error["message"].to_string().contains("PROVIDER/MODEL"), "{error}");
+    std::fs::write(sandbox.config(), "[agent]\nmodel = \"anthropic/some-model\"\n").expect("it is ours");
+    let (_, error) = sandbox.refused(&["run", "hello"]);
+    assert!(error["message"].to_string().contains("ANTHROPIC_API_KEY"), "the provider is heard: {error}");
+}
+
+#[test]
+fn commands_in_a_chat_mean_its_thread() {
+    let sandbox = Sandbox::new();
+    for name in ["A", "B"] {
+        sandbox.done(&["thread", "new", name]);
+        sandbox.done(&["run", "say hello"]);
+    }
+    let output = sandbox.run_with(&["chat", "--thread", "A"], "say more\n/undo\n/undo\n");
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let entries =
+        |name: &str| sandbox.json(&["thread", "show", name])["entries"].as_array().map_or(0, Vec::len);
+    assert_eq!((entries("A"), entries("B")), (0, 2));
+}
+
+#[test]
+fn a_damaged_ledger_is_found_and_put_aside() {
+    let sandbox = Sandbox::new();
+    sandbox.done(&["run", "say hello"]);
+    let ledger = sandbox.project().with_file_name("store").join("ledger.db");
+    std::fs::write(&ledger, [7; 4096]).expect("it is ours");
+    assert_eq!(sandbox.run(&["verify"]).code, 6);
+    assert!(sandbox.done(&["repair"]).contains("ledger"));
+    sandbox.done(&["verify"]);
+    sandbox.done(&["run", "say hello again"]);
 }

@@ -28,7 +28,8 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 pub use comms::{Comm, CommFilter, NewComm};
 
-use crate::location::{folders, ledger, open_private, private_file, private_folder};
+use crate::budget::beside;
+use crate::location::{backups, folders, ledger, open_private, private_file, private_folder};
 use crate::{Store, StoreError};
 
 /// The form of the file.
@@ -39,6 +40,9 @@ const LONG_WAIT: Duration = Duration::from_mins(1);
 
 /// How long a lease is waited for that somebody may hold only to ask.
 const PATIENCE: Duration = Duration::from_millis(50);
+
+/// What SQLite says of a file that it finds nothing wrong with.
+const SOUND: &str = "ok";
 
 const SCHEMA: &str = "
     CREATE TABLE turn (
@@ -126,6 +130,47 @@ impl Store {
     /// The ledger, if there is one.
     pub fn existing_ledger(&self) -> Result<Option<Ledger>, StoreError> {
         if ledger(&self.folder).exists() { self.ledger().map(Some) } else { Ok(None) }
+    }
+
+    /// What is wrong with the ledger; `None` if nothing is, or if there is none.
+    pub fn ledger_problem(&self) -> Option<String> {
+        let sound = self.existing_ledger().and_then(|ledger| match ledger {
+            Some(ledger) => {
+                let check = "PRAGMA quick_check(1)";
+                Ok(ledger.connection().query_row(check, [], |row| row.get::<_, String>(0))?)
+            }
+            None => Ok(SOUND.to_owned()),
+        });
+        match sound {
+            Ok(said) if said == SOUND => None,
+            Ok(said) => Some(format!("the ledger of what was said to models: {said}")),
+            Err(error) => Some(format!("the ledger of what was said to models: {error}")),
+        }
+    }
+
+    /// Puts a ledger aside that is damaged, so that the next turn begins a new one; says where it is kept. No thread is
+    /// lost by it. Nobody else may be using it.
+    pub fn set_ledger_aside(&self) -> Result<Option<PathBuf>, StoreError> {
+        if self.ledger_problem().is_none() {
+            return Ok(None);
+        }
+        let (path, place) = (ledger(&self.folder), backups(&self.folder));
+        private_folder(&place)?;
+        let kept = (1..)
+            .map(|number| place.join(format!("ledger-{number}.db")))
+            .find(|kept| !kept.exists())
+            .expect("an endless row of names has a free one");
+        let moved = |from: PathBuf, to: &PathBuf| {
+            std::fs::rename(&from, to).map_err(|error| StoreError::File { path: from, error })
+        };
+        moved(path.clone(), &kept)?;
+        for ending in ["-wal", "-shm"] {
+            let left = beside(&path, ending);
+            if left.exists() {
+                moved(left, &beside(&kept, ending))?;
+            }
+        }
+        Ok(Some(kept))
     }
 
     /// Says that a turn is alive, to everybody who asks, until it is let go of or the process dies.
@@ -227,6 +272,22 @@ mod tests {
     use retake_model::id::{TakeId, TurnId};
 
     use crate::Store;
+
+    #[test]
+    fn a_ledger_that_is_damaged_is_noticed_and_put_aside() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let store = Store::open(folder.path()).expect("a store");
+        assert_eq!(store.ledger_problem(), None);
+        drop(store.ledger().expect("a ledger"));
+        assert_eq!(store.ledger_problem(), None);
+        assert_eq!(store.set_ledger_aside().expect("it is asked"), None);
+        std::fs::write(folder.path().join("ledger.db"), [7; 8192]).expect("it is ours");
+        assert!(store.ledger_problem().is_some());
+        let kept = store.set_ledger_aside().expect("it is moved").expect("it was damaged");
+        assert!(kept.exists());
+        store.ledger().expect("a new one");
+        assert_eq!(store.ledger_problem(), None);
+    }
 
     #[test]
     fn a_turn_is_alive_while_somebody_holds_it() {

@@ -40,6 +40,9 @@ struct Answer {
     repaired: Repaired,
     /// Whether the search index was made anew.
     search_rebuilt: bool,
+    /// Where a ledger is kept that was damaged; a new one is begun by the next turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ledger_kept_as: Option<String>,
     /// What a check found afterwards.
     after: Report,
 }
@@ -68,7 +71,9 @@ impl Arguments {
         progress.turn_to("Indexing");
         let search_rebuilt = mend_search(context, &repaired, &mut progress)?;
         drop(progress);
-        let answer = Answer { repaired, search_rebuilt, after: Report::make(context)? };
+        let kept = context.timeline()?.store().set_ledger_aside()?;
+        let ledger_kept_as = kept.map(|kept| kept.to_string_lossy().into_owned());
+        let answer = Answer { repaired, search_rebuilt, ledger_kept_as, after: Report::make(context)? };
         context.answer(&answer, |out, styles| {
             let (muted, added) = (styles.muted, styles.added);
             if let Some(salvaged) = &answer.repaired.salvaged {
@@ -83,7 +88,15 @@ impl Arguments {
             if answer.search_rebuilt {
                 writeln!(out, "{added}•{added:#} the search index was made anew")?;
             }
-            if answer.repaired.is_unchanged() && !answer.search_rebuilt {
+            if let Some(kept) = &answer.ledger_kept_as {
+                let kept = sanitize(kept, Lines::Fold);
+                writeln!(
+                    out,
+                    "{added}•{added:#} the ledger was damaged and is kept as {kept}; no thread is lost"
+                )?;
+            }
+            let mended = answer.search_rebuilt || answer.ledger_kept_as.is_some();
+            if answer.repaired.is_unchanged() && !mended {
                 writeln!(out, "Nothing had to be mended.")?;
             }
             let losses = answer.repaired.losses().count() as u64;

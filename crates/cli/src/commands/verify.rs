@@ -33,6 +33,8 @@ pub(crate) struct Report {
     store: Verified,
     /// What is wrong with the search index, in words.
     search_problems: Vec<String>,
+    /// What is wrong with the ledger of what was said to models.
+    ledger_problem: Option<String>,
 }
 
 impl Arguments {
@@ -57,7 +59,9 @@ impl Report {
         })?;
         progress.turn_to("Checking the search index");
         let search_problems = search_problems(context)?;
-        Ok(Self { clean: store.is_clean() && search_problems.is_empty(), store, search_problems })
+        let ledger_problem = timeline.store().ledger_problem();
+        let clean = store.is_clean() && search_problems.is_empty() && ledger_problem.is_none();
+        Ok(Self { clean, store, search_problems, ledger_problem })
     }
 
     pub(crate) fn is_clean(&self) -> bool {
@@ -67,7 +71,7 @@ impl Report {
     pub(crate) fn write(&self, out: &mut dyn Write, styles: &Styles) -> io::Result<()> {
         let (success, error, muted) = (styles.success, styles.error, styles.muted);
         let problems = self.store.problems.iter().map(ToString::to_string);
-        for problem in problems.chain(self.search_problems.iter().cloned()) {
+        for problem in problems.chain(self.search_problems.iter().chain(&self.ledger_problem).cloned()) {
             writeln!(out, "{error}✗{error:#} {}", sanitize(&problem, Lines::Fold))?;
         }
         let found = &self.store;
@@ -82,7 +86,8 @@ impl Report {
         if self.clean {
             writeln!(out, "{success}clean{success:#}: {counts}")?;
         } else {
-            let problems = (found.problems.len() + self.search_problems.len()) as u64;
+            let beside = self.search_problems.len() + usize::from(self.ledger_problem.is_some());
+            let problems = (found.problems.len() + beside) as u64;
             let problems = counted(problems, "problem", "problems");
             writeln!(out, "\n{error}{problems}{error:#} in {counts}")?;
             writeln!(out, "{muted}`retake repair` mends what can be mended.{muted:#}")?;

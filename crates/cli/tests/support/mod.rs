@@ -108,12 +108,22 @@ impl Sandbox {
         arguments: &[&str],
         variables: &[(&str, &str)],
     ) -> (Vec<String>, u32) {
-        self.typing_on_terminal(columns, arguments, variables, "")
+        self.typing_on_terminal(columns, arguments, variables, &[("", "")])
     }
 
     /// Runs the program on a terminal on which someone types.
     pub(crate) fn answered(&self, columns: u16, arguments: &[&str], typed: &str) -> Vec<String> {
-        self.typing_on_terminal(columns, arguments, &[], typed).0
+        self.typing_on_terminal(columns, arguments, &[], &[("", typed)]).0
+    }
+
+    /// The same, where someone types each text once the one before it is on the screen.
+    pub(crate) fn answered_when(
+        &self,
+        columns: u16,
+        arguments: &[&str],
+        typing: &[(&str, &str)],
+    ) -> Vec<String> {
+        self.typing_on_terminal(columns, arguments, &[], typing).0
     }
 
     fn typing_on_terminal(
@@ -121,7 +131,7 @@ impl Sandbox {
         columns: u16,
         arguments: &[&str],
         variables: &[(&str, &str)],
-        typed: &str,
+        typing: &[(&str, &str)],
     ) -> (Vec<String>, u32) {
         let rows = 200;
         let terminal = native_pty_system()
@@ -141,10 +151,19 @@ impl Sandbox {
         drop(terminal.slave);
         let mut reader = terminal.master.try_clone_reader().expect("the terminal can be read");
         let mut keyboard = terminal.master.take_writer().expect("the terminal can be written to");
-        keyboard.write_all(typed.as_bytes()).expect("someone listens");
-        let mut bytes = Vec::new();
-        // Linux says that a terminal whose program has ended cannot be read.
-        let _ = reader.read_to_end(&mut bytes);
+        let (mut bytes, mut piece) = (Vec::new(), [0; 4096]);
+        let mut typing = typing.iter().peekable();
+        loop {
+            let on_screen = String::from_utf8_lossy(&bytes).into_owned();
+            while let Some((_, typed)) = typing.next_if(|(seen, _)| on_screen.contains(seen)) {
+                keyboard.write_all(typed.as_bytes()).expect("someone listens");
+            }
+            // Linux says that a terminal whose program has ended cannot be read.
+            match reader.read(&mut piece) {
+                Ok(count @ 1..) => bytes.extend_from_slice(&piece[..count]),
+                _ => break,
+            }
+        }
         let code = child.wait().expect("a child can be waited for").exit_code();
         let size = |number| std::num::NonZero::new(number).expect("a terminal has a size");
         let mut parser = vt100::Parser::new(size(rows), size(columns), 0);

@@ -78,20 +78,15 @@ impl Desk {
 
     fn look_as(&self, thread: ThreadId, caller: Caller, whose: Whose) -> Result<Seen, FileError> {
         let session = self.begin()?;
-        let (present, operation, before) = session.take_stock(thread, &caller, whose)?;
-        let reading = self.timeline.store.read()?;
-        let queries = reading.queries();
-        let paths = match before {
-            Some(before) => changed_paths(&queries, before, present.id)?,
-            None => Vec::new(),
-        };
+        let (present, operation, changed) = session.take_stock(thread, &caller, whose)?;
+        let (before, paths) = changed.map_or((None, Vec::new()), |(before, paths)| (Some(before), paths));
         let files = FileReport::new(before.unwrap_or(present.id), present.id, paths, session.recovered);
         Ok(Seen { snapshot: present.id, version: present.version, operation, files })
     }
 }
 
 /// The files as they are, the operation that was published if they had changed, and what they had been.
-type Stock = (Present, Option<Done>, Option<ContentId>);
+type Stock = (Present, Option<Done>, Option<(ContentId, Vec<PathReport>)>);
 
 impl Session<'_> {
     /// The files as they are, with what was changed by hand recorded.
@@ -132,7 +127,8 @@ impl Session<'_> {
             // What the caller has just done itself is over, and so is what its program did not live to end.
             let own = |run: &Running| whose == Whose::Caller && caller.turn == Some(run.turn);
             place.put(writing, id, running.clone().filter(|run| !dead && !own(run)))?;
-            let Some((before, paths)) = before else { return Ok((here, None, None)) };
+            let Some((before, found)) = before else { return Ok((here, None, None)) };
+            let paths = count(&found);
             let (at, run) = owner(writing, at, running.filter(|_| whose == Whose::Hand))?;
             let elsewhere = at.row.summary.id != thread;
             let (kind, caller, take) = match (whose, run) {
@@ -156,7 +152,7 @@ impl Session<'_> {
             )?;
             let (done, _) = finish(writing, &at, with_files(composed, place.change(before, id, take)))?;
             let version = if elsewhere { here } else { done.version };
-            Ok((version, (!elsewhere).then_some(done), Some(before)))
+            Ok((version, (!elsewhere).then_some(done), Some((before, found))))
         })?;
         // That it is not remembered costs time at the next look, and nothing else.
         let _ = taken.remember();
@@ -233,20 +229,15 @@ fn owner(
     }
 }
 
-/// How many paths differ between two snapshots.
-pub(super) fn count_changed(
-    writing: &Writing<'_>,
-    before: ContentId,
-    after: ContentId,
-) -> Result<u64, StoreError> {
-    let changed = changed_paths(writing, before, after)?;
+/// How many paths were changed.
+pub(super) fn count(changed: &[PathReport]) -> u64 {
     // A folder comes and goes with what is in it, unless it is all that came or went.
     let files = changed.iter().filter(|path| !path.is_folder()).count() as u64;
-    Ok(if files == 0 { changed.len() as u64 } else { files })
+    if files == 0 { changed.len() as u64 } else { files }
 }
 
 /// What differs between two snapshots, as it was found.
-fn changed_paths(
+pub(super) fn changed_paths(
     queries: &Queries<'_>,
     before: ContentId,
     after: ContentId,

@@ -7,7 +7,8 @@ use retake_model::operation::{Actor, FileChange};
 use retake_model::state::ThreadState;
 use retake_store::{StoreError, Writing};
 
-use super::look::count_changed;
+use super::look::changed_paths;
+use super::report::PathReport;
 use super::{Desk, FileError};
 
 /// A folder, as it is written down.
@@ -20,8 +21,8 @@ pub(super) struct Place {
 
 /// What was known of a folder.
 pub(super) struct Known {
-    /// What it was, and how many paths differ now; `None` if none do.
-    pub(super) before: Option<(ContentId, u64)>,
+    /// What it was, and what differs now; `None` if nothing does.
+    pub(super) before: Option<(ContentId, Vec<PathReport>)>,
     /// What runs in it.
     pub(super) running: Option<Running>,
 }
@@ -35,10 +36,10 @@ impl Place {
     pub(super) fn known(&self, writing: &Writing<'_>, now: ContentId) -> Result<Known, StoreError> {
         let Some(record) = writing.folder(self.id)? else { return Ok(Known { before: None, running: None }) };
         let before = match record.snapshot.filter(|before| *before != now) {
-            Some(before) => Some((before, count_changed(writing, before, now)?)),
+            Some(before) => Some((before, changed_paths(writing, before, now)?)),
             None => None,
         };
-        Ok(Known { before: before.filter(|(_, paths)| *paths > 0), running: record.running })
+        Ok(Known { before: before.filter(|(_, paths)| !paths.is_empty()), running: record.running })
     }
 
     /// Writes down what the folder is, and what runs in it.

@@ -19,7 +19,7 @@ use retake_store::Writing;
 use retake_workspace::snapshot;
 use serde::Serialize;
 
-use super::look::with_files;
+use super::look::{count, with_files};
 use super::place::{Known, Place};
 use super::{Desk, FileError};
 use crate::change::{Composed, Head, compose_command, finish};
@@ -103,7 +103,9 @@ impl Desk {
             place.put(writing, id, running.filter(|run| run.turn != advance.turn))?;
             let composed = compose(writing, &at, take, advance, &caller, &*clock, rules)?;
             let (composed, paths) = match before {
-                Some((before, paths)) => (with_files(composed, place.change(before, id, take)), paths),
+                Some((before, paths)) => {
+                    (with_files(composed, place.change(before, id, take)), count(&paths))
+                }
                 None => (composed, 0),
             };
             Ok((finish(writing, &at, composed)?.0, paths))
