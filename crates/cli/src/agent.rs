@@ -10,7 +10,9 @@ use std::path::Path;
 use clap::{Args, ValueEnum};
 use retake_agent::approval::{Decision, Mode, Policy as Approval, Rule};
 use retake_agent::provider::Secret;
-use retake_agent::provider::config::{KeyFileError, Surroundings, choose, read_key_file, resolve};
+use retake_agent::provider::config::{
+    KeyFileError, Surroundings, choose, read_key_file, resolve, run_key_command,
+};
 use retake_agent::provider::known::{OFFLINE, known};
 use retake_agent::provider::prices::Prices;
 use retake_agent::{Audience, Brain, Cancel, Outcome, TurnError, Workshop};
@@ -204,7 +206,7 @@ pub(crate) fn exit(outcome: &Outcome) -> std::process::ExitCode {
 
 /// What is around: the environment, and files with keys.
 pub(crate) fn around() -> Surroundings<'static> {
-    Surroundings { variable: &environment_text, key_file: &key_file }
+    Surroundings { variable: &environment_text, key_file: &key_file, key_command: &run_key_command }
 }
 
 fn key_file(path: &Path) -> Result<Secret, KeyFileError> {

@@ -29,7 +29,7 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 pub use comms::{Comm, CommFilter, NewComm};
 
 use crate::budget::beside;
-use crate::location::{backups, folders, ledger, open_private, private_file, private_folder};
+use crate::location::{backups, folders, free_name, ledger, open_private, private_file, private_folder};
 use crate::{Store, StoreError};
 
 /// The form of the file.
@@ -156,10 +156,7 @@ impl Store {
         }
         let (path, place) = (ledger(&self.folder), backups(&self.folder));
         private_folder(&place)?;
-        let kept = (1..)
-            .map(|number| place.join(format!("ledger-{number}.db")))
-            .find(|kept| !kept.exists())
-            .expect("an endless row of names has a free one");
+        let kept = free_name(&place, |number| format!("ledger-{number}.db"));
         let moved = |from: PathBuf, to: &PathBuf| {
             std::fs::rename(&from, to).map_err(|error| StoreError::File { path: from, error })
         };

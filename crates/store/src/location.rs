@@ -47,6 +47,18 @@ pub(crate) fn backups(folder: &Path) -> PathBuf {
     folder.join("backups")
 }
 
+/// The first of a row of names in a folder that nothing has yet.
+pub(crate) fn free_name(folder: &Path, named: impl Fn(u64) -> String) -> PathBuf {
+    let mut number = 1;
+    loop {
+        let path = folder.join(named(number));
+        if fs::symlink_metadata(&path).is_err() {
+            return path;
+        }
+        number += 1;
+    }
+}
+
 /// Makes a private folder, with its parents, or narrows the one that is there.
 pub(crate) fn private_folder(path: &Path) -> Result<(), StoreError> {
     let fail = |error| StoreError::File { path: path.to_owned(), error };

@@ -5,14 +5,13 @@
 //! added at the end), so a migration never rewrites history.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
 use crate::StoreError;
-use crate::location::{backups, private_file, private_folder, sync_folder};
+use crate::location::{backups, free_name, private_file, private_folder, sync_folder};
 use crate::open::OpenError;
 
 /// The schema that this program writes.
@@ -117,7 +116,7 @@ fn fingerprint(connection: &Connection) -> Result<String, StoreError> {
 fn back_up(connection: &Connection, folder: &Path, version: i64) -> Result<PathBuf, StoreError> {
     let backups = backups(folder);
     private_folder(&backups)?;
-    let target = free_name(&backups, version);
+    let target = free_name(&backups, |number| format!("schema-{version}-{number}.db"));
     // Made empty first, so that it never exists with a wider mode.
     private_file(&target)?;
     connection.execute("VACUUM INTO ?1", [target.to_string_lossy()])?;
@@ -125,14 +124,6 @@ fn back_up(connection: &Connection, folder: &Path, version: i64) -> Result<PathB
     std::fs::File::open(&target).and_then(|file| file.sync_all()).map_err(fail)?;
     sync_folder(&backups).map_err(fail)?;
     Ok(target)
-}
-
-fn free_name(backups: &Path, version: i64) -> PathBuf {
-    let candidates = (1..).map(|number| backups.join(format!("schema-{version}-{number}.db")));
-    candidates
-        .into_iter()
-        .find(|path| fs::symlink_metadata(path).is_err())
-        .expect("an endless row of names has a free one")
 }
 
 #[cfg(test)]
@@ -156,6 +147,6 @@ mod tests {
         drop(connection);
         // Behind the file's own head the first page says whether it is a leaf. A schema that needs more pages
         // could be lost with any of them, and salvage knows only the first.
-        assert_eq!(fs::read(&path).expect("a file")[100], 0x0d);
+        assert_eq!(std::fs::read(&path).expect("a file")[100], 0x0d);
     }
 }

@@ -10,7 +10,8 @@
 //! models = ["qwen3-coder"]
 //! ```
 //!
-//! A key is looked for in the configuration, then in the file that it names, then in the environment. A known
+//! A key is looked for in the configuration, then in the file that it names, then by the command that it names (which is
+//! how a keyring is asked), then in the environment. A known
 //! provider's variable is read only for that provider.
 
 mod key;
@@ -21,7 +22,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-pub use key::{KeyFileError, read_key_file};
+pub use key::{KeyFileError, read_key_file, run_key_command};
 
 use super::endpoint::{BadEndpoint, Endpoint, Timeouts};
 use super::known::{KNOWN, Known, OFFLINE, dialect, known};
@@ -39,6 +40,8 @@ pub struct ProviderConfig {
     pub key: Option<Secret>,
     /// A file that holds the key, readable by its owner only.
     pub key_file: Option<PathBuf>,
+    /// A command that writes the key, such as one that asks a keyring: `secret-tool lookup service anthropic`.
+    pub key_command: Option<String>,
     /// The variable of the environment that holds the key.
     pub key_env: Option<String>,
     /// More headers for every request.
@@ -67,6 +70,8 @@ pub struct Surroundings<'a> {
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     /// What a file with a key holds.
     pub key_file: &'a dyn Fn(&std::path::Path) -> Result<Secret, KeyFileError>,
+    /// What a command that is asked for a key says.
+    pub key_command: &'a dyn Fn(&str) -> Result<Secret, KeyFileError>,
 }
 
 /// Who is to answer.
@@ -261,6 +266,9 @@ fn key(
     }
     if let Some(path) = &config.key_file {
         return Ok(Some((around.key_file)(path)?));
+    }
+    if let Some(command) = &config.key_command {
+        return Ok(Some((around.key_command)(command)?));
     }
     // A user who names a variable means that one, and no other.
     let names: Vec<&str> = match (&config.key_env, known) {

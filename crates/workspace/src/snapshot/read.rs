@@ -157,7 +157,7 @@ pub(super) fn stat_at(folder: BorrowedFd<'_>, name: &CStr) -> Result<Option<Stat
 pub(super) fn unreadable(error: Errno) -> Result<Reason, SnapshotError> {
     match error {
         Errno::MFILE | Errno::NFILE | Errno::NOMEM => {
-            Err(SnapshotError::Root { path: std::path::PathBuf::new(), error: error.into() })
+            Err(SnapshotError::Root { path: "the project's folder".into(), error: error.into() })
         }
         _ => Ok(Reason::Unreadable),
     }

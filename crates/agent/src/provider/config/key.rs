@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use crate::provider::Secret;
 
@@ -17,6 +18,14 @@ pub enum KeyFileError {
     Unreadable {
         /// Which file.
         path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// The command that gives it does not.
+    #[error("the command {command:?} gave no key: {reason}")]
+    Command {
+        /// Which command.
+        command: String,
         /// Why.
         reason: String,
     },
@@ -52,9 +61,38 @@ pub fn read_key_file(path: &Path, home: Option<&Path>) -> Result<Secret, KeyFile
     Ok(Secret::new(&text))
 }
 
+/// Asks a command for a key, such as one that reads a keyring. It is the user's own, from their configuration, and may
+/// ask them for a password at the terminal.
+pub fn run_key_command(command: &str) -> Result<Secret, KeyFileError> {
+    let failed = |reason: String| KeyFileError::Command { command: command.to_owned(), reason };
+    let output = Command::new("/bin/sh")
+        .args(["-c", command])
+        .stderr(Stdio::inherit())
+        .stdin(Stdio::inherit())
+        .output()
+        .map_err(|error| failed(error.to_string()))?;
+    if !output.status.success() {
+        return Err(failed(output.status.to_string()));
+    }
+    let text = String::from_utf8(output.stdout).map_err(|_| failed("it wrote no text".to_owned()))?;
+    if text.trim().is_empty() || text.len() as u64 > KEY_BYTES {
+        return Err(failed(format!("it wrote {} bytes", text.len())));
+    }
+    Ok(Secret::new(&text))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_gives_a_key_or_says_why_not() {
+        let key = run_key_command("printf 'k-123\\n'").expect("a key");
+        assert_eq!(key.redact("it is k-123"), Secret::new("k-123").redact("it is k-123"));
+        for command in ["true", "exit 3", "no-such-command-at-all 2>/dev/null", "printf '\\377'"] {
+            assert!(matches!(run_key_command(command), Err(KeyFileError::Command { .. })), "{command}");
+        }
+    }
 
     #[test]
     fn only_a_file_that_others_cannot_read_is_read() {

@@ -21,7 +21,13 @@ fn resolved(
         Some("/key") => Ok(Secret::new("from-the-file")),
         _ => Err(KeyFileError::Open { path: path.to_owned() }),
     };
-    resolve(name, model, &providers(config), &Surroundings { variable: &variable, key_file: &key_file })
+    let key_command = |command: &str| Ok(Secret::new(&format!("by {command}")));
+    resolve(
+        name,
+        model,
+        &providers(config),
+        &Surroundings { variable: &variable, key_file: &key_file, key_command: &key_command },
+    )
 }
 
 #[test]
@@ -123,7 +129,12 @@ fn a_provider_is_chosen_but_never_guessed() {
     let check = |thread: Option<&str>, configured: Option<&str>, keys: &[&str], expected: &str| {
         let variable = |name: &str| keys.contains(&name).then(|| "key".to_owned());
         let key_file = |path: &Path| Err(KeyFileError::Open { path: path.to_owned() });
-        let chosen = choose(thread, configured, &Surroundings { variable: &variable, key_file: &key_file });
+        let key_command = |_: &str| Ok(Secret::new("never"));
+        let chosen = choose(
+            thread,
+            configured,
+            &Surroundings { variable: &variable, key_file: &key_file, key_command: &key_command },
+        );
         assert_eq!(chosen.name(), expected, "{keys:?}");
     };
     check(Some("a"), Some("b"), &["OPENAI_API_KEY"], "a");
