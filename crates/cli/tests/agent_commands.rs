@@ -12,10 +12,6 @@ fn events(sandbox: &Sandbox, arguments: &[&str]) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("one event a line")).collect()
 }
 
-fn read(sandbox: &Sandbox, path: &str) -> Option<String> {
-    std::fs::read_to_string(sandbox.project().join(path)).ok()
-}
-
 #[test]
 fn a_newcomer_asks_and_undoes_without_any_set_up() {
     let sandbox = Sandbox::new();
@@ -28,7 +24,7 @@ fn a_newcomer_asks_and_undoes_without_any_set_up() {
     assert_eq!(output.code, 0, "{}", output.stderr);
     assert!(output.stdout.contains("Ready."), "{}", output.stdout);
     assert!(!output.stdout.contains("hello.txt\n  ✓"), "what is about the answer is not in it");
-    assert_eq!(read(&sandbox, "hello.txt").as_deref(), Some("hi\nmore\n"));
+    assert_eq!(sandbox.read("hello.txt").as_deref(), Some("hi\nmore\n"));
     let thread = sandbox.json(&["thread", "info"]);
     assert_eq!(
         thread["title"].as_str().map(|title| title.starts_with("create hello.txt")),
@@ -36,9 +32,9 @@ fn a_newcomer_asks_and_undoes_without_any_set_up() {
         "{thread}"
     );
     sandbox.done(&["undo"]);
-    assert_eq!(read(&sandbox, "hello.txt"), None);
+    assert_eq!(sandbox.read("hello.txt"), None);
     sandbox.done(&["redo"]);
-    assert_eq!(read(&sandbox, "hello.txt").as_deref(), Some("hi\nmore\n"));
+    assert_eq!(sandbox.read("hello.txt").as_deref(), Some("hi\nmore\n"));
     let blamed = sandbox.json(&["blame", "hello.txt"]);
     assert!(blamed.to_string().contains("tool_call"), "{blamed}");
     sandbox.done(&["verify"]);
@@ -77,11 +73,11 @@ fn what_is_piped_in_goes_along() {
 fn where_nobody_can_be_asked_nothing_runs_that_would_have_to_be() {
     let sandbox = Sandbox::new();
     let output = sandbox.run(&["run", "create a.txt with x"]);
-    assert_eq!(read(&sandbox, "a.txt"), None);
+    assert_eq!(sandbox.read("a.txt"), None);
     assert!(output.stderr.contains("--approve"), "{}", output.stderr);
     std::fs::write(sandbox.config(), "[agent]\napproval = \"edits\"\n").expect("it is ours");
     sandbox.done(&["run", "create a.txt with x\nrun echo y > b.txt"]);
-    assert!(read(&sandbox, "a.txt").is_some() && read(&sandbox, "b.txt").is_none());
+    assert!(sandbox.read("a.txt").is_some() && sandbox.read("b.txt").is_none());
 }
 
 #[test]
@@ -91,7 +87,7 @@ fn a_person_is_asked_and_what_they_say_holds() {
         let lines = sandbox.answered_when(100, &["run", "create a.txt with x"], &[("instead: ", typed)]);
         let screen = lines.join("\n");
         assert!(screen.contains("Allow it?"), "{screen}");
-        assert_eq!(read(&sandbox, "a.txt").is_some(), exists, "{typed:?}: {screen}");
+        assert_eq!(sandbox.read("a.txt").is_some(), exists, "{typed:?}: {screen}");
     };
     check("y\n", true);
     check("a\n", true);
@@ -105,7 +101,7 @@ fn what_was_typed_before_the_question_is_no_answer() {
     let arguments = ["run", "wait 1\ncreate a.txt with x"];
     // Early, while the assistant still talks; and then when it asks.
     let lines = sandbox.answered_when(100, &arguments, &[(".", "y\n"), ("instead: ", "n\n")]);
-    assert_eq!(read(&sandbox, "a.txt"), None, "{lines:?}");
+    assert_eq!(sandbox.read("a.txt"), None, "{lines:?}");
 }
 
 #[test]
@@ -149,13 +145,13 @@ fn a_message_is_tried_again_and_both_are_compared() {
     let sandbox = Sandbox::new();
     sandbox.done(&["run", "--approve", "all", "create a.txt with one"]);
     sandbox.done(&["retry", "last", "create a.txt with two", "--name", "second", "--approve", "all"]);
-    assert_eq!(read(&sandbox, "a.txt").as_deref(), Some("two\n"));
+    assert_eq!(sandbox.read("a.txt").as_deref(), Some("two\n"));
     let compared = sandbox.json(&["compare", "main", "second"]);
     assert_eq!(compared["shared"], 0);
     assert_eq!(compared["sides"][1]["calls"]["made"], 1);
     assert_eq!(compared["files"]["files"][0]["path"], "a.txt", "{compared}");
     sandbox.done(&["take", "switch", "main"]);
-    assert_eq!(read(&sandbox, "a.txt").as_deref(), Some("one\n"));
+    assert_eq!(sandbox.read("a.txt").as_deref(), Some("one\n"));
     let (code, error) = sandbox.refused(&["retry", "last", "  "]);
     assert_eq!((code, error["code"].as_str()), (5, Some("refused")), "{error}");
     assert_eq!(sandbox.json(&["take", "list"])["takes"].as_array().map(Vec::len), Some(2), "no orphan");

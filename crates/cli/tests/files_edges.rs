@@ -12,24 +12,12 @@ use support::Sandbox;
 fn two_takes() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.done(&["thread", "new", "Fix the login"]);
-    write(&sandbox, "a", "one\n");
+    sandbox.write("a", "one\n");
     sandbox.done(&["snapshot", "take"]);
-    agent(&sandbox, "echo main > a");
+    sandbox.agent("echo main > a");
     sandbox.done(&["take", "branch", "--name", "second"]);
-    agent(&sandbox, "echo second > a");
+    sandbox.agent("echo second > a");
     sandbox
-}
-
-fn write(sandbox: &Sandbox, name: &str, text: &str) {
-    fs::write(sandbox.project().join(name), text).expect("our folder");
-}
-
-fn read(sandbox: &Sandbox, name: &str) -> Option<String> {
-    fs::read_to_string(sandbox.project().join(name)).ok()
-}
-
-fn agent(sandbox: &Sandbox, script: &str) {
-    sandbox.done(&["exec", "--", "sh", "-c", script]);
 }
 
 /// Where a take's own folder is put.
@@ -48,15 +36,15 @@ fn the_active_take_is_not_promoted_away_from_its_files() {
     assert_eq!(code, 5, "{error}");
     let message = error["message"].as_str().expect("a message");
     assert!(message.contains("retake take switch main"), "{message}");
-    assert_eq!(read(&sandbox, "a").as_deref(), Some("second\n"), "nothing was changed");
+    assert_eq!(sandbox.read("a").as_deref(), Some("second\n"), "nothing was changed");
     sandbox.done(&["take", "switch", "main"]);
-    assert_eq!(read(&sandbox, "a").as_deref(), Some("main\n"));
+    assert_eq!(sandbox.read("a").as_deref(), Some("main\n"));
     sandbox.done(&["take", "promote", "second"]);
-    assert_eq!(read(&sandbox, "a").as_deref(), Some("main\n"));
+    assert_eq!(sandbox.read("a").as_deref(), Some("main\n"));
 
     let sandbox = two_takes();
     sandbox.done(&["take", "promote", "--conversation"]);
-    assert_eq!(read(&sandbox, "a").as_deref(), Some("second\n"), "it was asked for");
+    assert_eq!(sandbox.read("a").as_deref(), Some("second\n"), "it was asked for");
 }
 
 #[test]
@@ -87,13 +75,13 @@ fn a_take_that_is_open_apart_stays_where_it_is() {
     sandbox.done(&["take", "close", "second"]);
     assert!(!sandbox.done(&["take", "list"]).contains("open apart"));
     sandbox.done(&["undo"]);
-    assert_eq!(read(&sandbox, "a").as_deref(), Some("second\n"));
+    assert_eq!(sandbox.read("a").as_deref(), Some("second\n"));
 }
 
 #[test]
 fn a_path_that_is_nowhere_is_not_restored_in_silence() {
     let sandbox = two_takes();
-    write(&sandbox, ".env", "KEY=1\n");
+    sandbox.write(".env", "KEY=1\n");
     let check = |path: &str, code: i32, said: &str| {
         let (found, error) = sandbox.refused(&["restore", "1", path]);
         let message = error["message"].as_str().expect("a message");
@@ -104,11 +92,11 @@ fn a_path_that_is_nowhere_is_not_restored_in_silence() {
     check("a/b", 3, "neither");
     check(".env", 5, "likely a secret");
     sandbox.done(&["restore", "1", "a"]);
-    assert_eq!(read(&sandbox, "a").as_deref(), Some("one\n"));
+    assert_eq!(sandbox.read("a").as_deref(), Some("one\n"));
     // What is only in the folder is removed, as the moment did not have it.
-    write(&sandbox, "b", "new\n");
+    sandbox.write("b", "new\n");
     sandbox.done(&["restore", "1", "b"]);
-    assert_eq!(read(&sandbox, "b"), None);
+    assert_eq!(sandbox.read("b"), None);
 }
 
 #[test]
@@ -116,17 +104,17 @@ fn conflicts_are_decided_also_by_an_undo_that_is_repeated() {
     let check = |how: &str, expected: &str| {
         let sandbox = Sandbox::new();
         sandbox.done(&["thread", "new", "Fix the login"]);
-        write(&sandbox, "a", "old\n");
-        write(&sandbox, "b", "old\n");
+        sandbox.write("a", "old\n");
+        sandbox.write("b", "old\n");
         sandbox.done(&["snapshot", "take"]);
-        agent(&sandbox, "echo agent > a; echo agent > b");
-        write(&sandbox, "a", "hand\n");
+        sandbox.agent("echo agent > a; echo agent > b");
+        sandbox.write("a", "hand\n");
         sandbox.done(&["undo"]);
-        assert_eq!(read(&sandbox, "a").as_deref(), Some("hand\n"), "a conflict");
+        assert_eq!(sandbox.read("a").as_deref(), Some("hand\n"), "a conflict");
         sandbox.done(&["redo"]);
         sandbox.done(&["undo", "--conflicts", how]);
-        assert_eq!(read(&sandbox, "a").as_deref(), Some(expected), "{how}");
-        assert_eq!(read(&sandbox, "b").as_deref(), Some("old\n"), "{how}");
+        assert_eq!(sandbox.read("a").as_deref(), Some(expected), "{how}");
+        assert_eq!(sandbox.read("b").as_deref(), Some("old\n"), "{how}");
     };
     check("keep", "hand\n");
     check("take", "old\n");
@@ -165,15 +153,15 @@ fn in_the_folder_of_a_take_that_take_is_named() {
 fn the_files_alone_go_back_and_forth_step_by_step() {
     let sandbox = Sandbox::new();
     sandbox.done(&["thread", "new", "Fix the login"]);
-    write(&sandbox, "a", "0\n");
+    sandbox.write("a", "0\n");
     sandbox.done(&["snapshot", "take"]);
-    agent(&sandbox, "echo 1 > a");
-    agent(&sandbox, "echo 2 > a");
+    sandbox.agent("echo 1 > a");
+    sandbox.agent("echo 2 > a");
     sandbox.done(&["entry", "add", "only talk"]);
-    agent(&sandbox, "echo 3 > a");
+    sandbox.agent("echo 3 > a");
     let check = |arguments: &[&str], expected: &str, said: &str| {
         let output = sandbox.run(arguments);
-        assert_eq!(read(&sandbox, "a").as_deref(), Some(expected), "{arguments:?}: {}", output.stderr);
+        assert_eq!(sandbox.read("a").as_deref(), Some(expected), "{arguments:?}: {}", output.stderr);
         assert!(output.stdout.contains(said), "{arguments:?}: {}", output.stdout);
         assert_eq!(output.code == 0, !said.is_empty(), "{arguments:?}: {}", output.stderr);
     };
@@ -199,16 +187,13 @@ fn the_files_alone_go_back_and_forth_step_by_step() {
 fn what_was_changed_and_then_ignored_is_named() {
     let sandbox = Sandbox::new();
     sandbox.done(&["thread", "new", "Fix the login"]);
-    write(&sandbox, "a.log", "one\n");
-    write(&sandbox, "kept", "one\n");
+    sandbox.write("a.log", "one\n");
+    sandbox.write("kept", "one\n");
     fs::create_dir(sandbox.project().join("out")).expect("our folder");
-    write(&sandbox, "out/x", "one\n");
-    write(&sandbox, "out/y", "one\n");
+    sandbox.write("out/x", "one\n");
+    sandbox.write("out/y", "one\n");
     sandbox.done(&["snapshot", "take"]);
-    agent(
-        &sandbox,
-        "echo two > a.log; echo two > kept; echo two > out/x; printf '*.log\nout/\n' > .gitignore",
-    );
+    sandbox.agent("echo two > a.log; echo two > kept; echo two > out/x; printf '*.log\nout/\n' > .gitignore");
     let answer = sandbox.json(&["undo"]);
     let paths = answer["files"]["paths"].as_array().expect("paths");
     let told: Vec<(&str, &str)> = paths
@@ -218,17 +203,17 @@ fn what_was_changed_and_then_ignored_is_named() {
     let expected = [(".gitignore", "removed"), ("a.log", "skipped"), ("kept", "written"), ("out", "skipped")];
     assert_eq!(told, expected);
     assert!(paths[1]["reason"].as_str().is_some_and(|reason| reason.contains("ignored")), "{answer}");
-    assert_eq!(read(&sandbox, "a.log").as_deref(), Some("two\n"), "nobody knows what it was then");
-    assert_eq!(read(&sandbox, "kept").as_deref(), Some("one\n"));
+    assert_eq!(sandbox.read("a.log").as_deref(), Some("two\n"), "nobody knows what it was then");
+    assert_eq!(sandbox.read("kept").as_deref(), Some("one\n"));
 }
 
 #[test]
 fn an_export_without_files_holds_none_of_them() {
     let sandbox = Sandbox::new();
     sandbox.done(&["thread", "new", "Fix the login"]);
-    write(&sandbox, "canary-name", "canary-one\n");
+    sandbox.write("canary-name", "canary-one\n");
     sandbox.done(&["snapshot", "take"]);
-    agent(&sandbox, "echo canary-two > canary-name");
+    sandbox.agent("echo canary-two > canary-name");
     sandbox.done(&["entry", "add", "only talk"]);
     sandbox.done(&["undo", "2"]);
     sandbox.done(&["export", "-o", "../whole"]);
@@ -263,7 +248,7 @@ fn a_budget_is_a_plan_and_nothing_goes_unasked() {
             let mixed = (at + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31 + number as u32);
             noise += &mixed.wrapping_mul(0xbf58_476d_1ce4_e5b9 + 2 * number as u64).to_string();
         }
-        write(&sandbox, "noise", &noise);
+        sandbox.write("noise", &noise);
         sandbox.done(&["snapshot", "take", "--by", "agent"]);
     }
     sandbox.done(&["thread", "new", "kept"]);

@@ -12,23 +12,11 @@ use support::Sandbox;
 fn project() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.done(&["thread", "new", "Fix the login"]);
-    write(&sandbox, "login.rs", "one\ntwo\nthree\nfour\n");
-    write(&sandbox, "old.rs", "precious\n");
+    sandbox.write("login.rs", "one\ntwo\nthree\nfour\n");
+    sandbox.write("old.rs", "precious\n");
     sandbox.done(&["snapshot", "take"]);
-    agent(&sandbox, "sed -i s/one/ONE/ login.rs; rm old.rs; echo new > new.rs");
+    sandbox.agent("sed -i s/one/ONE/ login.rs; rm old.rs; echo new > new.rs");
     sandbox
-}
-
-fn write(sandbox: &Sandbox, name: &str, text: &str) {
-    fs::write(sandbox.project().join(name), text).expect("our folder");
-}
-
-fn read(sandbox: &Sandbox, name: &str) -> Option<String> {
-    fs::read_to_string(sandbox.project().join(name)).ok()
-}
-
-fn agent(sandbox: &Sandbox, script: &str) {
-    sandbox.done(&["exec", "--", "sh", "-c", script]);
 }
 
 /// What became of a path, as an answer tells it.
@@ -41,47 +29,47 @@ fn outcome(answer: &Value, path: &str) -> Value {
 #[test]
 fn undo_and_redo_tell_what_became_of_each_path() {
     let sandbox = project();
-    write(&sandbox, "login.rs", "ONE\ntwo\nthree\nfour\nfive\n");
+    sandbox.write("login.rs", "ONE\ntwo\nthree\nfour\nfive\n");
     let ahead = sandbox.json(&["undo", "--dry-run"]);
     assert_eq!(ahead["files"]["preview"], true);
-    assert_eq!(read(&sandbox, "new.rs").as_deref(), Some("new\n"), "a look ahead moves nothing");
+    assert_eq!(sandbox.read("new.rs").as_deref(), Some("new\n"), "a look ahead moves nothing");
 
     let answer = sandbox.json(&["undo"]);
     assert_eq!(outcome(&answer, "login.rs"), "merged");
     assert_eq!(outcome(&answer, "old.rs"), "written");
     assert_eq!(outcome(&answer, "new.rs"), "removed");
-    assert_eq!(read(&sandbox, "login.rs").as_deref(), Some("one\ntwo\nthree\nfour\nfive\n"));
-    assert_eq!(read(&sandbox, "old.rs").as_deref(), Some("precious\n"));
-    assert_eq!(read(&sandbox, "new.rs"), None);
+    assert_eq!(sandbox.read("login.rs").as_deref(), Some("one\ntwo\nthree\nfour\nfive\n"));
+    assert_eq!(sandbox.read("old.rs").as_deref(), Some("precious\n"));
+    assert_eq!(sandbox.read("new.rs"), None);
 
     sandbox.json(&["redo"]);
-    assert_eq!(read(&sandbox, "login.rs").as_deref(), Some("ONE\ntwo\nthree\nfour\nfive\n"));
-    assert_eq!((read(&sandbox, "old.rs"), read(&sandbox, "new.rs").as_deref()), (None, Some("new\n")));
+    assert_eq!(sandbox.read("login.rs").as_deref(), Some("ONE\ntwo\nthree\nfour\nfive\n"));
+    assert_eq!((sandbox.read("old.rs"), sandbox.read("new.rs").as_deref()), (None, Some("new\n")));
 }
 
 #[test]
 fn a_conflict_stays_as_it_is_and_both_versions_can_be_had() {
     let sandbox = project();
-    write(&sandbox, "login.rs", "Uno\ntwo\nthree\nfour\n");
+    sandbox.write("login.rs", "Uno\ntwo\nthree\nfour\n");
     let answer = sandbox.json(&["undo"]);
     assert_eq!(outcome(&answer, "login.rs"), "conflicted");
-    assert_eq!(read(&sandbox, "login.rs").as_deref(), Some("Uno\ntwo\nthree\nfour\n"));
-    assert_eq!(read(&sandbox, "old.rs").as_deref(), Some("precious\n"), "the other files moved");
+    assert_eq!(sandbox.read("login.rs").as_deref(), Some("Uno\ntwo\nthree\nfour\n"));
+    assert_eq!(sandbox.read("old.rs").as_deref(), Some("precious\n"), "the other files moved");
     sandbox.done(&["restore", "1", "login.rs"]);
-    assert_eq!(read(&sandbox, "login.rs").as_deref(), Some("one\ntwo\nthree\nfour\n"));
+    assert_eq!(sandbox.read("login.rs").as_deref(), Some("one\ntwo\nthree\nfour\n"));
     sandbox.done(&["undo"]);
-    assert_eq!(read(&sandbox, "login.rs").as_deref(), Some("Uno\ntwo\nthree\nfour\n"));
+    assert_eq!(sandbox.read("login.rs").as_deref(), Some("Uno\ntwo\nthree\nfour\n"));
 }
 
 #[test]
 fn each_half_moves_alone() {
     let sandbox = project();
     let answer = sandbox.json(&["undo", "--conversation"]);
-    assert_eq!((answer["files"].clone(), read(&sandbox, "old.rs")), (Value::Null, None));
+    assert_eq!((answer["files"].clone(), sandbox.read("old.rs")), (Value::Null, None));
     sandbox.done(&["redo"]);
     let answer = sandbox.json(&["undo", "--files"]);
     assert_eq!(answer["kind"]["type"], "files_moved");
-    assert_eq!(read(&sandbox, "old.rs").as_deref(), Some("precious\n"));
+    assert_eq!(sandbox.read("old.rs").as_deref(), Some("precious\n"));
     assert_eq!(sandbox.run(&["undo", "--files", "--conversation"]).code, 2);
 }
 
@@ -90,10 +78,10 @@ fn a_look_ahead_asks_on_a_terminal() {
     let sandbox = project();
     let screen = sandbox.answered(80, &["undo"], "n\r");
     assert!(screen.join("\n").contains("Go on? [Y/n]"), "{screen:?}");
-    assert_eq!(read(&sandbox, "old.rs"), None, "the answer was no");
+    assert_eq!(sandbox.read("old.rs"), None, "the answer was no");
     let screen = sandbox.answered(80, &["undo"], "\r");
     assert!(screen.join("\n").contains("Undid: changed 3 files"), "{screen:?}");
-    assert_eq!(read(&sandbox, "old.rs").as_deref(), Some("precious\n"));
+    assert_eq!(sandbox.read("old.rs").as_deref(), Some("precious\n"));
     insta::assert_snapshot!("redo_files", sandbox.screen(80, &["redo", "--yes"]).join("\n"));
 }
 
@@ -103,16 +91,16 @@ fn what_a_command_did_is_recorded_and_its_exit_code_kept() {
     let output = sandbox.run(&["exec", "--", "sh", "-c", "echo said; echo 2 > b; exit 7"]);
     assert_eq!((output.code, output.stdout.as_str()), (7, "said\n"));
     sandbox.done(&["undo"]);
-    assert_eq!(read(&sandbox, "b"), None);
+    assert_eq!(sandbox.read("b"), None);
     assert_eq!(sandbox.run(&["exec", "--", "no-such-program"]).code, 3);
 }
 
 #[test]
 fn status_names_what_is_not_held() {
     let sandbox = project();
-    write(&sandbox, ".env", "KEY=canary-7d1f\n");
-    write(&sandbox, ".gitignore", "*.log\n");
-    write(&sandbox, "a.log", "noise\n");
+    sandbox.write(".env", "KEY=canary-7d1f\n");
+    sandbox.write(".gitignore", "*.log\n");
+    sandbox.write("a.log", "noise\n");
     let answer = sandbox.json(&["status"]);
     let reason = |path: &str| {
         let left = answer["left_out"].as_array().expect("a list");
@@ -144,7 +132,7 @@ fn takes_bring_their_files_and_can_live_apart() {
     let sandbox = project();
     sandbox.done(&["entry", "add", "Try again."]);
     sandbox.done(&["take", "branch", "--name", "second"]);
-    agent(&sandbox, "echo second > take.txt");
+    sandbox.agent("echo second > take.txt");
     let answer = sandbox.json(&["take", "switch", "main"]);
     assert_eq!(outcome(&answer, "take.txt"), "removed");
     let apart = sandbox.project().join("../apart");
@@ -159,7 +147,7 @@ fn takes_bring_their_files_and_can_live_apart() {
     assert_eq!(output.code, 0, "{}", output.stderr);
     assert!(!apart.exists());
     sandbox.done(&["take", "switch", "second"]);
-    assert_eq!(read(&sandbox, "take.txt").as_deref(), Some("changed\n"));
+    assert_eq!(sandbox.read("take.txt").as_deref(), Some("changed\n"));
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod laboratory;
 mod script;
 
 pub use check::{Expectation, Logs};
+pub(crate) use errors::Way;
 pub use errors::{ErrorsPlan, errors, errors_control};
 pub use kill::{KillPlan, Kills, control, kill};
 pub use laboratory::{Laboratory, Run};

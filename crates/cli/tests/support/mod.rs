@@ -40,6 +40,21 @@ impl Sandbox {
         self.folder.path().join("config.toml")
     }
 
+    /// Writes a file of the project, as a person does.
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.project().join(name), text).expect("our folder");
+    }
+
+    /// What a file of the project holds; `None` if it is not there.
+    pub(crate) fn read(&self, name: &str) -> Option<String> {
+        std::fs::read_to_string(self.project().join(name)).ok()
+    }
+
+    /// Lets an agent work through the shell.
+    pub(crate) fn agent(&self, script: &str) {
+        self.done(&["exec", "--", "sh", "-c", script]);
+    }
+
     /// Runs the program in the project's folder, with nothing on standard input.
     pub(crate) fn run(&self, arguments: &[&str]) -> Output {
         self.run_in(&self.project(), arguments, "")

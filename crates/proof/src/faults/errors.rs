@@ -24,11 +24,18 @@ pub struct ErrorsPlan {
 
 /// A way for a call to fail.
 #[derive(Clone, Copy, Debug)]
-enum Way {
+pub(crate) enum Way {
+    /// One call.
     Once(Failure),
+    /// That call and all after it.
     FromThenOn(Failure),
+    /// A sync.
     Sync,
+    /// A change of names: a rename, a removal, a new folder.
+    Names,
+    /// Everything that opens a file, from that call on.
     OutOfHandles,
+    /// A write that writes a part.
     Short,
 }
 
@@ -43,12 +50,14 @@ const WAYS: [Way; 7] = [
 ];
 
 impl Way {
-    fn arm(self, faults: Faults, call: u64) -> Faults {
+    /// Lets the call fail in that way.
+    pub(crate) fn arm(self, faults: Faults, call: u64) -> Faults {
         let once = Times::Consecutive(NonZeroU64::MIN);
         match self {
             Self::Once(failure) => faults.fail_at(call, failure, once),
             Self::FromThenOn(failure) => faults.fail_at(call, failure, Times::Forever),
             Self::Sync => faults.only(Class::Sync).fail_at(call, Failure::BrokenDisk, once),
+            Self::Names => faults.only(Class::Name).fail_at(call, Failure::Forbidden, once),
             Self::OutOfHandles => {
                 faults.only(Class::Open).fail_at(call, Failure::OutOfHandles, Times::Forever)
             }

@@ -4,11 +4,9 @@
 //! they were; where it could not put everything back, the next command finishes what was begun. A path that it
 //! may not touch is left alone, and named.
 
-use std::num::NonZeroU64;
-
 use crate::dice::Dice;
-use crate::faults::{ErrorsPlan, Run};
-use crate::shim::{Class, Failure, Faults, Times};
+use crate::faults::{ErrorsPlan, Run, Way};
+use crate::shim::Failure;
 use crate::violation::{Failed, Violation};
 
 use super::check::Told;
@@ -26,17 +24,6 @@ pub struct Errors {
     pub failed: u64,
 }
 
-/// A way for a call to fail.
-#[derive(Clone, Copy, Debug)]
-enum Way {
-    Once(Failure),
-    FromThenOn(Failure),
-    Sync,
-    Names,
-    OutOfHandles,
-    Short,
-}
-
 const WAYS: [Way; 8] = [
     Way::Once(Failure::DiskFull),
     Way::FromThenOn(Failure::DiskFull),
@@ -47,22 +34,6 @@ const WAYS: [Way; 8] = [
     Way::OutOfHandles,
     Way::Short,
 ];
-
-impl Way {
-    fn arm(self, faults: Faults, call: u64) -> Faults {
-        let once = Times::Consecutive(NonZeroU64::MIN);
-        match self {
-            Self::Once(failure) => faults.fail_at(call, failure, once),
-            Self::FromThenOn(failure) => faults.fail_at(call, failure, Times::Forever),
-            Self::Sync => faults.only(Class::Sync).fail_at(call, Failure::BrokenDisk, once),
-            Self::Names => faults.only(Class::Name).fail_at(call, Failure::Forbidden, once),
-            Self::OutOfHandles => {
-                faults.only(Class::Open).fail_at(call, Failure::OutOfHandles, Times::Forever)
-            }
-            Self::Short => faults.short_at(call),
-        }
-    }
-}
 
 /// Lets calls fail.
 pub fn errors(plan: ErrorsPlan) -> Result<Errors, Failed> {
