@@ -1,0 +1,1 @@
+//! The API: everything the timeline can do, for any client, over HTTP.
