@@ -21,6 +21,7 @@ use retake_model::agent::Policy;
 use retake_model::command::Prompt;
 use retake_model::entry::EntryVersion;
 use retake_model::id::ThreadId;
+use retake_model::operation::Actor;
 use retake_model::projection::Dialect;
 use retake_timeline::{Caller, Command, Desk, NewEntry, NewThread, Rules, Spot, Timeline};
 use retake_workspace::snapshot::Workspace;
@@ -151,6 +152,7 @@ impl Place {
             rounds: 100,
             prices: Prices::default(),
             window,
+            actor: Actor::Human,
             surroundings: None,
             hidden: Vec::new(),
         };

@@ -5,6 +5,7 @@
 //!   request    what a model is asked                                                by model::projection
 //!   provider   how it is called                brain   who is called
 //!   tools      what it can do in a folder      approval   whether it may
+//!   setup      from what is configured to where turns run
 //!   context, compress, compare                 comms      what was said, written down
 //! ```
 
@@ -20,12 +21,14 @@ pub mod fault_server;
 pub mod prompt;
 pub mod provider;
 mod request;
+pub mod setup;
 pub mod tools;
 mod turn;
 
 pub use brain::{Brain, NotCallable};
 pub use cancel::Cancel;
 pub use compress::{CompressError, Compressed, Keep};
+pub use setup::{Setup, SetupError};
 pub use turn::{
     Again, Audience, Beginning, Outcome, Reply, Sender, TurnError, TurnEvent, Unreached, Workshop,
 };

@@ -16,6 +16,7 @@
 //! each step names the turn, so that one that was undone meanwhile stops by itself.
 
 mod ask;
+mod calls;
 mod driver;
 mod entries;
 mod error;
@@ -67,6 +68,8 @@ pub struct Workshop {
     pub prices: Prices,
     /// How many tokens the model can be given.
     pub window: u64,
+    /// Who asks for turns, for the log.
+    pub actor: Actor,
     /// Where it all happens, for the log.
     pub surroundings: Option<Surroundings>,
     /// Environment variables that no tool sees.
@@ -111,7 +114,9 @@ pub struct Outcome {
 }
 
 impl Workshop {
-    /// Runs a turn in a take.
+    /// Runs a turn in a take, and returns when it has ended. A server lets a thread of its own do that: what stands
+    /// against the turn comes back as the error, that it is on disk is heard as [`TurnEvent::Started`], and where
+    /// [`Audience::ask`] knows no answer the turn waits for [`Sender::decide`].
     pub fn run(
         &self,
         thread: ThreadId,
@@ -131,7 +136,7 @@ impl Workshop {
         let beginning = Beginning { expected, ..beginning };
         let (start, caller) = self.start(thread, take, None, driver.turn(), &beginning)?;
         let done = self.timeline.change(thread, Command::StartTurn { take, start }, caller)?;
-        driver.started(done.version)?;
+        driver.started(done.version, done.operation)?;
         driver.drive()
     }
 
@@ -154,18 +159,17 @@ impl Workshop {
         let turn = TurnId::fresh(&mut self.timeline.fresh());
         let (start, caller) = self.start(thread, from, Some(at), turn, &beginning)?;
         let command = Command::Retry { from, at, name, start };
-        let version = match &self.desk {
-            Some(desk) => desk
-                .change(thread, command, caller, Handling::default())?
-                .done
-                .map(|done| done.version)
-                .ok_or(TurnError::Nothing)?,
-            None => self.timeline.change(thread, command, caller)?.version,
+        let done = match &self.desk {
+            Some(desk) => {
+                let changed = desk.change(thread, command, caller, Handling::default())?;
+                changed.done.ok_or(TurnError::Nothing)?
+            }
+            None => self.timeline.change(thread, command, caller)?,
         };
-        let take = self.timeline.look()?.state_at(thread, version)?.active;
+        let take = self.timeline.look()?.state_at(thread, done.version)?.active;
         let mut driver = Driver::lease(self, thread, take, cancel, audience)?;
         driver.take_up(turn);
-        driver.started(version)?;
+        driver.started(done.version, done.operation)?;
         driver.drive()
     }
 
@@ -223,7 +227,7 @@ impl Workshop {
             sent: Some(sent),
         };
         let caller = Caller {
-            actor: Actor::Human,
+            actor: self.actor.clone(),
             surroundings: self.surroundings.clone(),
             turn: Some(turn),
             expected: beginning.expected,

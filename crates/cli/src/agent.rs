@@ -5,20 +5,15 @@ mod interrupt;
 mod screen;
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use clap::{Args, ValueEnum};
-use retake_agent::approval::{Decision, Mode, Policy as Approval, Rule};
-use retake_agent::provider::Secret;
-use retake_agent::provider::config::{
-    KeyFileError, Surroundings, choose, read_key_file, resolve, run_key_command,
-};
-use retake_agent::provider::known::{OFFLINE, known};
+use retake_agent::approval::Mode;
+use retake_agent::provider::config::Surroundings;
 use retake_agent::provider::prices::Prices;
-use retake_agent::{Audience, Brain, Cancel, Outcome, TurnError, Workshop};
-use retake_model::agent::{Ended, Policy};
+use retake_agent::setup::{Place, Wanted};
+use retake_agent::{Audience, Cancel, Outcome, Setup, SetupError, TurnError, Workshop};
+use retake_model::agent::Ended;
 use retake_model::settings::Settings;
-use retake_timeline::Desk;
 use retake_workspace::folder::path_from_text;
 
 pub(crate) use interrupt::Interruptible;
@@ -27,7 +22,6 @@ pub(crate) use screen::dollars;
 
 use crate::context::Context;
 use crate::failure::{Code, Failure};
-use crate::ui::command::environment;
 
 /// Who answers, and what tools may do.
 #[derive(Args, Clone, Debug, Default)]
@@ -72,106 +66,57 @@ impl From<Approve> for Mode {
 impl AgentFlags {
     /// Settings of the thread that these flags change.
     pub(crate) fn settings(&self, context: &Context, settings: &Settings) -> Vec<(String, String)> {
-        let (provider, model) = self.named(context);
-        let mut changed = Vec::new();
-        if let Some(provider) = provider
-            && settings.provider.as_deref() != Some(provider)
-        {
-            changed.push(("provider".to_owned(), provider.to_owned()));
-        }
-        if let Some(model) = model
-            && settings.model.as_deref() != Some(model)
-        {
-            changed.push(("model".to_owned(), model.to_owned()));
-        }
-        changed
+        context.setup().changed(settings, &self.wanted())
     }
 
-    /// The provider and the model that were named.
-    fn named(&self, context: &Context) -> (Option<&str>, Option<&str>) {
-        context.named(self.provider.as_deref(), self.model.as_deref())
+    fn wanted(&self) -> Wanted {
+        let Self { provider, model, approve } = self.clone();
+        Wanted { provider, model, approve: approve.map(Mode::from) }
     }
 }
 
 impl Context {
-    /// The provider and the model that two texts name; a model may have its provider before it.
-    fn named<'a>(
-        &self,
-        provider: Option<&'a str>,
-        model: Option<&'a str>,
-    ) -> (Option<&'a str>, Option<&'a str>) {
-        let is_provider = |name: &str| known(name).is_some() || self.config.providers.contains_key(name);
-        match (provider, model.and_then(|model| model.split_once('/'))) {
-            // A model's own name may have a slash in it; a provider's has none and is known.
-            (None, Some((before, rest))) if is_provider(before) => (Some(before), Some(rest)),
-            (Some(provider), Some((before, rest))) if provider == before => (Some(provider), Some(rest)),
-            _ => (provider, model),
+    /// What is configured about turns.
+    fn setup(&self) -> Setup {
+        let agent = &self.config.agent;
+        Setup {
+            provider: agent.provider.clone(),
+            model: agent.model.clone(),
+            approval: agent.approval.into(),
+            thinking: agent.thinking,
+            attempts: agent.attempts,
+            rounds: agent.rounds,
+            window: agent.window,
+            rules: self.config.approval.rules.clone(),
+            providers: self.config.providers.clone(),
+            prices: self.prices(),
+            files: self.config.files.enabled.then(|| self.file_options()),
         }
     }
 
     /// Where turns of a thread run, and by which rules.
     pub(crate) fn workshop(&self, settings: &Settings, flags: &AgentFlags) -> Result<Workshop, Failure> {
-        let config = &self.config.agent;
-        let (provider, model) = flags.named(self);
-        let thread = self.named(settings.provider.as_deref(), settings.model.as_deref());
-        let usual = self.named(config.provider.as_deref(), config.model.as_deref());
-        // A model that was named without its provider is looked for where the thread's model was.
-        let provider = provider.or(thread.0).or(usual.0);
-        let model = model.or(thread.1).or(usual.1);
-        let around = around();
-        let provider = choose(provider, None, &around).name().to_owned();
-        if let Some(model) = model.filter(|model| provider == OFFLINE && *model != OFFLINE) {
-            let message = format!(
-                "model {model:?} is chosen, but not who serves it; name both as PROVIDER/MODEL, and see `retake models`"
-            );
-            return Err(Failure::new(Code::Refused, message));
-        }
-        let resolved = resolve(&provider, model, &self.config.providers, &around)
-            .map_err(|error| Failure::new(Code::Refused, error))?;
-        let prices = self.prices();
-        let brain = Brain::of(resolved, config.thinking)?;
-        let window = config.window.unwrap_or_else(|| prices.context(brain.model()));
-        let mode = flags.approve.unwrap_or(config.approval);
-        let mut rules = self.config.approval.rules.clone();
-        let desk = self.agent_desk()?;
-        let folder = match (&desk, self.apart()?) {
-            (_, Some(apart)) => apart.path.clone(),
-            _ => path_from_text(&self.own_project()?.path),
+        let (setup, timeline) = (self.setup(), self.timeline()?);
+        let desk = if setup.files.is_some() { Some(self.desk()?) } else { None };
+        let project = self.own_project()?;
+        let folder = match self.apart()? {
+            Some(apart) => apart.path.clone(),
+            None => path_from_text(&project.path),
         };
-        // A store in the project's folder is closed to tools as `.git` is.
-        if let Ok(inside) = self.timeline()?.store().folder().strip_prefix(&folder) {
-            let path = format!("{}/**", inside.display());
-            let rule = Rule::new(None, Some(&path), None, Decision::Deny);
-            rules.push(rule.map_err(|error| Failure::new(Code::Refused, error))?);
-        }
-        let approval = Approval { mode: mode.into(), rules };
-        Ok(Workshop {
-            timeline: self.timeline()?.clone(),
-            desk,
+        let caller = self.caller(None)?;
+        let place = Place {
+            project: project.id,
             folder,
-            project: self.own_project()?.id,
-            brain,
-            approval,
-            patience: Policy { most_attempts: config.attempts.max(1), ..Policy::default() },
-            rounds: config.rounds.max(1),
-            prices,
-            window,
-            surroundings: self.caller(None)?.surroundings,
-            hidden: self.config.providers.values().filter_map(|provider| provider.key_env.clone()).collect(),
-        })
+            desk,
+            actor: caller.actor,
+            surroundings: caller.surroundings,
+        };
+        Ok(setup.workshop(timeline, &place, settings, &flags.wanted(), &Surroundings::of_process())?)
     }
 
     /// What tokens cost.
     pub(crate) fn prices(&self) -> Prices {
         Prices::new(self.config.prices.clone(), BTreeMap::new())
-    }
-
-    /// The folder with its files, if files are kept of it.
-    fn agent_desk(&self) -> Result<Option<Desk>, Failure> {
-        if !self.config.files.enabled {
-            return Ok(None);
-        }
-        self.desk().map(Some)
     }
 }
 
@@ -204,19 +149,6 @@ pub(crate) fn exit(outcome: &Outcome) -> std::process::ExitCode {
     }
 }
 
-/// What is around: the environment, and files with keys.
-pub(crate) fn around() -> Surroundings<'static> {
-    Surroundings { variable: &environment_text, key_file: &key_file, key_command: &run_key_command }
-}
-
-fn key_file(path: &Path) -> Result<Secret, KeyFileError> {
-    read_key_file(path, environment_text("HOME").as_deref().map(Path::new))
-}
-
-fn environment_text(name: &str) -> Option<String> {
-    environment(name)
-}
-
 impl From<TurnError> for Failure {
     fn from(error: TurnError) -> Self {
         match error {
@@ -230,6 +162,15 @@ impl From<TurnError> for Failure {
             | TurnError::TooLong { .. }) => Self::new(Code::Refused, error),
             error @ (TurnError::Nothing | TurnError::NoSuchTake) => Self::new(Code::NotFound, error),
             error => Self::new(Code::Failed, error),
+        }
+    }
+}
+
+impl From<SetupError> for Failure {
+    fn from(error: SetupError) -> Self {
+        match error {
+            SetupError::Client(error) => error.into(),
+            error => Self::new(Code::Refused, error),
         }
     }
 }

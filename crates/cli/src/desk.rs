@@ -89,15 +89,11 @@ pub(crate) enum Decision {
 impl Context {
     /// The timeline together with the folder of the project, or with the folder that a take has for itself.
     pub(crate) fn desk(&self) -> Result<Desk, Failure> {
-        let timeline = self.timeline()?.clone();
-        if let Some(apart) = self.apart()? {
-            let workspace = Workspace::open(&apart.path, &[], self.file_options())?;
-            return Ok(Desk::at_apart(timeline, apart, workspace));
-        }
-        let project = self.own_project()?.id;
-        let roots = self.file_roots()?;
-        let workspace = Workspace::open(&roots[0].1, &roots[1..], self.file_options())?;
-        Ok(Desk::at(timeline, project, workspace))
+        let (timeline, options) = (self.timeline()?, self.file_options());
+        Ok(match self.apart()? {
+            Some(apart) => Desk::of_apart(timeline, apart, &options)?,
+            None => Desk::of_project(timeline, self.own_project()?.id, &options)?,
+        })
     }
 
     /// The desk, if moving files is wanted and there may be any to move.

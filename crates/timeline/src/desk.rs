@@ -21,6 +21,7 @@ mod carry_out;
 mod error;
 mod look;
 mod moves;
+mod open;
 mod place;
 mod plan;
 mod recover;

@@ -68,6 +68,7 @@ pub use retake_model as model;
 pub use retake_model::command::{Command, NewEntry, Spot};
 pub use retake_model::history::Unit;
 pub use retake_store as store;
+pub use retake_workspace as workspace;
 pub use tree::{Tree, TreeThread};
 pub use view::{EntryView, HistoryItem, Standing};
 

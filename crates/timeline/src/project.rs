@@ -136,6 +136,19 @@ impl Timeline {
         Ok(project)
     }
 
+    /// Whether the folder that a project was seen in last is there, and still the project's. Records nothing new.
+    pub(crate) fn is_folder_of(&self, row: &ProjectRow) -> Result<bool, StoreError> {
+        let path = path_from_text(&row.path);
+        let Ok(facts) = folder::observe(&path) else { return Ok(false) };
+        let facts = facts.as_evidence();
+        // The usual case is decided without the other projects.
+        if describes(row, &facts) {
+            return Ok(true);
+        }
+        let (known, _) = recognised(&self.look()?.queries().projects()?, &facts);
+        Ok(known == Some(row.id))
+    }
+
     /// Says that a folder is a project that is known from elsewhere.
     pub fn adopt(&self, folder: &Path, id: ProjectId) -> Result<Project, ProjectError> {
         if self.look()?.queries().project(id)?.is_none() {

@@ -17,7 +17,7 @@
 mod key;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -69,9 +69,22 @@ pub struct Surroundings<'a> {
     /// The value of a variable.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     /// What a file with a key holds.
-    pub key_file: &'a dyn Fn(&std::path::Path) -> Result<Secret, KeyFileError>,
+    pub key_file: &'a dyn Fn(&Path) -> Result<Secret, KeyFileError>,
     /// What a command that is asked for a key says.
     pub key_command: &'a dyn Fn(&str) -> Result<Secret, KeyFileError>,
+}
+
+impl Surroundings<'static> {
+    /// What is around this process.
+    pub fn of_process() -> Self {
+        fn variable(name: &str) -> Option<String> {
+            std::env::var(name).ok()
+        }
+        fn key_file(path: &Path) -> Result<Secret, KeyFileError> {
+            read_key_file(path, variable("HOME").as_deref().map(Path::new))
+        }
+        Self { variable: &variable, key_file: &key_file, key_command: &run_key_command }
+    }
 }
 
 /// Who is to answer.

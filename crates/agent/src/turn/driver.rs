@@ -3,24 +3,23 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use retake_model::agent::{
-    Action, Agent, AgentState, Ended, Event, Fault, Origin, ToolOutcome, ToolRun, ToolStatus, step,
-};
+use retake_model::agent::{Action, Agent, AgentState, Ended, Event, Fault, ToolRun, ToolStatus, step};
 use retake_model::command::{Advance, NewEntry};
-use retake_model::entry::{Block, EntryVersion, Fields, Usage};
+use retake_model::content::ContentId;
+use retake_model::entry::{EntryVersion, Fields, Usage};
 use retake_model::id::{EntryId, TakeId, ThreadId, TurnId};
 use retake_model::operation::{Actor, TurnStep, Version};
 use retake_model::turn::{Letter, RunningTurn};
 use retake_timeline::store::{Alive, Ledger, TurnLease};
-use retake_timeline::{Around, Caller, Command, Spot};
+use retake_timeline::{Around, Caller, Command, Done, Spot};
 
 use super::entries::{self, Answered, INTERRUPTED};
 use super::event::{Audience, TurnEvent};
 use super::{Outcome, TurnError, Workshop};
 use crate::cancel::Cancel;
 use crate::comms::Comms;
-use crate::provider::{Answer, Stop, broken_input};
-use crate::tools::{self, Call, Room};
+use crate::provider::{Answer, Stop};
+use crate::tools::{self, Room};
 
 /// A message that came while the turn ran.
 pub(super) struct Steering {
@@ -54,6 +53,8 @@ pub(super) struct Driver<'a> {
     pub(super) usage: Usage,
     pub(super) micro_dollars: Option<u64>,
     version: Version,
+    /// The last operation that the turn made.
+    operation: Option<ContentId>,
     message: Option<String>,
     alive: Option<Alive>,
     _lease: TurnLease,
@@ -98,6 +99,7 @@ impl<'a> Driver<'a> {
             usage: Usage::default(),
             micro_dollars: None,
             version: 0,
+            operation: None,
             message: None,
             alive: None,
             _lease: lease,
@@ -115,8 +117,13 @@ impl<'a> Driver<'a> {
     }
 
     /// The turn's beginning is on disk.
-    pub(super) fn started(&mut self, version: Version) -> Result<(), TurnError> {
+    pub(super) fn started(
+        &mut self,
+        version: Version,
+        operation: Option<ContentId>,
+    ) -> Result<(), TurnError> {
         self.version = version;
+        self.operation = operation;
         self.state = AgentState::Calling { attempt: 1, steered: false };
         self.queue.push_back(Action::CallModel);
         self.alive = Some(self.shop.timeline.store().keep_alive(self.turn)?);
@@ -132,6 +139,7 @@ impl<'a> Driver<'a> {
             turn: self.turn,
             provider: self.shop.brain.provider().to_owned(),
             model: self.shop.brain.model().to_owned(),
+            operation: self.operation,
             version: self.version,
         };
         self.audience.hear(&event);
@@ -148,7 +156,7 @@ impl<'a> Driver<'a> {
         self.settle_files()?;
         self.alive = Some(self.shop.timeline.store().keep_alive(self.turn)?);
         self.ledger.put_turn(&self.running)?;
-        self.go(Event::Resumed, partial, TurnStep::Resumed, Caller::human().actor)?;
+        self.go(Event::Resumed, partial, TurnStep::Resumed, self.shop.actor.clone())?;
         self.tell_start();
         Ok(())
     }
@@ -302,8 +310,8 @@ impl<'a> Driver<'a> {
     ) -> Result<(), TurnError> {
         let (advance, actions) = self.next(event, entries, turn_step);
         let state = advance.state.clone();
-        let version = self.publish(advance, actor)?;
-        self.arrived(version, state, actions);
+        let done = self.publish(advance, actor)?;
+        self.arrived(&done, state, actions);
         self.forget_published()
     }
 
@@ -315,13 +323,13 @@ impl<'a> Driver<'a> {
         actor: Actor,
     ) -> Result<(), TurnError> {
         let advance = Advance { turn: self.turn, entries, state: self.state.clone(), step: turn_step };
-        self.version = self.publish(advance, actor)?;
+        self.version = self.publish(advance, actor)?.version;
         self.forget_published()
     }
 
-    fn publish(&self, advance: Advance, actor: Actor) -> Result<Version, TurnError> {
+    fn publish(&self, advance: Advance, actor: Actor) -> Result<Done, TurnError> {
         let command = Command::AdvanceTurn { take: self.take, advance };
-        Ok(self.shop.timeline.change(self.thread, command, self.caller(actor))?.version)
+        Ok(self.shop.timeline.change(self.thread, command, self.caller(actor))?)
     }
 
     /// The same around a tool's work in the folder, with the files that it changed; says how many.
@@ -340,7 +348,7 @@ impl<'a> Driver<'a> {
         let (advance, actions) = self.next(event, entries, turn_step);
         let caller = self.caller(actor);
         let advanced = desk.advance(self.thread, self.take, advance.clone(), caller, around)?;
-        self.arrived(advanced.done.version, advance.state, actions);
+        self.arrived(&advanced.done, advance.state, actions);
         self.forget_published()?;
         Ok(advanced.paths)
     }
@@ -371,9 +379,10 @@ impl<'a> Driver<'a> {
         (Advance { turn: self.turn, entries, state, step: turn_step }, actions)
     }
 
-    fn arrived(&mut self, version: Version, state: AgentState, actions: Vec<Action>) {
-        self.version = version;
-        self.looked = version;
+    fn arrived(&mut self, done: &Done, state: AgentState, actions: Vec<Action>) {
+        self.version = done.version;
+        self.looked = done.version;
+        self.operation = done.operation;
         if let AgentState::Failed { message, .. } = &state {
             self.message = Some(message.clone());
         }
@@ -535,60 +544,4 @@ impl<'a> Driver<'a> {
     pub(super) fn comms(&self) -> Comms<'_> {
         Comms { ledger: &self.ledger, thread: self.thread, take: self.take, turn: self.turn }
     }
-
-    /// The tool and the input of a call, from the answer that made it; what is wrong with it, if its input was cut off.
-    pub(super) fn call_of(&self, call: &str) -> Result<Option<(Call, Option<String>)>, TurnError> {
-        let looking = self.shop.timeline.look()?;
-        let state = looking.state(self.thread)?;
-        let take = state.take(&looking.queries(), self.take)?.ok_or(TurnError::NoSuchTake)?;
-        let mut end = take.entries.len();
-        // It is in the last answer, behind which there are only results of its other calls.
-        while end > 0 {
-            let start = end.saturating_sub(PAGE);
-            for view in looking.page(self.thread, &take, start..end)?.iter().rev() {
-                for block in &view.entry.blocks {
-                    if let Block::ToolCall { call: id, name, input, .. } = block
-                        && id == call
-                    {
-                        let input = serde_json::from_str(input.as_str()).unwrap_or_default();
-                        let call = Call { id: id.clone(), name: name.clone(), input };
-                        return Ok(Some((call, broken_input(block))));
-                    }
-                }
-            }
-            end = start;
-        }
-        Ok(None)
-    }
-
-    pub(super) fn tool_of(&self, call: &str) -> String {
-        let run = self.state.calls().iter().find(|run| run.call == call);
-        run.map(|run| run.name.clone()).unwrap_or_default()
-    }
-
-    /// A fault of the store's own, which nothing goes on after.
-    pub(super) fn missing_call() -> Fault {
-        Fault {
-            origin: Origin::Tool,
-            message: "the call is not in the conversation any more; the answer that made it was changed"
-                .to_owned(),
-            retryable: false,
-            retry_after: None,
-        }
-    }
-
-    /// A call that does not run.
-    pub(super) fn deny(&mut self, call: &str, why: String) -> Result<(), TurnError> {
-        let tool = self.tool_of(call);
-        let entry = entries::result(call, why.clone(), true, Fields::default(), self.shop.timeline.now());
-        let outcome = ToolOutcome::Denied;
-        let turn_step = TurnStep::ToolEnded { call: call.to_owned(), tool: tool.clone(), outcome };
-        self.go(Event::ToolDenied { call: call.to_owned() }, vec![entry.into()], turn_step, Actor::Human)?;
-        let event = TurnEvent::ToolEnded { call: call.to_owned(), tool, outcome, text: why, files: 0 };
-        self.audience.hear(&event);
-        Ok(())
-    }
 }
-
-/// How many entries are read at a time.
-const PAGE: u64 = 200;

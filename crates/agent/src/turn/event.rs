@@ -1,6 +1,7 @@
 //! What a turn tells those who watch it.
 
 use retake_model::agent::{Ended, ToolOutcome};
+use retake_model::content::ContentId;
 use retake_model::entry::Usage;
 use retake_model::id::{EntryId, TakeId, ThreadId, TurnId};
 use retake_model::operation::Version;
@@ -24,6 +25,8 @@ pub enum TurnEvent {
         provider: String,
         /// Which model.
         model: String,
+        /// The operation that the turn begins with, or goes on with.
+        operation: Option<ContentId>,
         /// The thread's version now.
         version: Version,
     },

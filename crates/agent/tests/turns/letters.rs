@@ -1,12 +1,13 @@
 //! Reaching a turn that runs, from wherever.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use retake_agent::approval::Mode;
 use retake_agent::fault_server::Act;
-use retake_agent::{Cancel, Reply, Sender, TurnError, TurnEvent, Unreached};
+use retake_agent::{Audience, Cancel, Reply, Sender, TurnError, TurnEvent, Unreached};
 use retake_model::agent::Ended;
+use retake_model::operation::Actor;
 use retake_timeline::{Caller, Command, Goal, Handling, Unit};
 use serde_json::json;
 
@@ -79,6 +80,46 @@ fn a_letter_decides_where_nobody_is_at_the_terminal() {
     );
     world.run_with("write", &Cancel::new(), &mut witness).expect("the turn runs");
     assert_eq!(world.read("new.txt").as_deref(), Some("x"));
+}
+
+/// Passes on what it hears, and knows no answer to anything.
+struct Far(mpsc::Sender<TurnEvent>);
+
+impl Audience for Far {
+    fn hear(&mut self, event: &TurnEvent) {
+        let _ = self.0.send(event.clone());
+    }
+}
+
+#[test]
+fn a_thread_of_a_server_runs_a_turn_for_a_program() {
+    let mut world = World::new(vec![
+        calls(&[("w", "write", json!({"path": "new.txt", "content": "x"}))]),
+        text("Written."),
+    ]);
+    world.shop.approval.mode = Mode::Ask;
+    world.shop.actor = Actor::Client { name: "a program".to_owned() };
+    let (timeline, thread, take) = (world.shop.timeline.clone(), world.thread, world.take());
+    let beginning = world.prompt("write");
+    let (shop, cancel) = (Arc::new(world.shop), Cancel::new());
+    let (sender, events) = mpsc::channel();
+    let background = std::thread::spawn({
+        let (shop, cancel) = (Arc::clone(&shop), cancel.clone());
+        move || shop.run(thread, take, beginning, &cancel, &mut Far(sender))
+    });
+    let mut heard = events.iter();
+    let Some(TurnEvent::Started { operation, version, .. }) = heard.next() else {
+        panic!("the first thing is that it has begun");
+    };
+    let history = timeline.look().expect("a look").history(thread, None, 100).expect("a history");
+    let begun = history.iter().find(|item| item.version == version).expect("it is on disk");
+    assert_eq!((Some(begun.operation), &begun.actor), (operation, &shop.actor));
+    heard.find(|event| matches!(event, TurnEvent::Asked { .. })).expect("it asks");
+    let reply = Reply { allowed: true, remember: false, reason: None };
+    Sender::new(&timeline).expect("a sender").decide(take, "w", reply).expect("it is heard");
+    let outcome = background.join().expect("no panic").expect("the turn runs");
+    assert_eq!(outcome.how, Ended::Completed);
+    assert_eq!(std::fs::read_to_string(world.project.join("new.txt")).expect("a file"), "x");
 }
 
 #[test]

@@ -13,6 +13,7 @@ use retake_model::agent::Policy;
 use retake_model::command::Prompt;
 use retake_model::entry::{Block, EntryVersion};
 use retake_model::id::{TakeId, ThreadId};
+use retake_model::operation::Actor;
 use retake_model::projection::{Dialect, rules};
 use retake_timeline::{Caller, Desk, Goal, Handling, NewThread, Rules, Timeline, Unit};
 use retake_workspace::snapshot::Workspace;
@@ -104,6 +105,7 @@ impl World {
             rounds: 100,
             prices: Prices::default(),
             window: 100_000,
+            actor: Actor::Human,
             surroundings: None,
             hidden: Vec::new(),
         };

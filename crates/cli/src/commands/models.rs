@@ -1,11 +1,10 @@
 //! `retake models`
 
 use clap::Args;
-use retake_agent::provider::config::{choose, models, resolve};
+use retake_agent::provider::config::{Surroundings, choose, models, resolve};
 use retake_agent::provider::known::{KNOWN, OFFLINE, known};
 use serde::Serialize;
 
-use crate::agent::around;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::ui::sanitize::{Lines, sanitize};
@@ -49,7 +48,7 @@ impl Arguments {
     #[expect(clippy::unused_self, reason = "all commands are run alike")]
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let config = &context.config;
-        let around = around();
+        let around = Surroundings::of_process();
         let chosen = choose(None, config.agent.provider.as_deref(), &around).name().to_owned();
         let own = config.providers.keys().map(String::as_str).filter(|name| known(name).is_none());
         let names = KNOWN.iter().map(|known| known.name).chain(own).chain([OFFLINE]);

@@ -12,6 +12,7 @@ use retake_model::agent::{Policy, ToolOutcome};
 use retake_model::command::Prompt;
 use retake_model::entry::EntryVersion;
 use retake_model::id::{TakeId, ThreadId};
+use retake_model::operation::Actor;
 use retake_model::projection::Dialect;
 use retake_model::take::Take;
 use retake_timeline::{Caller, Desk, EntryView, Goal, Handling, NewThread, Rules, Timeline, Unit};
@@ -63,6 +64,7 @@ impl World {
             prices: Prices::default(),
             // Little enough that conversations have to be compressed on the way.
             window: 60_000,
+            actor: Actor::Human,
             surroundings: None,
             hidden: Vec::new(),
         };

@@ -88,9 +88,7 @@ impl Desk {
         if looking.state(thread)?.active == take {
             return Err(FileError::TakeHere);
         }
-        if let Some(open) =
-            looking.apart_folders()?.into_iter().find(|open| open.thread == thread && open.take == take)
-        {
+        if let Some(open) = looking.apart_folder_of(thread, take)? {
             return Err(FileError::TakeElsewhere(open.path));
         }
         let row = looking.thread(thread)?;

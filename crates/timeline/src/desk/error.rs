@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
+use retake_model::id::ProjectId;
 use retake_model::object::Unavailable;
 use retake_model::path::RootPath;
 use retake_store::{StoreError, WriteError};
 use retake_workspace::apply::ApplyError;
 use retake_workspace::copy::MaterialiseError;
-use retake_workspace::snapshot::{SnapshotError, StoreTakenError};
+use retake_workspace::snapshot::{OpenError, SnapshotError, StoreTakenError};
 
 use crate::{ChangeError, Done, LookError};
 
@@ -31,6 +32,19 @@ pub enum FileError {
     /// comes next finishes it.
     #[error("the disk or the store failed while files were moving; the next command here finishes the move")]
     Unfinished(#[source] Box<FileError>),
+    /// No project has that identity.
+    #[error("there is no project {0}; `retake project list` shows those there are")]
+    NoSuchProject(ProjectId),
+    /// The folder of a project is not where it was.
+    #[error(
+        "the project's folder is not at {} now (is its disk mounted?). Bring it back; if it was moved, run any \
+         `retake` command where it is now",
+        .0.display()
+    )]
+    ProjectAway(PathBuf),
+    /// The folder is not one that files are kept of.
+    #[error(transparent)]
+    Open(#[from] OpenError),
     /// A move of files was cut off, and its folder is not there now.
     #[error(
         "files were being moved in {folder} when something stopped it, and that folder is not there now. Bring it back \

@@ -3,7 +3,9 @@
 use std::fs;
 use std::process::Command;
 
-use retake_timeline::{Noticed, Rules, Timeline};
+use retake_model::id::ProjectId;
+use retake_timeline::workspace::snapshot::{Options, Workspace};
+use retake_timeline::{Caller, Command as Change, Desk, FileError, NewThread, Noticed, Rules, Timeline};
 
 struct Place {
     folder: tempfile::TempDir,
@@ -92,4 +94,60 @@ fn several_programs_that_meet_a_new_folder_at_once_agree_which_project_it_is() {
         threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
     });
     assert_eq!(ids.len(), 1, "{ids:?}");
+}
+
+#[test]
+fn the_desk_of_a_project_is_at_its_own_folder_or_nowhere() {
+    let place = Place::new();
+    let project = place.project("project");
+    let folder = place.folder.path().join("project").canonicalize().expect("a folder");
+    let desk = |id: ProjectId| Desk::of_project(&place.timeline, id, &Options::default());
+    let further = place.folder.path().join("further");
+    fs::create_dir(&further).expect("a new folder");
+    let workspace = Workspace::open(&folder, &[("further".to_owned(), further)], Options::default());
+    let with_root = Desk::at(place.timeline.clone(), project.id, workspace.expect("two folders"));
+    with_root.keep_roots().expect("they are kept");
+
+    let found = desk(project.id).expect("a desk");
+    assert_eq!((found.path(), found.project(), found.apart()), (folder.as_path(), project.id, None));
+    let thread = place.timeline.create_thread(NewThread::in_project(project.id), Caller::human());
+    let thread = thread.expect("a thread").thread;
+    found.look(thread, Caller::human()).expect("a first look");
+    fs::write(place.folder.path().join("further/new.txt"), "new\n").expect("a file");
+    let seen = found.look(thread, Caller::human()).expect("a look");
+    assert_eq!(seen.files.paths.len(), 1, "{seen:?}");
+    assert!(seen.files.paths[0].path.to_string().contains("new.txt"), "the further root is one of its own");
+
+    let away =
+        |found: Result<Desk, FileError>| matches!(found, Err(FileError::ProjectAway(path)) if path == folder);
+    let nobody = ProjectId::fresh(&mut place.timeline.fresh());
+    assert!(matches!(desk(nobody), Err(FileError::NoSuchProject(id)) if id == nobody));
+    fs::rename(&folder, place.folder.path().join("renamed")).expect("a rename");
+    assert!(away(desk(project.id)), "it is gone");
+    // Another folder at its path must not get its files.
+    fs::create_dir(&folder).expect("a new folder");
+    assert!(away(desk(project.id)), "it is another");
+    place.project("renamed");
+    assert!(desk(project.id).is_ok(), "it was seen where it is now");
+}
+
+#[test]
+fn the_desk_of_a_take_is_where_its_files_are() {
+    let place = Place::new();
+    let project = place.project("project");
+    let options = Options::default();
+    let thread = place.timeline.create_thread(NewThread::in_project(project.id), Caller::human());
+    let thread = thread.expect("a thread").thread;
+    let main = place.timeline.look().expect("a look").state(thread).expect("a state").active;
+    let branch = Change::Branch { from: main, at: None, name: Some("other".to_owned()) };
+    place.timeline.change(thread, branch, Caller::human()).expect("a branch");
+    let other = place.timeline.look().expect("a look").state(thread).expect("a state").active;
+    let of = |take| Desk::of_take(&place.timeline, thread, take, &options).expect("a desk");
+    let home = place.folder.path().join("project").canonicalize().expect("a folder");
+    assert_eq!((of(main).path(), of(other).path()), (home.as_path(), home.as_path()));
+    let apart = place.folder.path().join("apart");
+    of(main).open_apart(thread, main, &apart, &Caller::human()).expect("a folder");
+    let apart = apart.canonicalize().expect("a folder");
+    assert_eq!((of(main).path(), of(other).path()), (apart.as_path(), home.as_path()));
+    assert_eq!(of(main).apart().map(|apart| apart.take), Some(main));
 }

@@ -2,7 +2,6 @@
 
 use clap::Args;
 use retake_timeline::Desk;
-use retake_workspace::snapshot::Workspace;
 
 use crate::arguments::ThreadTarget;
 use crate::context::Context;
@@ -37,8 +36,7 @@ impl Arguments {
             Some(text) => {
                 let thread = context.thread(&looking, self.target.thread.as_deref())?;
                 let take = looking.find_take(&thread, text)?.summary.id;
-                let folders = looking.apart_folders()?;
-                folders.into_iter().find(|open| open.thread == thread.summary.id && open.take == take)
+                looking.apart_folder_of(thread.summary.id, take)?
             }
         };
         let folder = folder.ok_or_else(|| {
@@ -59,8 +57,7 @@ impl Arguments {
                 )
             });
         }
-        let workspace = Workspace::open(&folder.path, &[], context.file_options())?;
-        let desk = Desk::at_apart(context.timeline()?.clone(), &folder, workspace);
+        let desk = Desk::of_apart(context.timeline()?, &folder, &context.file_options())?;
         let closed = desk.close_apart(context.caller(self.target.expect)?, self.remove)?;
         context.report(&closed, |out, _| {
             if !closed.seen.files.paths.is_empty() {
