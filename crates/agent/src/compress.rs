@@ -127,6 +127,7 @@ impl Workshop {
             turn,
             // Whoever changed an old entry meanwhile would find it gone, and their change not in the summary.
             expected: Some(expected.unwrap_or(seen)),
+            request: None,
         };
         let done = self.timeline.change(thread, command, caller).map_err(TurnError::from)?;
         Ok(Compressed { version: done.version, removed: cut, summary })

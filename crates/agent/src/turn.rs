@@ -231,6 +231,7 @@ impl Workshop {
             surroundings: self.surroundings.clone(),
             turn: Some(turn),
             expected: beginning.expected,
+            request: None,
         };
         Ok((start, caller))
     }

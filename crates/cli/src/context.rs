@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 use jiff::tz::TimeZone;
 use retake_model::id::ThreadId;
-use retake_model::operation::Actor;
 use retake_model::state::ThreadState;
 use retake_model::surroundings::Surroundings;
 use retake_model::take::Take;
@@ -192,7 +191,7 @@ impl Context {
             git_remote: facts.remote,
             git_dirty: facts.dirty,
         };
-        Ok(Caller { actor: Actor::Human, surroundings: Some(surroundings), turn: None, expected: expect })
+        Ok(Caller { surroundings: Some(surroundings), expected: expect, ..Caller::human() })
     }
 
     /// Makes a change to a thread.

@@ -37,6 +37,7 @@ fn cut_off() -> Sandbox {
         place: place_of_change(&queries.log(row.number), &head.operation.place, version).expect("a log"),
         files: Some(files),
         filed: Some(version),
+        request: None,
         ..head.operation
     };
     let intent = Intent { folder: folder.id, roots: folder.roots, files, operation, token: "cut".to_owned() };

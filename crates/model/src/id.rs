@@ -207,6 +207,21 @@ identity!(
     FolderId
 );
 
+identity!(
+    /// What somebody asked for once, however often it is repeated. It is a hash and not fresh: the same question has
+    /// the same name.
+    RequestId
+);
+
+impl RequestId {
+    /// The name of a request, from all that tells it from others: who asks, and what they call it.
+    pub fn of(question: &[u8]) -> Self {
+        let mut bytes = [0; ID_BYTES];
+        bytes.copy_from_slice(&blake3::hash(question).as_bytes()[..ID_BYTES]);
+        Self(bytes)
+    }
+}
+
 impl FolderId {
     /// The folder of a project.
     pub fn of_project(project: ProjectId) -> Self {

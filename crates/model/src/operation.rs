@@ -9,13 +9,15 @@
 //! An operation names the one before it by its hash, so a log cannot be cut or altered in the middle without
 //! showing it.
 
+#[cfg(test)]
+mod tests;
 mod turn;
 
 use minicbor::{Decode, Encode};
 use serde::Serialize;
 
 use crate::content::{Content, ContentId, Kind};
-use crate::id::{EntryId, ProjectId, TakeId, ThreadId, TurnId};
+use crate::id::{EntryId, ProjectId, RequestId, TakeId, ThreadId, TurnId};
 use crate::state::Visibility;
 use crate::take::FileList;
 use crate::time::Timestamp;
@@ -64,6 +66,10 @@ pub struct Operation {
     /// The last operation of the thread that has `files`, this one included.
     #[n(11)]
     pub filed: Option<Version>,
+    /// The request that it was made for: one that is repeated finds what it did the first time. It is the last field,
+    /// so that an operation without one is encoded as it was before there were any.
+    #[n(12)]
+    pub request: Option<RequestId>,
 }
 
 /// Where an operation stands in the tree of changes: see [`crate::history`].

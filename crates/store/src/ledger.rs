@@ -6,45 +6,54 @@
 //!   comm       every request, answer and tool call                            only ever grows
 //!   piece      hash ► part of a body                                          each part once
 //!   approval   project ► calls that need not be asked about again
+//!   request    name ► what was asked once, and its answer                     gone after a while
+//!   ticket     hash ► a way in that serves once
+//!   visitor    hash ► a browser that came in by one
 //! ```
 //!
 //! It is apart from the main database because none of it is history: it is written while a model talks, and that
 //! must neither wait for those who change threads nor make them wait. What it holds of a conversation is also in
 //! the log by the time it matters; losing the file loses the record of what was sent, and no thread.
 
+mod alive;
 mod approvals;
 mod comms;
+mod gather;
 mod pieces;
+mod requests;
 mod turns;
+mod visitors;
 
-use std::fs::{File, TryLockError};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use retake_model::id::{TakeId, TurnId};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
+pub use alive::{Alive, TurnLease};
 pub use comms::{Comm, CommFilter, NewComm};
+pub use requests::Begun;
+
+use gather::Gathered;
 
 use crate::budget::beside;
-use crate::location::{backups, folders, free_name, ledger, open_private, private_file, private_folder};
+use crate::location::{backups, free_name, ledger, private_file, private_folder};
 use crate::{Store, StoreError};
 
-/// The form of the file.
-const VERSION: i64 = 1;
+/// The form of the file: how many of the steps it has been through.
+const VERSION: i64 = STEPS.len() as i64;
+
+/// What leads from each form of the file to the next.
+const STEPS: [&str; 2] = [FIRST, SECOND];
 
 /// Longer than another program writes.
 const LONG_WAIT: Duration = Duration::from_mins(1);
 
-/// How long a lease is waited for that somebody may hold only to ask.
-const PATIENCE: Duration = Duration::from_millis(50);
-
 /// What SQLite says of a file that it finds nothing wrong with.
 const SOUND: &str = "ok";
 
-const SCHEMA: &str = "
+const FIRST: &str = "
     CREATE TABLE turn (
         take   BLOB PRIMARY KEY,
         record BLOB NOT NULL,
@@ -84,31 +93,37 @@ const SCHEMA: &str = "
         PRIMARY KEY (project, fingerprint)
     ) STRICT, WITHOUT ROWID;";
 
+const SECOND: &str = "
+    CREATE TABLE request (
+        name          BLOB PRIMARY KEY,
+        began         INTEGER NOT NULL,
+        fingerprint   BLOB NOT NULL,        -- of all that was asked
+        sequence      INTEGER NOT NULL,     -- how far the log was when it began
+        owner         TEXT NOT NULL,        -- who does it
+        status        INTEGER,              -- none while it is being done
+        digest        INTEGER NOT NULL,     -- of all above
+        answer        BLOB,
+        answer_digest INTEGER
+    ) STRICT;
+    CREATE INDEX request_began ON request (began);
+
+    CREATE TABLE ticket (
+        hash    BLOB PRIMARY KEY,
+        expires INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE visitor (
+        hash    BLOB PRIMARY KEY,
+        token   BLOB NOT NULL,              -- hash of the token that its ticket was made with
+        created INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;";
+
 /// The ledger of a store, open.
 #[derive(Debug)]
 pub struct Ledger {
     connection: Mutex<Connection>,
-}
-
-/// A take that nobody else runs a turn in while this is held.
-#[derive(Debug)]
-pub struct TurnLease {
-    // The system lets go of the lock when the file is closed, also when the process dies.
-    _file: File,
-}
-
-/// A turn, or a program that was let loose on a folder, that is alive as long as this is held.
-#[derive(Debug)]
-pub struct Alive {
-    path: PathBuf,
-    _file: File,
-}
-
-impl Drop for Alive {
-    fn drop(&mut self) {
-        // Whoever asks finds no file, which means the same as one that nobody holds.
-        let _ = std::fs::remove_file(&self.path);
-    }
+    /// Writes that wait to be made together.
+    waiting: Gathered,
 }
 
 impl Store {
@@ -122,7 +137,7 @@ impl Store {
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
         connection.pragma_update(None, "synchronous", "FULL")?;
-        let opened = Ledger { connection: Mutex::new(connection) };
+        let opened = Ledger { connection: Mutex::new(connection), waiting: Gathered::default() };
         opened.prepare()?;
         Ok(opened)
     }
@@ -169,57 +184,6 @@ impl Store {
         }
         Ok(Some(kept))
     }
-
-    /// Says that a turn is alive, to everybody who asks, until it is let go of or the process dies.
-    pub fn keep_alive(&self, turn: TurnId) -> Result<Alive, StoreError> {
-        let place = folders(&self.folder);
-        private_folder(&place)?;
-        let path = place.join(format!("{turn}.alive"));
-        let file = open_private(&path)?;
-        // Nobody else holds it but one who asks at this very moment.
-        file.lock().map_err(|error| StoreError::File { path: path.clone(), error })?;
-        Ok(Alive { path, _file: file })
-    }
-
-    /// Whether somebody keeps a turn alive.
-    pub fn is_alive(&self, turn: TurnId) -> Result<bool, StoreError> {
-        let path = folders(&self.folder).join(format!("{turn}.alive"));
-        match File::open(&path) {
-            Ok(file) => Ok(matches!(file.try_lock(), Err(TryLockError::WouldBlock))),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(StoreError::File { path, error }),
-        }
-    }
-
-    /// The only turn of a take, for as long as it is held; `None` if another one runs, in whatever process.
-    pub fn lease_turn(&self, take: TakeId) -> Result<Option<TurnLease>, StoreError> {
-        let place = folders(&self.folder);
-        private_folder(&place)?;
-        let path = place.join(format!("{take}.turn"));
-        let file = open_private(&path)?;
-        let patient_until = Instant::now() + PATIENCE;
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(Some(TurnLease { _file: file })),
-                // Whoever only asks holds it for a moment.
-                Err(TryLockError::WouldBlock) if Instant::now() < patient_until => {
-                    std::thread::sleep(Duration::from_millis(2));
-                }
-                Err(TryLockError::WouldBlock) => return Ok(None),
-                Err(TryLockError::Error(error)) => return Err(StoreError::File { path, error }),
-            }
-        }
-    }
-
-    /// Whether a turn runs in a take, in whatever process.
-    pub fn turn_runs(&self, take: TakeId) -> Result<bool, StoreError> {
-        let path = folders(&self.folder).join(format!("{take}.turn"));
-        match File::open(&path) {
-            Ok(file) => Ok(matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(StoreError::File { path, error }),
-        }
-    }
 }
 
 impl Ledger {
@@ -227,18 +191,21 @@ impl Ledger {
         let connection = self.connection();
         match version(&connection)? {
             VERSION => return Ok(()),
-            0 => {}
+            0 => connection.pragma_update(None, "journal_mode", "WAL")?,
+            1..VERSION => {}
             found => {
                 return Err(StoreError::Damaged(format!(
                     "ledger.db is of version {found}, and this program knows {VERSION}"
                 )));
             }
         }
-        connection.pragma_update(None, "journal_mode", "WAL")?;
         let transaction = Transaction::new_unchecked(&connection, TransactionBehavior::Immediate)?;
         // Another program may have been quicker.
-        if version(&transaction)? == 0 {
-            transaction.execute_batch(SCHEMA)?;
+        let before = usize::try_from(version(&transaction)?).unwrap_or(STEPS.len());
+        for step in STEPS.iter().skip(before) {
+            transaction.execute_batch(step)?;
+        }
+        if before < STEPS.len() {
             transaction.pragma_update(None, "user_version", VERSION)?;
         }
         Ok(transaction.commit()?)
@@ -266,9 +233,37 @@ fn version(connection: &Connection) -> Result<i64, StoreError> {
 
 #[cfg(test)]
 mod tests {
-    use retake_model::id::{TakeId, TurnId};
+    use retake_model::id::ProjectId;
+    use retake_model::time::Timestamp;
 
-    use crate::Store;
+    use super::*;
+
+    #[test]
+    fn a_ledger_of_an_older_program_goes_on() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let store = Store::open(folder.path()).expect("a store");
+        let old = Connection::open(folder.path().join("ledger.db")).expect("a database");
+        old.pragma_update(None, "journal_mode", "WAL").expect("it is ours");
+        old.execute_batch(FIRST).expect("it was a schema");
+        old.pragma_update(None, "user_version", 1).expect("it is ours");
+        let project = ProjectId::from_bytes([1; 16]);
+        old.execute(
+            "INSERT INTO approval VALUES (?1, ?2, 'ls', 5)",
+            rusqlite::params![project.key(), [2_u8; 32]],
+        )
+        .expect("it is a row");
+        drop(old);
+        for ledger in [store.ledger(), store.ledger()] {
+            let ledger = ledger.expect("it is brought up to date, once");
+            let known = ledger.approvals(project).expect("it is read");
+            assert_eq!(known, [(Timestamp::from_millis(5), "ls".to_owned())]);
+            assert!(!ledger.use_ticket(&[0; 32], Timestamp::from_millis(1)).expect("there is a table"));
+            assert_eq!(version(&ledger.connection()).expect("it has one"), VERSION);
+        }
+        let newer = Connection::open(folder.path().join("ledger.db")).expect("a database");
+        newer.pragma_update(None, "user_version", VERSION + 1).expect("it is ours");
+        assert!(store.ledger().is_err(), "a newer program's is left alone");
+    }
 
     #[test]
     fn a_ledger_that_is_damaged_is_noticed_and_put_aside() {
@@ -284,31 +279,5 @@ mod tests {
         assert!(kept.exists());
         store.ledger().expect("a new one");
         assert_eq!(store.ledger_problem(), None);
-    }
-
-    #[test]
-    fn a_turn_is_alive_while_somebody_holds_it() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let store = Store::open(folder.path()).expect("a store");
-        let turn = TurnId::from_bytes([7; 16]);
-        let alive = || store.is_alive(turn).expect("it can be asked");
-        assert!(!alive());
-        let held = store.keep_alive(turn).expect("a lock file");
-        assert!(alive());
-        drop(held);
-        assert!(!alive());
-    }
-
-    #[test]
-    fn a_take_has_one_lease_at_a_time() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let (one, other) =
-            (Store::open(folder.path()).expect("a store"), Store::open(folder.path()).expect("a store"));
-        let take = TakeId::from_bytes([7; 16]);
-        let held = one.lease_turn(take).expect("a lock file").expect("it is free");
-        assert!(other.lease_turn(take).expect("a lock file").is_none());
-        assert!(other.lease_turn(TakeId::from_bytes([8; 16])).expect("a lock file").is_some());
-        drop(held);
-        assert!(other.lease_turn(take).expect("a lock file").is_some());
     }
 }

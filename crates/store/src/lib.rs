@@ -59,7 +59,7 @@ pub use collect::{Collected, Mode};
 pub use facets::Facet;
 pub use folders::{FolderLock, StoredIntent};
 pub use head::Head;
-pub use ledger::{Alive, Comm, CommFilter, Ledger, NewComm, TurnLease};
+pub use ledger::{Alive, Begun, Comm, CommFilter, Ledger, NewComm, TurnLease};
 pub use location::Permissions;
 pub use maintenance::LogState;
 pub use mark::LostEnd;

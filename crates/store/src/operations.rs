@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use retake_model::content::{ContentId, Kind, decode};
 use retake_model::history::{Log, Step};
+use retake_model::id::RequestId;
 use retake_model::operation::{Operation, Version};
+use rusqlite::types::ValueRef;
 use rusqlite::{OptionalExtension, params};
 
 use crate::StoreError;
@@ -169,6 +171,30 @@ impl Queries<'_> {
             .prepare_cached("SELECT sequence FROM operation WHERE thread = ?1 AND version = ?2")?
             .query_row(params![thread, version as i64], |row| row.get(0))
             .optional()?)
+    }
+
+    /// The first operation after a place in the sequence that was made for a request.
+    pub fn operation_of_request(
+        &self,
+        request: RequestId,
+        after: i64,
+    ) -> Result<Option<StoredOperation>, StoreError> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT sequence, id, body FROM operation WHERE sequence > ?1 ORDER BY sequence",
+        )?;
+        let mut rows = statement.query([after])?;
+        while let Some(row) = rows.next()? {
+            let ValueRef::Blob(body) = row.get_ref(2)? else { continue };
+            // It is the last field of all: the others need not be decoded to see that they are not meant.
+            if !body.ends_with(request.bytes()) {
+                continue;
+            }
+            let stored = checked(row.get(0)?, &row.get::<_, Vec<u8>>(1)?, body)?;
+            if stored.operation.request == Some(request) {
+                return Ok(Some(stored));
+            }
+        }
+        Ok(None)
     }
 
     /// The last place in the sequence of all operations.

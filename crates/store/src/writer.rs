@@ -321,7 +321,7 @@ impl Drop for Transaction<'_> {
 }
 
 /// The same error once more: every caller of a batch is told.
-fn same_meaning(error: &StoreError) -> StoreError {
+pub(crate) fn same_meaning(error: &StoreError) -> StoreError {
     match error {
         StoreError::DiskFull => StoreError::DiskFull,
         StoreError::Unsure => StoreError::Unsure,

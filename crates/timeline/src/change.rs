@@ -179,6 +179,7 @@ impl Head {
             surroundings: None,
             files: None,
             filed: self.last.operation.filed,
+            request: caller.request,
         }
     }
 }

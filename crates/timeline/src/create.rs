@@ -87,6 +87,7 @@ pub(crate) fn publish_first(
         surroundings: caller.surroundings.as_ref().map(|around| additions.add(around)),
         files: None,
         filed: None,
+        request: caller.request,
     };
     let published = writing.publish(Publication { operation, objects: additions.into_new() })?;
     Ok(Done {

@@ -38,7 +38,7 @@ mod view;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use retake_model::id::TurnId;
+use retake_model::id::{RequestId, TurnId};
 use retake_model::operation::{Actor, Version};
 use retake_model::surroundings::Surroundings;
 use retake_store::{OpenError, Store};
@@ -101,6 +101,8 @@ pub struct Caller {
     pub turn: Option<TurnId>,
     /// The version that the caller saw; `None` if any will do.
     pub expected: Option<Version>,
+    /// The request that the change is made for, if it has a name: what is done for it can be found by that name.
+    pub request: Option<RequestId>,
 }
 
 impl Default for Rules {
@@ -112,7 +114,7 @@ impl Default for Rules {
 impl Caller {
     /// The person at the keyboard, who has looked at no version in particular.
     pub fn human() -> Self {
-        Self { actor: Actor::Human, surroundings: None, turn: None, expected: None }
+        Self { actor: Actor::Human, surroundings: None, turn: None, expected: None, request: None }
     }
 
     /// The same caller, who expects the thread to be at that version.

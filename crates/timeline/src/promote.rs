@@ -100,7 +100,8 @@ pub(crate) fn follow(
     caller: &Caller,
     clock: &dyn Clock,
 ) -> Result<Vec<ThreadId>, ChangeError> {
-    let caller = Caller { expected: None, ..caller.clone() };
+    // The move itself is what a request is answered by, not what comes along with it.
+    let caller = Caller { expected: None, request: None, ..caller.clone() };
     let from_here = ThreadFilter {
         deleted: Deleted::Shown,
         facets: vec![(Facet::Parent, at.row.summary.id.to_string())],

@@ -394,7 +394,8 @@ impl<'a> Driver<'a> {
     }
 
     fn caller(&self, actor: Actor) -> Caller {
-        Caller { actor, surroundings: self.shop.surroundings.clone(), turn: Some(self.turn), expected: None }
+        let surroundings = self.shop.surroundings.clone();
+        Caller { actor, surroundings, turn: Some(self.turn), ..Caller::human() }
     }
 
     /// The result of a call that was stopped.

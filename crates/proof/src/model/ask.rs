@@ -33,6 +33,7 @@ pub fn caller(asking: &Asking) -> Caller {
         surroundings: None,
         turn: asking.turn.map(turn_id),
         expected: asking.expected.map(|version| version as u64),
+        request: None,
     }
 }
 

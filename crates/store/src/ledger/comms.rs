@@ -9,6 +9,7 @@ use rusqlite::{Connection, Row, Transaction, params};
 
 use super::Ledger;
 use super::pieces::cut;
+use super::requests::forget_answers;
 use crate::StoreError;
 use crate::queries::digest;
 
@@ -172,6 +173,7 @@ fn delete_pieces(
 ) -> Result<(), StoreError> {
     // What is freed is overwritten: nothing of the text is left behind in the file.
     transaction.pragma_update(None, "secure_delete", true)?;
+    forget_answers(transaction)?;
     let own = hashes(transaction, "SELECT pieces FROM comm WHERE thread = ?1", thread)?;
     let mut gone = transaction.prepare("DELETE FROM piece WHERE hash = ?1")?;
     for hash in own.difference(kept) {

@@ -212,6 +212,7 @@ impl Recovery<'_, '_> {
             surroundings: None,
             files: None,
             filed: self.head.filed,
+            request: None,
         };
         self.writing.put_operation(self.number, &operation)?;
         self.head = operation;

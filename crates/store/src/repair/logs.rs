@@ -214,6 +214,7 @@ impl<'join, 'transaction> Joining<'join, 'transaction> {
             place: FIRST,
             surroundings: None,
             files: None,
+            request: None,
             ..oldest.clone()
         })
     }
@@ -267,6 +268,7 @@ impl<'join, 'transaction> Joining<'join, 'transaction> {
             place,
             // Whatever became of the last operation, its files were kept.
             files: None,
+            request: None,
             ..last.clone()
         })
     }

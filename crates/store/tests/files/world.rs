@@ -149,6 +149,7 @@ fn next(
         surroundings: None,
         files: Some(FileChange { before, after, take: row.summary.active.id, apart: false, left: None }),
         filed: Some(version),
+        request: None,
     }
 }
 

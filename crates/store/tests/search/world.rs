@@ -115,6 +115,7 @@ impl World {
             surroundings: Some(additions.add(&self.around)),
             files: None,
             filed: None,
+            request: None,
         };
         let publication = Publication { operation, objects: additions.into_new() };
         self.store

@@ -134,6 +134,7 @@ pub fn create(store: &Store, project: ProjectId, title: &str) -> ThreadId {
                 surroundings: Some(surroundings),
                 files: None,
                 filed: None,
+                request: None,
             };
             let objects = additions.into_new();
             writing.publish(Publication { operation, objects })?;
@@ -219,6 +220,7 @@ pub fn publish_inside(
         surroundings,
         files: None,
         filed: head.operation.filed,
+        request: None,
     };
     let objects = additions.into_new();
     writing.publish(Publication { operation, objects })

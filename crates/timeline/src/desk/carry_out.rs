@@ -302,6 +302,7 @@ fn publish(
         surroundings: None,
         turn: Some(operation.turn),
         expected: None,
+        request: None,
     };
     let to = operation.place.position;
     let also =

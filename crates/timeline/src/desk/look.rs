@@ -202,14 +202,15 @@ pub(super) fn with_files<'writing, 'transaction>(
     composed
 }
 
-/// Whoever asks, what was changed by hand was changed by a human, and belongs to no turn.
+/// Whoever asks, what was changed by hand was changed by a human, and belongs to no turn. Nor is it what a request asked
+/// for: one that dies just after it has not been done.
 fn by_hand(caller: &Caller) -> Caller {
-    Caller { actor: retake_model::operation::Actor::Human, turn: None, ..caller.clone() }
+    Caller { actor: retake_model::operation::Actor::Human, turn: None, request: None, ..caller.clone() }
 }
 
 /// What changed while something ran is its doing, whoever looks.
 fn by_run(caller: &Caller, run: &Running) -> Caller {
-    Caller { actor: run.actor.clone(), turn: Some(run.turn), expected: None, ..caller.clone() }
+    Caller { actor: run.actor.clone(), turn: Some(run.turn), expected: None, request: None, ..caller.clone() }
 }
 
 /// The thread whose the changes are that were found: that of what runs in the folder, if it is there to be told.

@@ -73,6 +73,7 @@ impl<'base> Forgery<'base> {
             surroundings: None,
             files: None,
             filed: None,
+            request: None,
         };
         Self { additions, state, operation, lines: Vec::new(), left_out: Vec::new() }
     }

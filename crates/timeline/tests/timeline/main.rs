@@ -9,5 +9,6 @@ mod files;
 mod forged;
 mod history;
 mod projects;
+mod requests;
 mod support;
 mod takes;

@@ -1,0 +1,78 @@
+//! Operations keep their bytes as fields are added.
+
+use super::*;
+use crate::content::{decode, encode};
+
+/// An operation as it was before there were requests.
+#[derive(Encode)]
+struct Before {
+    #[n(0)]
+    thread: ThreadId,
+    #[n(1)]
+    version: Version,
+    #[n(2)]
+    previous: Option<ContentId>,
+    #[n(3)]
+    after: ContentId,
+    #[n(4)]
+    kind: OperationKind,
+    #[n(5)]
+    turn: TurnId,
+    #[n(6)]
+    actor: Actor,
+    #[n(7)]
+    time: Timestamp,
+    #[n(8)]
+    place: Place,
+    #[n(9)]
+    surroundings: Option<ContentId>,
+    #[n(10)]
+    files: Option<FileChange>,
+    #[n(11)]
+    filed: Option<Version>,
+}
+
+#[test]
+fn an_operation_without_a_request_is_what_it_was_before_there_were_any() {
+    let content = ContentId::of(Kind::State, b"a state");
+    let (thread, turn) = (ThreadId::from_bytes([1; 16]), TurnId::from_bytes([2; 16]));
+    let place = Place { parent: 0, depth: 0, jump: 0, position: 1, tip: 1 };
+    let files = FileChange {
+        before: content,
+        after: content,
+        take: TakeId::from_bytes([3; 16]),
+        apart: false,
+        left: None,
+    };
+    let check = |surroundings: Option<ContentId>, files: Option<FileChange>, filed: Option<Version>| {
+        let (kind, actor, time) = (OperationKind::Reset, Actor::Human, Timestamp::from_millis(4));
+        let (previous, after, version) = (Some(content), content, 5);
+        let old = Before {
+            thread,
+            version,
+            previous,
+            after,
+            kind,
+            turn,
+            actor,
+            time,
+            place,
+            surroundings,
+            files,
+            filed,
+        };
+        let bytes = minicbor::to_vec(&old).expect("encoding into memory cannot fail");
+        let operation: Operation = decode(&bytes).expect("it is canonical still");
+        assert_eq!((operation.filed, operation.request), (filed, None));
+        assert_eq!(encode(&operation), bytes);
+        let request = Some(RequestId::of(b"a key"));
+        let asked = Operation { request, ..operation };
+        let bytes = encode(&asked);
+        assert_eq!(decode::<Operation>(&bytes), Ok(asked));
+        assert!(bytes.ends_with(RequestId::of(b"a key").bytes()), "a log can be searched without decoding");
+    };
+    check(None, None, None);
+    check(None, None, Some(4));
+    check(Some(content), None, None);
+    check(Some(content), Some(files), Some(5));
+}

@@ -1,0 +1,160 @@
+//! Small writes of many callers in one transaction.
+//!
+//! A server writes down every request that it begins, and thirty of them may begin at once. The first caller leads, as
+//! in `writer`: it runs all jobs that wait, commits once, tells the others, and calls the first of those who have come
+//! since to lead next. Each job changes one row, so that one that fails leaves nothing behind it.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::channel;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+use super::Ledger;
+use crate::StoreError;
+use crate::writer::same_meaning;
+
+/// The most jobs in one transaction: the first of them waits for the last.
+const LARGEST_BATCH: usize = 256;
+
+/// When a write is to be on the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lasting {
+    /// Before it is acknowledged.
+    AtOnce,
+    /// A moment later: should the machine stop just then, what was lost can be found out again.
+    Soon,
+}
+
+/// Jobs that wait.
+#[derive(Default)]
+pub(super) struct Gathered(Mutex<Queue>);
+
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<Waiting>,
+    /// Whether some caller leads, or was called to.
+    led: bool,
+}
+
+struct Waiting {
+    lasting: Lasting,
+    job: Job,
+    /// Calls the caller to lead.
+    call: Box<dyn Fn() + Send>,
+}
+
+/// Runs inside a transaction, if one could be begun; what it gives tells the caller, once it is known whether that was
+/// committed.
+type Job = Box<dyn FnOnce(Option<&Connection>) -> Tell + Send>;
+type Tell = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+
+/// What a caller is told.
+enum Told<T> {
+    Lead,
+    Done(Result<T, StoreError>),
+}
+
+impl fmt::Debug for Gathered {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Gathered").field("waiting", &self.queue().waiting.len()).finish()
+    }
+}
+
+impl Gathered {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        // Nothing that could panic runs while it is held.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Ledger {
+    /// Changes one row, together with whatever else is to be written just now.
+    pub(super) fn write_with_others<T: Send + 'static>(
+        &self,
+        lasting: Lasting,
+        job: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (tell, told) = channel();
+        let caller = tell.clone();
+        let job: Job = Box::new(move |connection| {
+            let result = connection.map_or(Err(StoreError::Poisoned), job);
+            Box::new(move |committed| {
+                // The caller waits for nothing else.
+                let _ = tell.send(Told::Done(committed.and(result)));
+            })
+        });
+        let call = Box::new(move || drop(caller.send(Told::Lead)));
+        let leads = {
+            let mut queue = self.waiting.queue();
+            queue.waiting.push_back(Waiting { lasting, job, call });
+            !std::mem::replace(&mut queue.led, true)
+        };
+        if leads {
+            self.lead();
+        }
+        loop {
+            match told.recv() {
+                Ok(Told::Lead) => self.lead(),
+                Ok(Told::Done(answer)) => return answer,
+                Err(_) => return Err(StoreError::Poisoned),
+            }
+        }
+    }
+
+    /// Runs what waits in one transaction, tells those who waited for it, and calls the next to lead.
+    fn lead(&self) {
+        let mut tell = Vec::new();
+        // A job that panics takes its transaction with it, and must not leave the others without a leader.
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.transact(&mut tell)));
+        let committed = outcome.unwrap_or(Err(StoreError::Poisoned));
+        {
+            let mut queue = self.waiting.queue();
+            match queue.waiting.front() {
+                Some(next) => (next.call)(),
+                None => queue.led = false,
+            }
+        }
+        for tell in tell {
+            tell(committed.as_ref().copied().map_err(same_meaning));
+        }
+    }
+
+    fn transact(&self, tell: &mut Vec<Tell>) -> Result<(), StoreError> {
+        let connection = self.connection();
+        let jobs: Vec<Waiting> = {
+            let mut queue = self.waiting.queue();
+            let count = queue.waiting.len().min(LARGEST_BATCH);
+            queue.waiting.drain(..count).collect()
+        };
+        let waits_for_disk = jobs.iter().any(|waiting| waiting.lasting == Lasting::AtOnce);
+        let jobs = jobs.into_iter().map(|waiting| waiting.job);
+        if waits_for_disk {
+            return run(&connection, jobs, tell);
+        }
+        let sync = |how: &str| connection.pragma_update(None, "synchronous", how);
+        let lighter = sync("NORMAL");
+        let outcome = run(&connection, jobs, tell);
+        lighter.and_then(|()| sync("FULL"))?;
+        outcome
+    }
+}
+
+fn run(
+    connection: &Connection,
+    jobs: impl Iterator<Item = Job>,
+    tell: &mut Vec<Tell>,
+) -> Result<(), StoreError> {
+    match Transaction::new_unchecked(connection, TransactionBehavior::Immediate) {
+        Ok(transaction) => {
+            tell.extend(jobs.map(|job| job(Some(&transaction))));
+            Ok(transaction.commit()?)
+        }
+        Err(error) => {
+            tell.extend(jobs.map(|job| job(None)));
+            Err(error.into())
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! Requests that are done once, however often they are repeated.
+//!
+//! ```text
+//!   begin ──► New ─────────────► do it ──► finish ──► Answered, the same bytes each time
+//!         ├─► InProgress         its owner is alive: wait.  It is dead: take over, and look in the log
+//!         ├─► Answered           for an operation of this request since `sequence`; if there is one it was done
+//!         └─► Other              the same name for something else
+//! ```
+//!
+//! A row is on the disk before what it names is done. That it was done is then in the log of operations, under the
+//! same name; so the answer itself need not be waited for, and if it is lost it can be found out again.
+
+use retake_model::id::RequestId;
+use retake_model::time::Timestamp;
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::Ledger;
+use super::gather::Lasting;
+use crate::StoreError;
+use crate::queries::digest;
+
+/// The most requests that are remembered.
+const MOST: i64 = 100_000;
+
+/// What is known of a request that is about to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Begun {
+    /// Nothing: it is the caller's to do now.
+    New,
+    /// Somebody has begun it and not ended.
+    InProgress {
+        /// Who.
+        owner: String,
+        /// How far the log was then.
+        sequence: i64,
+    },
+    /// It was done, and this was the answer.
+    Answered {
+        /// The kind of answer.
+        status: u16,
+        /// The answer.
+        answer: Vec<u8>,
+    },
+    /// It was done, and the answer was destroyed because it might have held what somebody purged or redacted.
+    Forgotten {
+        /// The kind of answer.
+        status: u16,
+        /// How far the log was when it began.
+        sequence: i64,
+    },
+    /// Something else was asked for under the same name.
+    Other,
+}
+
+/// A row.
+struct Record {
+    began: i64,
+    fingerprint: Vec<u8>,
+    sequence: i64,
+    owner: String,
+    status: Option<u16>,
+}
+
+impl Ledger {
+    /// Writes down that a request begins, if it is new; says what is known of it otherwise. The fingerprint tells all
+    /// that is asked; `sequence` is how far the log of operations is before anything is done.
+    pub fn begin_request(
+        &self,
+        request: RequestId,
+        fingerprint: &[u8; 32],
+        sequence: i64,
+        owner: &str,
+        now: Timestamp,
+    ) -> Result<Begun, StoreError> {
+        let fingerprint = fingerprint.to_vec();
+        let new =
+            Record { began: now.millis(), fingerprint, sequence, owner: owner.to_owned(), status: None };
+        self.write_with_others(Lasting::AtOnce, move |connection| {
+            let Some(known) = read(connection, request)? else {
+                insert(connection, request, &new)?;
+                return Ok(Begun::New);
+            };
+            if known.fingerprint != new.fingerprint {
+                return Ok(Begun::Other);
+            }
+            let Record { sequence, owner, status, .. } = known;
+            let Some(status) = status else { return Ok(Begun::InProgress { owner, sequence }) };
+            Ok(match answer(connection, request)? {
+                Some(answer) => Begun::Answered { status, answer },
+                None => Begun::Forgotten { status, sequence },
+            })
+        })
+    }
+
+    /// Writes down how a request was answered.
+    pub fn finish_request(&self, request: RequestId, status: u16, answer: Vec<u8>) -> Result<(), StoreError> {
+        self.write_with_others(Lasting::Soon, move |connection| {
+            // One that is not known any more was forgotten, and is not remembered again.
+            let Some(known) = read(connection, request)? else { return Ok(()) };
+            let known = Record { status: Some(status), ..known };
+            connection
+                .prepare_cached(
+                    "UPDATE request SET status = ?2, digest = ?3, answer = ?4, answer_digest = ?5
+                     WHERE name = ?1",
+                )?
+                .execute(params![request.bytes(), status, guard(request, &known), answer, digest(&answer)])?;
+            Ok(())
+        })
+    }
+
+    /// Forgets a request that was refused: nothing was done, and it may be asked again.
+    pub fn abandon_request(&self, request: RequestId) -> Result<(), StoreError> {
+        self.write_with_others(Lasting::Soon, move |connection| {
+            connection
+                .prepare_cached("DELETE FROM request WHERE name = ?1 AND status IS NULL")?
+                .execute([request.bytes()])?;
+            Ok(())
+        })
+    }
+
+    /// Gives a request that is not ended to another owner; says whether it was still the first one's.
+    pub fn take_over_request(&self, request: RequestId, from: &str, to: &str) -> Result<bool, StoreError> {
+        let (from, to) = (from.to_owned(), to.to_owned());
+        self.write_with_others(Lasting::AtOnce, move |connection| {
+            let Some(known) = read(connection, request)? else { return Ok(false) };
+            if known.owner != from || known.status.is_some() {
+                return Ok(false);
+            }
+            let known = Record { owner: to, ..known };
+            connection
+                .prepare_cached("UPDATE request SET owner = ?2, digest = ?3 WHERE name = ?1")?
+                .execute(params![request.bytes(), known.owner, guard(request, &known)])?;
+            Ok(true)
+        })
+    }
+
+    /// Forgets requests that began before a moment, and the oldest where there are too many; says how many.
+    pub fn forget_requests_before(&self, time: Timestamp) -> Result<usize, StoreError> {
+        self.forget_requests(time, MOST)
+    }
+
+    fn forget_requests(&self, time: Timestamp, most: i64) -> Result<usize, StoreError> {
+        self.write(|transaction| {
+            let old = transaction.execute("DELETE FROM request WHERE began < ?1", [time.millis()])?;
+            let many = transaction.execute(
+                "DELETE FROM request WHERE rowid IN
+                     (SELECT rowid FROM request ORDER BY began DESC, rowid DESC LIMIT -1 OFFSET ?1)",
+                [most],
+            )?;
+            Ok(old + many)
+        })
+    }
+}
+
+/// Destroys all answers, and keeps that there were any. Whose text they hold is not looked for.
+pub(super) fn forget_answers(connection: &Connection) -> Result<(), StoreError> {
+    connection
+        .execute("UPDATE request SET answer = NULL, answer_digest = NULL WHERE answer IS NOT NULL", [])?;
+    Ok(())
+}
+
+fn insert(connection: &Connection, request: RequestId, new: &Record) -> Result<(), StoreError> {
+    connection
+        .prepare_cached(
+            "INSERT INTO request (name, began, fingerprint, sequence, owner, digest)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?
+        .execute(params![
+            request.bytes(),
+            new.began,
+            new.fingerprint,
+            new.sequence,
+            new.owner,
+            guard(request, new)
+        ])?;
+    Ok(())
+}
+
+fn read(connection: &Connection, request: RequestId) -> Result<Option<Record>, StoreError> {
+    let found = connection
+        .prepare_cached(
+            "SELECT began, fingerprint, sequence, owner, status, digest FROM request WHERE name = ?1",
+        )?
+        .query_row([request.bytes()], |row| {
+            let record = Record {
+                began: row.get(0)?,
+                fingerprint: row.get(1)?,
+                sequence: row.get(2)?,
+                owner: row.get(3)?,
+                status: row.get(4)?,
+            };
+            Ok((record, row.get::<_, i64>(5)?))
+        })
+        .optional()?;
+    match found {
+        Some((record, found)) if guard(request, &record) != found => Err(damaged()),
+        found => Ok(found.map(|(record, _)| record)),
+    }
+}
+
+fn answer(connection: &Connection, request: RequestId) -> Result<Option<Vec<u8>>, StoreError> {
+    let found: (Option<Vec<u8>>, Option<i64>) = connection
+        .prepare_cached("SELECT answer, answer_digest FROM request WHERE name = ?1")?
+        .query_row([request.bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    match found {
+        (Some(answer), Some(guard)) if digest(&answer) == guard => Ok(Some(answer)),
+        (None, None) => Ok(None),
+        _ => Err(damaged()),
+    }
+}
+
+fn guard(request: RequestId, record: &Record) -> i64 {
+    let status = record.status.map_or(-1, i64::from);
+    digest(
+        &[
+            request.bytes().as_slice(),
+            &record.began.to_le_bytes(),
+            &record.fingerprint,
+            &record.sequence.to_le_bytes(),
+            &status.to_le_bytes(),
+            record.owner.as_bytes(),
+        ]
+        .concat(),
+    )
+}
+
+fn damaged() -> StoreError {
+    StoreError::Damaged("a request in the ledger".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use retake_model::id::ThreadId;
+
+    use super::*;
+    use crate::Store;
+
+    const ONE: [u8; 32] = [1; 32];
+    const TWO: [u8; 32] = [2; 32];
+
+    #[test]
+    fn a_request_is_begun_once_and_answered_the_same_for_ever() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let store = Store::open(folder.path()).expect("a store");
+        let (here, there) = (store.ledger().expect("a ledger"), store.ledger().expect("a ledger"));
+        let request = RequestId::of(b"key");
+        let begin = |ledger: &Ledger, fingerprint: &[u8; 32], owner: &str| {
+            ledger
+                .begin_request(request, fingerprint, 7, owner, Timestamp::from_millis(100))
+                .expect("it is written")
+        };
+        let by = |owner: &str| Begun::InProgress { owner: owner.to_owned(), sequence: 7 };
+        assert_eq!(begin(&here, &ONE, "a"), Begun::New);
+        assert_eq!(begin(&there, &ONE, "b"), by("a"));
+        assert_eq!(begin(&there, &TWO, "b"), Begun::Other);
+        here.abandon_request(request).expect("it is forgotten");
+        assert_eq!(begin(&there, &TWO, "b"), Begun::New, "nothing had happened");
+        assert!(!here.take_over_request(request, "a", "c").expect("it is asked"), "it is b's");
+        assert!(here.take_over_request(request, "b", "c").expect("it is asked"));
+        assert!(!there.take_over_request(request, "b", "d").expect("it is asked"), "one of two wins");
+        assert_eq!(begin(&there, &TWO, "b"), by("c"));
+        here.finish_request(request, 201, b"made".to_vec()).expect("it is written");
+        let answered = Begun::Answered { status: 201, answer: b"made".to_vec() };
+        let again = store.ledger().expect("a ledger");
+        for ledger in [&here, &there, &again] {
+            assert_eq!(begin(ledger, &TWO, "e"), answered);
+        }
+        assert_eq!(begin(&here, &ONE, "e"), Begun::Other);
+        here.abandon_request(request).expect("it is asked");
+        assert_eq!(begin(&here, &TWO, "e"), answered, "what was answered is not abandoned");
+        assert!(!here.take_over_request(request, "c", "e").expect("it is asked"));
+        here.forget_thread(ThreadId::from_bytes([9; 16])).expect("it is destroyed");
+        assert_eq!(begin(&here, &TWO, "e"), Begun::Forgotten { status: 201, sequence: 7 });
+        assert_eq!(here.forget_requests_before(Timestamp::from_millis(100)).expect("it is asked"), 0);
+        assert_eq!(here.forget_requests_before(Timestamp::from_millis(101)).expect("it is asked"), 1);
+        assert_eq!(begin(&here, &ONE, "a"), Begun::New);
+    }
+
+    #[test]
+    fn of_many_who_begin_at_once_one_does_it_and_none_is_lost() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let store = Store::open(folder.path()).expect("a store");
+        let ledgers = [store.ledger().expect("a ledger"), store.ledger().expect("a ledger")];
+        let (threads, each) = (16, 20_u32);
+        let won: usize = std::thread::scope(|scope| {
+            let race = |number: usize| {
+                let ledger = &ledgers[number % 2];
+                scope.spawn(move || {
+                    let mut won = 0;
+                    for question in 0..each {
+                        let request = RequestId::of(&question.to_le_bytes());
+                        let now = Timestamp::from_millis(i64::from(question));
+                        let begun = ledger.begin_request(request, &ONE, 0, &number.to_string(), now);
+                        if begun.expect("it is written") == Begun::New {
+                            ledger
+                                .finish_request(request, 200, question.to_le_bytes().to_vec())
+                                .expect("it is written");
+                            won += 1;
+                        }
+                    }
+                    won
+                })
+            };
+            let racing: Vec<_> = (0..threads).map(race).collect();
+            racing.into_iter().map(|one| one.join().expect("it does not panic")).sum()
+        });
+        assert_eq!(won, each as usize);
+        let known = |question: u32| {
+            let request = RequestId::of(&question.to_le_bytes());
+            ledgers[0].begin_request(request, &ONE, 0, "", Timestamp::from_millis(1000)).expect("it is read")
+        };
+        for question in 0..each {
+            let answer = question.to_le_bytes().to_vec();
+            assert_eq!(known(question), Begun::Answered { status: 200, answer });
+        }
+        assert_eq!(ledgers[1].forget_requests(Timestamp::from_millis(0), 5).expect("it is asked"), 15);
+        assert!(matches!(known(19), Begun::Answered { .. }), "the newest stay");
+        assert_eq!(known(14), Begun::New);
+    }
+}

@@ -1,0 +1,112 @@
+//! What is done for a request can be found by its name, also after a crash.
+
+use retake_model::history::place_of_change;
+use retake_model::id::RequestId;
+use retake_model::intent::Intent;
+use retake_model::operation::{FileChange, Operation, OperationKind};
+use retake_timeline::{Caller, Command, Goal, Handling, NewThread, Unit};
+
+use crate::support::{FileWorld, PROJECT, World};
+
+fn asking(key: &str) -> Caller {
+    Caller { request: Some(RequestId::of(key.as_bytes())), ..Caller::human() }
+}
+
+/// The thread and version of what was done for a request after a place in the log.
+fn found(world: &World, key: &str, after: i64) -> Option<(bool, u64)> {
+    let looking = world.look();
+    let found = looking.queries().operation_of_request(RequestId::of(key.as_bytes()), after);
+    let operation = found.expect("a readable log")?.operation;
+    Some((operation.thread == world.thread, operation.version))
+}
+
+#[test]
+fn every_way_to_change_something_carries_the_request() {
+    let world = World::saying(&["one", "two"]);
+    let before = world.look().queries().last_sequence().expect("a log");
+    let rename = Command::Rename { title: "Other".to_owned() };
+    world.timeline.change(world.thread, rename, asking("change")).expect("it is allowed");
+    world.timeline.undo(world.thread, Unit::Turn, 1, asking("undo")).expect("it is allowed");
+    world.timeline.redo(world.thread, Unit::Turn, 1, asking("redo")).expect("it is allowed");
+    world.timeline.jump(world.thread, 2, asking("jump")).expect("it is allowed");
+    world.timeline.create_thread(NewThread::in_project(PROJECT), asking("create")).expect("it is allowed");
+    let after = world.look().queries().last_sequence().expect("a log");
+    for (key, expected) in [
+        ("change", Some((true, 4))),
+        ("undo", Some((true, 5))),
+        ("redo", Some((true, 6))),
+        ("jump", Some((true, 7))),
+        ("create", Some((false, 1))),
+        ("nothing", None),
+    ] {
+        assert_eq!(found(&world, key, before), expected, "{key}");
+        assert_eq!(found(&world, key, after), None, "{key} is not looked for in what was before");
+    }
+}
+
+#[test]
+fn a_promotion_is_found_by_the_thread_that_the_take_left() {
+    let world = World::saying(&["one", "two"]);
+    let at = world.entry(1);
+    let take = world.state().active;
+    world.done(Command::Fork { from: take, at, name: None });
+    let forked = world.state().active;
+    world.done(Command::Switch { take });
+    world.timeline.promote(world.thread, forked, None, asking("promote")).expect("it is allowed");
+    assert_eq!(found(&world, "promote", 0), Some((true, 6)));
+    // The promoted thread goes along with the undo, and is not what was asked for.
+    let moved = world.timeline.undo(world.thread, Unit::Turn, 1, asking("undo")).expect("it is allowed");
+    assert_eq!(moved.also.len(), 1);
+    assert_eq!(found(&world, "undo", 0), Some((true, 7)));
+}
+
+#[test]
+fn a_move_of_files_is_found_and_what_a_hand_did_before_it_is_not() {
+    let world = FileWorld::new();
+    world.write("file", "one");
+    world.agent(|world| world.write("file", "two"));
+    world.write("beside", "by hand");
+    let moved =
+        world.desk.go(world.world.thread, Goal::Undo(Unit::Turn, 1), asking("undo"), Handling::default());
+    let moved = moved.expect("it is possible");
+    assert_eq!(world.read("file").as_deref(), Some("one"));
+    let looking = world.world.look();
+    let operation =
+        looking.queries().operation_of_request(RequestId::of(b"undo"), 0).expect("a readable log");
+    let operation = operation.expect("it was done").operation;
+    assert!(matches!(operation.kind, OperationKind::Undone { .. }), "{:?}", operation.kind);
+    assert!(operation.files.is_some());
+    assert_eq!(moved.done.expect("something was done").operation.version, operation.version);
+}
+
+#[test]
+fn a_move_that_a_crash_cut_off_still_has_its_request() {
+    let world = FileWorld::new();
+    world.write("file", "one");
+    world.agent(|world| world.write("file", "two"));
+    let (thread, timeline) = (world.world.thread, &world.world.timeline);
+    let looking = world.world.look();
+    let (row, queries) = (looking.thread(thread).expect("a thread"), looking.queries());
+    let head = looking.head(thread).expect("a head");
+    let folder = queries.folders().expect("readable").remove(0);
+    let was = head.operation.files.expect("files");
+    let files = FileChange { before: was.after, after: was.before, ..was };
+    let version = head.operation.version + 1;
+    let operation = Operation {
+        version,
+        previous: Some(head.id),
+        kind: OperationKind::FilesMoved { from: head.operation.version, to: 1, paths: 1 },
+        place: place_of_change(&queries.log(row.number), &head.operation.place, version).expect("a log"),
+        files: Some(files),
+        filed: Some(version),
+        request: Some(RequestId::of(b"cut")),
+        ..head.operation
+    };
+    let intent = Intent { folder: folder.id, roots: folder.roots, files, operation, token: "cut".to_owned() };
+    drop(looking);
+    timeline.store().write(move |writing| writing.put_intent(&intent)).expect("an intent");
+    assert_eq!(found(&world.world, "cut", 0), None);
+    assert_eq!(timeline.recover().expect("it is finished").len(), 1);
+    assert_eq!(found(&world.world, "cut", 0), Some((true, version)));
+    assert_eq!(world.read("file").as_deref(), Some("one"));
+}
