@@ -1,0 +1,221 @@
+//! The one way from a request to an answer. What holds for every route is here.
+//!
+//! ```text
+//!   request ─► gate ─► body, bounded in size and time ─► a worker ─► done before? ─► the route's function
+//!      │         │                                                        │                 │
+//!      └─ id     └─ 401 403                408 413 415               first answer           ▼
+//!   answer ◄─ headers, log, metrics ◄───────────────────────────────────────────────── Reply or Problem
+//! ```
+
+mod body;
+mod headers;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::body::Body;
+use axum::extract::{FromRequestParts, RawPathParams, Request};
+use axum::http::header::{ETAG, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, Method, Response};
+use axum::middleware::Next;
+use tracing::{error, info};
+
+use crate::endpoint::{Arrived, Endpoint, Reply, ReplyBody, Takes, Who};
+use crate::gate::ENTER;
+use crate::once;
+use crate::problem::{Code, Problem};
+use crate::service::Service;
+
+/// What the log calls a request.
+#[derive(Clone)]
+struct RequestName(String);
+
+/// The pattern of the route that answered.
+#[derive(Clone, Copy)]
+struct Route(&'static str);
+
+/// An answer that was given before.
+pub(crate) const REPLAYED: &str = "idempotency-replayed";
+
+/// Lets a request in, or not; and sees an answer off.
+pub(crate) async fn front(service: Arc<Service>, mut request: Request, next: Next) -> Response<Body> {
+    let started = Instant::now();
+    let name = service.name_request();
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let admitted = admit(&service, &request);
+    let mut response = match admitted {
+        Ok(who) => {
+            request.extensions_mut().insert(RequestName(name.clone()));
+            if let Some(who) = who {
+                request.extensions_mut().insert(who);
+            }
+            next.run(request).await
+        }
+        Err(problem) => refuse(&problem, &name),
+    };
+    let took = started.elapsed();
+    let route = response.extensions().get::<Route>().map_or("other", |route| route.0);
+    let status = response.status().as_u16();
+    service.metrics.answered(method_name(&method), route, status, took);
+    // The path of a link is a secret until it is used.
+    let shown = if path.starts_with(ENTER) { ENTER } else { &path };
+    info!(
+        request = name,
+        method = method.as_str(),
+        path = shown,
+        route,
+        status,
+        micros = took.as_micros() as u64,
+        "answered"
+    );
+    headers::finish(response.headers_mut(), &name);
+    response
+}
+
+/// Does what a route is for.
+pub(crate) async fn handle(service: Arc<Service>, endpoint: Arc<Endpoint>, request: Request) -> Response<Body> {
+    let name = request.extensions().get::<RequestName>().map_or_else(String::new, |name| name.0.clone());
+    let answered = answer(service, &endpoint, request).await;
+    let mut response = match answered {
+        Ok(reply) => respond(reply),
+        Err(problem) => {
+            if problem.code.status().is_server_error() {
+                error!(request = name, code = problem.code.name(), detail = problem.detail, "failed");
+            }
+            refuse(&problem, &name)
+        }
+    };
+    response.extensions_mut().insert(Route(endpoint.path));
+    response
+}
+
+/// The answer where there is no such route.
+pub(crate) async fn nowhere(request: Request) -> Response<Body> {
+    let name = request.extensions().get::<RequestName>().map_or_else(String::new, |name| name.0.clone());
+    refuse(&Problem::new(Code::NoSuchRoute, format!("there is no route {}", request.uri().path())), &name)
+}
+
+/// The answer where the route has other methods.
+pub(crate) async fn other_method(request: Request) -> Response<Body> {
+    let name = request.extensions().get::<RequestName>().map_or_else(String::new, |name| name.0.clone());
+    let detail = format!("{} is not one of the route's methods", request.method());
+    refuse(&Problem::new(Code::MethodNotAllowed, detail), &name)
+}
+
+/// An answer that says what went wrong.
+pub(crate) fn refuse(problem: &Problem, name: &str) -> Response<Body> {
+    let body = serde_json::to_vec(&problem.written(name)).unwrap_or_default();
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = problem.code.status();
+    let headers = response.headers_mut();
+    headers::kind(headers, "application/problem+json");
+    match problem.code {
+        Code::Unauthorized => {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"retake\""));
+        }
+        Code::Unavailable | Code::TooMany | Code::RequestInProgress => {
+            headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        _ => {}
+    }
+    if let Some(current) = problem.facts.get("current").and_then(serde_json::Value::as_u64) {
+        headers.insert(ETAG, headers::version(current));
+    }
+    response
+}
+
+/// Who asks; nobody in particular where a link leads, which is a credential itself.
+fn admit(service: &Service, request: &Request) -> Result<Option<Who>, Problem> {
+    let (method, headers) = (request.method(), request.headers());
+    service.gate.check_place(method, request.uri(), headers)?;
+    if *method == Method::GET && request.uri().path().starts_with(ENTER) {
+        return Ok(None);
+    }
+    service.gate.admit(method, headers).map(Some)
+}
+
+async fn answer(service: Arc<Service>, endpoint: &Arc<Endpoint>, request: Request) -> Result<Reply, Problem> {
+    let (mut parts, body) = request.into_parts();
+    let who = parts.extensions.get::<Who>().cloned();
+    let who = who.ok_or_else(|| Problem::new(Code::Unauthorized, "nobody asks"))?;
+    let path = path_of(&mut parts).await?;
+    let expected = headers::expected(&parts.headers)?;
+    if expected.is_some() && !endpoint.versioned {
+        return Err(Problem::invalid("this route changes no thread, so that it takes no If-Match"));
+    }
+    let key = headers::key(&parts.headers)?.filter(|_| endpoint.method == Method::POST);
+    headers::check_kind(&parts.headers, endpoint)?;
+    let arriving = body::Arriving { limits: &service.limits, bodies: &service.bodies };
+    let (content, weight) = match endpoint.takes {
+        Takes::Nothing => arriving.nothing(body).await?,
+        Takes::Json(_) => arriving.in_memory(&parts.headers, body).await?,
+        Takes::File(_) => arriving.in_file(&parts.headers, body, service.timeline.store().folder()).await?,
+    };
+    let query = parts.uri.query().unwrap_or_default().to_owned();
+    let key = key.map(|key| once::Key::of(&key, &endpoint.method, &parts.uri, &content));
+    let arrived = Arrived {
+        who,
+        path,
+        query,
+        body: content,
+        expected,
+        request: key.as_ref().map(|key| key.request),
+        last_event: headers::last_event(&parts.headers)?,
+    };
+    let waited = tokio::time::timeout(service.limits.queue, service.workers.clone().acquire_owned()).await;
+    let permit = match waited {
+        Ok(Ok(permit)) => permit,
+        _ => return Err(Problem::new(Code::Unavailable, "the server has too much to do")),
+    };
+    let endpoint = Arc::clone(endpoint);
+    let worked = tokio::task::spawn_blocking(move || {
+        let reply = once::carry_out(&service, &endpoint, arrived, key);
+        drop((permit, weight));
+        reply
+    });
+    match worked.await {
+        Ok(reply) => reply,
+        Err(_) => Err(Problem::new(Code::Internal, "the server made a mistake; nothing is known to have changed")),
+    }
+}
+
+async fn path_of(parts: &mut Parts) -> Result<Vec<(String, String)>, Problem> {
+    let params = RawPathParams::from_request_parts(parts, &()).await;
+    let params = params.map_err(|_| Problem::not_found("the path is not text"))?;
+    Ok(params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+}
+
+fn respond(reply: Reply) -> Response<Body> {
+    let body = match reply.body {
+        ReplyBody::Bytes(bytes) => Body::from(bytes),
+        ReplyBody::Stream(body) => body,
+    };
+    let mut response = Response::new(body);
+    *response.status_mut() = reply.status;
+    let headers = response.headers_mut();
+    headers::kind(headers, reply.kind);
+    if let Some(version) = reply.version {
+        headers.insert(ETAG, headers::version(version));
+    }
+    if let Some(location) = reply.location.and_then(|location| HeaderValue::from_str(&location).ok()) {
+        headers.insert(LOCATION, location);
+    }
+    if reply.replayed {
+        headers.insert(REPLAYED, HeaderValue::from_static("true"));
+    }
+    response
+}
+
+/// A method as it is counted: there are as many names as there are methods here, whatever a client sends.
+fn method_name(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        Method::HEAD => "HEAD",
+        _ => "other",
+    }
+}

@@ -1,0 +1,163 @@
+//! Headers: what a request may say in them, and what every answer does.
+
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, IF_MATCH, REFERRER_POLICY, VARY,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use retake_model::operation::Version;
+
+use crate::endpoint::{Endpoint, JSON, Takes};
+use crate::problem::{Code, Problem};
+
+const KEY: &str = "idempotency-key";
+const LAST_EVENT: &str = "last-event-id";
+const REQUEST: HeaderName = HeaderName::from_static("x-request-id");
+/// Longer keys are not keys.
+const LONGEST_KEY: usize = 200;
+
+/// The version that the caller saw; `None` if any will do.
+pub(super) fn expected(headers: &HeaderMap) -> Result<Option<Version>, Problem> {
+    let Some(value) = one(headers, &IF_MATCH)? else { return Ok(None) };
+    let value = value.trim();
+    if value == "*" {
+        return Ok(None);
+    }
+    let bare = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(value);
+    let digits = !bare.is_empty() && bare.bytes().all(|byte| byte.is_ascii_digit());
+    match bare.parse() {
+        Ok(version) if digits => Ok(Some(version)),
+        _ => Err(Problem::invalid("If-Match must be one version, as the ETag of an answer says it: \"17\"")),
+    }
+}
+
+/// The name that the client gave the request.
+pub(super) fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let Some(key) = one(headers, &HeaderName::from_static(KEY))? else { return Ok(None) };
+    let plain = key.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    if key.is_empty() || key.len() > LONGEST_KEY || !plain {
+        let detail = format!("Idempotency-Key must be 1 to {LONGEST_KEY} plain characters");
+        return Err(Problem::invalid(detail));
+    }
+    Ok(Some(key.to_owned()))
+}
+
+/// The last event that a client of a stream has seen.
+pub(super) fn last_event(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    Ok(one(headers, &HeaderName::from_static(LAST_EVENT))?.map(str::to_owned))
+}
+
+/// Whether the body is of the kind that the route takes.
+pub(super) fn check_kind(headers: &HeaderMap, endpoint: &Endpoint) -> Result<(), Problem> {
+    let wanted = match endpoint.takes {
+        Takes::Json(_) | Takes::Nothing => JSON,
+        Takes::File(kind) => kind,
+    };
+    if headers.contains_key(CONTENT_ENCODING) {
+        return Err(Problem::new(Code::UnsupportedMediaType, "bodies are taken uncompressed only"));
+    }
+    let Some(said) = one(headers, &CONTENT_TYPE)? else {
+        // What has no body needs no kind; what has one must say which, as no form of a page can.
+        let length = headers.get("content-length").and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+        let has_body = headers.contains_key("transfer-encoding") || length.is_some_and(|length| length > 0);
+        return if has_body { Err(kind_needed(wanted)) } else { Ok(()) };
+    };
+    let mut parts = said.split(';').map(str::trim);
+    let kind = parts.next().unwrap_or_default();
+    let text = parts.all(|part| {
+        part.is_empty() || part.split_once('=').is_some_and(|(name, value)| {
+            !name.eq_ignore_ascii_case("charset") || value.trim_matches('"').eq_ignore_ascii_case("utf-8")
+        })
+    });
+    if kind.eq_ignore_ascii_case(wanted) && text { Ok(()) } else { Err(kind_needed(wanted)) }
+}
+
+/// The version of a thread as an entity tag.
+pub(super) fn version(version: Version) -> HeaderValue {
+    HeaderValue::from_str(&format!("\"{version}\"")).expect("digits and quotes are a header")
+}
+
+/// What a page may load: its own style, and nothing else.
+const PAGE_POLICY: &str =
+    "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+/// Says of what kind a body is.
+pub(super) fn kind(headers: &mut HeaderMap, kind: &'static str) {
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    if kind == crate::page::HTML {
+        headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(PAGE_POLICY));
+    }
+}
+
+/// What every answer says.
+pub(super) fn finish(headers: &mut HeaderMap, request: &str) {
+    let set = |headers: &mut HeaderMap, name: HeaderName, value: &'static str| {
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
+    };
+    set(headers, CACHE_CONTROL, "no-store");
+    set(headers, X_CONTENT_TYPE_OPTIONS, "nosniff");
+    set(headers, REFERRER_POLICY, "no-referrer");
+    set(headers, CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'");
+    set(headers, HeaderName::from_static("cross-origin-resource-policy"), "same-origin");
+    set(headers, HeaderName::from_static("cross-origin-opener-policy"), "same-origin");
+    set(headers, VARY, "Authorization, Cookie, Origin");
+    if let Ok(request) = HeaderValue::from_str(request) {
+        headers.insert(REQUEST, request);
+    }
+}
+
+fn kind_needed(wanted: &str) -> Problem {
+    Problem::new(Code::UnsupportedMediaType, format!("the body must be {wanted}, and say so"))
+}
+
+/// The only value of a header.
+fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Problem> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => {
+            let text = value.to_str().map_err(|_| Problem::invalid(format!("{name} is not plain text")))?;
+            Ok(Some(text))
+        }
+        _ => Err(Problem::invalid(format!("{name} is there twice"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(name: HeaderName, values: &[&'static str]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append(name.clone(), HeaderValue::from_static(value));
+        }
+        headers
+    }
+
+    #[test]
+    fn if_match_is_one_version() {
+        let check = |values: &[&'static str], wanted: Option<Option<Version>>| {
+            assert_eq!(expected(&with(IF_MATCH, values)).ok(), wanted, "{values:?}");
+        };
+        check(&[], Some(None));
+        check(&["*"], Some(None));
+        check(&["\"17\""], Some(Some(17)));
+        check(&["17"], Some(Some(17)));
+        for bad in ["", "\"\"", "W/\"17\"", "\"17\", \"18\"", "+1", "-1", "\"1", "99999999999999999999"] {
+            check(&[bad], None);
+        }
+        check(&["1", "2"], None);
+    }
+
+    #[test]
+    fn a_key_is_short_and_plain() {
+        let name = HeaderName::from_static(KEY);
+        assert_eq!(key(&with(name.clone(), &["a b-1"])).ok(), Some(Some("a b-1".to_owned())));
+        assert!(key(&with(name.clone(), &[""])).is_err());
+        assert!(key(&with(name.clone(), &["one", "two"])).is_err());
+        let mut long = HeaderMap::new();
+        long.insert(name, HeaderValue::from_str(&"k".repeat(LONGEST_KEY + 1)).expect("a header"));
+        assert!(key(&long).is_err());
+    }
+}

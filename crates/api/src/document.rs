@@ -1,0 +1,222 @@
+//! The document: every route as OpenAPI 3.1, from the types that are read and answered.
+
+use std::collections::BTreeMap;
+
+use axum::http::Method;
+use schemars::generate::{SchemaGenerator, SchemaSettings};
+use schemars::Schema;
+use serde_json::{Map, Value, json};
+
+use crate::endpoint::{Endpoint, JSON, MakeSchema, Takes};
+use crate::gate::COOKIE_NAME;
+use crate::problem::{Code, Written};
+
+/// What the API is, for programs.
+pub(crate) struct Document {
+    /// The document.
+    pub(crate) value: Value,
+    /// The same, written.
+    pub(crate) text: String,
+}
+
+const ABOUT: &str = "Conversation and files on one timeline. Every change is an operation that is on disk before it \
+    is answered, says its `operation` and `version`, and can be undone.\n\n\
+    Send the token as `Authorization: Bearer TOKEN` (`retake serve token` prints it). Name the version that you saw \
+    in `If-Match`, as an answer's `ETag` says it: if the thread has moved on, nothing is changed, and the answer is 412 \
+    with the `current` version. Give each POST an `Idempotency-Key`: the same request with the same key is carried out \
+    once, and answered the same, also after a restart. Lists have a `next` cursor where there is more.";
+
+impl Document {
+    /// The document of these routes.
+    pub(crate) fn of(endpoints: &[Endpoint]) -> Self {
+        let mut answers = generator(Shapes::Named);
+        let problem = answers.subschema_for::<Written<'_>>();
+        let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
+        for endpoint in endpoints {
+            let operation = operation(endpoint, &mut answers);
+            let method = endpoint.method.as_str().to_lowercase();
+            paths.entry(endpoint.path).or_default().insert(method, operation);
+        }
+        let schemas = answers.take_definitions(true);
+        let value = json!({
+            "openapi": "3.1.0",
+            "jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
+            "info": {
+                "title": "Retake",
+                "version": env!("CARGO_PKG_VERSION"),
+                "description": ABOUT,
+                "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
+            },
+            "servers": [{"url": "/"}],
+            "security": [{"token": []}, {"cookie": []}],
+            "tags": tags(endpoints),
+            "paths": paths,
+            "components": {
+                "schemas": schemas,
+                "responses": {"Problem": {
+                    "description": "What went wrong, and what to do about it",
+                    "content": {"application/problem+json": {"schema": problem}},
+                }},
+                "securitySchemes": {
+                    "token": {"type": "http", "scheme": "bearer"},
+                    "cookie": {"type": "apiKey", "in": "cookie", "name": COOKIE_NAME},
+                },
+            },
+        });
+        let text = serde_json::to_string_pretty(&value).expect("a document has only plain values");
+        Self { value, text }
+    }
+}
+
+/// Where the shapes of parts go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shapes {
+    /// Under a name that others refer to.
+    Named,
+    /// Where they are used.
+    InPlace,
+}
+
+fn generator(shapes: Shapes) -> SchemaGenerator {
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.meta_schema = None;
+    settings.definitions_path = "/components/schemas".into();
+    settings.inline_subschemas = shapes == Shapes::InPlace;
+    // What is read may leave out what has a default; what is answered does not.
+    let settings = match shapes {
+        Shapes::Named => settings.for_serialize(),
+        Shapes::InPlace => settings.for_deserialize(),
+    };
+    settings.into_generator()
+}
+
+fn in_place(make: MakeSchema) -> Schema {
+    make(&mut generator(Shapes::InPlace))
+}
+
+fn tags(endpoints: &[Endpoint]) -> Vec<Value> {
+    let mut seen: Vec<&str> = Vec::new();
+    for endpoint in endpoints {
+        if !seen.contains(&endpoint.group) {
+            seen.push(endpoint.group);
+        }
+    }
+    seen.into_iter().map(|name| json!({"name": name})).collect()
+}
+
+fn operation(endpoint: &Endpoint, answers: &mut SchemaGenerator) -> Value {
+    let mut parameters = parameters("path", endpoint.path_schema);
+    parameters.extend(self::parameters("query", endpoint.query_schema));
+    if endpoint.versioned {
+        parameters.push(header("If-Match", "The version that you saw; another one is refused with 412.", json!({
+            "type": "string", "pattern": "^(\"[0-9]{1,18}\"|[0-9]{1,18}|\\*)$",
+        })));
+    }
+    if endpoint.method == Method::POST {
+        parameters.push(header("Idempotency-Key", "A name for this request: with the same one it is done once.", json!({
+            "type": "string", "pattern": "^[!-~]{1,200}$",
+        })));
+    }
+    let mut operation = json!({
+        "operationId": operation_id(endpoint),
+        "tags": [endpoint.group],
+        "summary": endpoint.summary,
+        "parameters": parameters,
+        "responses": responses(endpoint, answers),
+    });
+    let fields = operation.as_object_mut().expect("just made as one");
+    if !endpoint.detail.is_empty() {
+        fields.insert("description".to_owned(), endpoint.detail.into());
+    }
+    match endpoint.takes {
+        Takes::Nothing => {}
+        Takes::Json(make) => {
+            let schema = in_place(make);
+            let required = schema.get("required").and_then(Value::as_array).is_some_and(|names| !names.is_empty());
+            let body = json!({"required": required, "content": {JSON: {"schema": schema}}});
+            fields.insert("requestBody".to_owned(), body);
+        }
+        Takes::File(kind) => {
+            let body = json!({"required": true, "content": {kind: {"schema": {"type": "string"}}}});
+            fields.insert("requestBody".to_owned(), body);
+        }
+    }
+    operation
+}
+
+fn responses(endpoint: &Endpoint, answers: &mut SchemaGenerator) -> Value {
+    let schema = endpoint.gives.schema.map_or_else(|| json!({"type": "string"}), |make| make(answers).to_value());
+    let mut good = json!({
+        "description": endpoint.summary,
+        "content": {endpoint.gives.kind: {"schema": schema}},
+    });
+    if endpoint.versioned || endpoint.path.starts_with("/v1/threads/{thread}") {
+        good["headers"] = json!({"ETag": {
+            "description": "The thread's version", "schema": {"type": "string"},
+        }});
+    }
+    let mut responses = Map::new();
+    responses.insert(endpoint.gives.status.as_str().to_owned(), good);
+    for code in Code::ALL {
+        let status = code.status();
+        let reference = json!({"$ref": "#/components/responses/Problem"});
+        responses.entry(status.as_str().to_owned()).or_insert(reference);
+    }
+    Value::Object(responses)
+}
+
+/// The fields of a type as parameters.
+fn parameters(place: &str, make: MakeSchema) -> Vec<Value> {
+    let schema = in_place(make).to_value();
+    let required: Vec<&str> =
+        schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let fields = schema["properties"].as_object().into_iter().flatten();
+    fields
+        .map(|(name, field)| {
+            let mut field = field.clone();
+            let about = field.as_object_mut().and_then(|field| field.remove("description"));
+            json!({
+                "name": name,
+                "in": place,
+                "required": place == "path" || required.contains(&name.as_str()),
+                "description": about.unwrap_or_default(),
+                "schema": never_null(field),
+            })
+        })
+        .collect()
+}
+
+/// What stands in an address is there or not; it cannot be null.
+fn never_null(mut field: Value) -> Value {
+    if let Some(kinds) = field["type"].as_array() {
+        let kinds: Vec<&Value> = kinds.iter().filter(|kind| *kind != "null").collect();
+        if let [one] = kinds.as_slice() {
+            field["type"] = (*one).clone();
+        }
+    }
+    if let Some(choices) = field["anyOf"].as_array() {
+        let choices: Vec<&Value> = choices.iter().filter(|choice| choice["type"] != "null").collect();
+        if let [one] = choices.as_slice() {
+            return (*one).clone();
+        }
+    }
+    if let Some(fields) = field.as_object_mut() {
+        fields.remove("default").filter(Value::is_null);
+    }
+    field
+}
+
+fn header(name: &str, about: &str, schema: Value) -> Value {
+    json!({"name": name, "in": "header", "required": false, "description": about, "schema": schema})
+}
+
+/// A name for programs that make clients: the method and the path in words.
+fn operation_id(endpoint: &Endpoint) -> String {
+    let mut id = endpoint.method.as_str().to_lowercase();
+    for part in endpoint.path.split('/').filter(|part| !part.is_empty()) {
+        let name = part.trim_start_matches('{').trim_end_matches('}');
+        id.push('_');
+        id.push_str(&name.replace(['-', '.'], "_"));
+    }
+    id
+}

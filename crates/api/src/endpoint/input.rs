@@ -1,0 +1,92 @@
+//! Reading what a request says into the types of its route. What is not known is refused by name.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::{Arrived, Call, Content};
+use crate::problem::{Code, Problem};
+use crate::service::Service;
+use crate::upload::Upload;
+
+/// A path that names nothing.
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct NoPath {}
+
+/// No query.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NoQuery {}
+
+pub(super) fn without_body<P, Q>(service: &Service, arrived: Arrived) -> Result<Call<'_, P, Q>, Problem>
+where
+    P: DeserializeOwned,
+    Q: DeserializeOwned,
+{
+    call(service, arrived, |_| Ok(()))
+}
+
+pub(super) fn with_json<P, Q, B>(
+    service: &Service,
+    arrived: Arrived,
+) -> Result<Call<'_, P, Q, B>, Problem>
+where
+    P: DeserializeOwned,
+    Q: DeserializeOwned,
+    B: DeserializeOwned,
+{
+    call(service, arrived, |content| {
+        let Content::Bytes(bytes) = content else {
+            return Err(Problem::new(Code::Internal, "a file came where JSON is read"));
+        };
+        // A route whose every field can be left out can be called without a body.
+        let bytes: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
+        serde_json::from_slice(bytes).map_err(|error| Problem::invalid(format!("in the body: {error}")))
+    })
+}
+
+pub(super) fn with_file<P, Q>(
+    service: &Service,
+    arrived: Arrived,
+) -> Result<Call<'_, P, Q, Upload>, Problem>
+where
+    P: DeserializeOwned,
+    Q: DeserializeOwned,
+{
+    call(service, arrived, |content| match content {
+        Content::File(upload) => Ok(upload),
+        Content::Bytes(_) => Err(Problem::new(Code::Internal, "JSON came where a file is read")),
+    })
+}
+
+fn call<P, Q, B>(
+    service: &Service,
+    arrived: Arrived,
+    body: impl FnOnce(Content) -> Result<B, Problem>,
+) -> Result<Call<'_, P, Q, B>, Problem>
+where
+    P: DeserializeOwned,
+    Q: DeserializeOwned,
+{
+    let names = arrived.path.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let path = serde_urlencoded::to_string(names.collect::<Vec<_>>())
+        .ok()
+        .and_then(|text| serde_urlencoded::from_str(&text).ok())
+        // An id that is none is an id of nothing.
+        .ok_or_else(|| {
+            let named: Vec<&str> = arrived.path.iter().map(|(_, value)| value.as_str()).collect();
+            Problem::not_found(format!("{:?} names nothing here", named.join("/")))
+        })?;
+    let query = serde_urlencoded::from_str(&arrived.query)
+        .map_err(|error| Problem::invalid(format!("in the query: {error}")))?;
+    Ok(Call {
+        service,
+        who: arrived.who,
+        path,
+        query,
+        body: body(arrived.body)?,
+        expected: arrived.expected,
+        request: arrived.request,
+        last_event: arrived.last_event,
+    })
+}

@@ -1,0 +1,232 @@
+//! Events: what happens to threads, as it happens, in whatever process.
+//!
+//! ```text
+//!   the log ──► one thread looks every moment ──► the newest events, written once ──┐
+//!   (any process)                                                                   ├─► stream, stream, stream
+//!   turns of this server ──► live: words as they come ──────────────────────────────┘
+//!                                           a stream that is behind reads the log itself
+//! ```
+//!
+//! An event of the log has its place in the log as id, so that whoever was cut off goes on from the last id that it
+//! saw: nothing is missed, nothing comes twice. What a model says while it says it has no id: it is gone once it is
+//! said, and the entry that it becomes is in the log.
+
+mod stream;
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use retake_agent::TurnEvent;
+use retake_model::id::{TakeId, ThreadId, TurnId};
+use retake_model::turn::PartialAnswer;
+use retake_timeline::{Happened, Tail, Timeline};
+use schemars::JsonSchema;
+use serde::Serialize;
+use tokio::sync::{broadcast, watch};
+
+pub(crate) use stream::{Following, open};
+
+use crate::problem::Problem;
+use crate::service::Service;
+
+/// How often the log is looked at.
+const MOMENT: Duration = Duration::from_millis(20);
+/// How often the token, and turns of other processes, are looked at.
+const WHILE: Duration = Duration::from_millis(100);
+/// How many events are kept for streams that are nearly up to date.
+const RECENT: usize = 2048;
+/// How many live events a stream may be behind.
+const LIVE: usize = 1024;
+/// How many events are read at once.
+const PAGE: usize = 256;
+
+/// Where streams get their events from.
+pub(crate) struct Hub {
+    recent: Mutex<Recent>,
+    newest: watch::Sender<i64>,
+    token: watch::Sender<Option<[u8; 32]>>,
+    live: broadcast::Sender<Arc<Live>>,
+}
+
+/// An event as it is sent.
+#[derive(Clone)]
+pub(crate) struct Event {
+    pub(crate) sequence: i64,
+    pub(crate) thread: ThreadId,
+    pub(crate) text: Arc<str>,
+}
+
+/// The newest events.
+struct Recent {
+    /// All events behind this place are here.
+    after: i64,
+    events: VecDeque<Event>,
+}
+
+/// What happens in a turn, while it happens.
+pub(crate) struct Live {
+    pub(crate) thread: ThreadId,
+    pub(crate) text: String,
+}
+
+/// What happens in a turn, for those who watch.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct TurnNews<'a> {
+    /// The thread.
+    pub(crate) thread: ThreadId,
+    /// The take.
+    pub(crate) take: TakeId,
+    /// The turn.
+    pub(crate) turn: TurnId,
+    /// How many came before it in this turn: one that is missing was missed.
+    pub(crate) number: u64,
+    /// What happened.
+    #[serde(flatten)]
+    pub(crate) event: &'a TurnEvent,
+}
+
+/// What has arrived of an answer in a turn that another program runs.
+#[derive(Serialize)]
+struct PartialNews<'a> {
+    thread: ThreadId,
+    take: TakeId,
+    turn: TurnId,
+    event: &'static str,
+    entry: retake_model::id::EntryId,
+    blocks: &'a [retake_model::entry::Block],
+}
+
+impl Hub {
+    pub(crate) fn new(timeline: &Timeline) -> Result<Self, Problem> {
+        let newest = timeline.look()?.queries().last_sequence()?;
+        Ok(Self {
+            recent: Mutex::new(Recent { after: newest, events: VecDeque::new() }),
+            newest: watch::Sender::new(newest),
+            token: watch::Sender::new(None),
+            live: broadcast::Sender::new(LIVE),
+        })
+    }
+
+    /// Tells those who watch what happens in a turn.
+    pub(crate) fn tell(&self, news: &TurnNews<'_>) {
+        self.send_live(news.thread, news);
+    }
+
+    fn send_live(&self, thread: ThreadId, news: &impl Serialize) {
+        if self.live.receiver_count() == 0 {
+            return;
+        }
+        let Ok(data) = serde_json::to_string(news) else { return };
+        // Nobody to hear it is no failure.
+        let _ = self.live.send(Arc::new(Live { thread, text: format!("event: turn\ndata: {data}\n\n") }));
+    }
+
+    /// The newest event's place.
+    pub(crate) fn newest(&self) -> i64 {
+        *self.newest.borrow()
+    }
+
+    /// Up to so many events behind a place, if they are at hand; `None` if the log has to be read.
+    fn at_hand(&self, after: i64) -> Option<Vec<Event>> {
+        let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        if after < recent.after {
+            return None;
+        }
+        let from = recent.events.partition_point(|event| event.sequence <= after);
+        Some(recent.events.range(from..).take(PAGE).cloned().collect())
+    }
+
+    fn add(&self, events: Vec<Event>) {
+        let Some(last) = events.last().map(|event| event.sequence) else { return };
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        recent.events.extend(events);
+        while recent.events.len() > RECENT {
+            if let Some(gone) = recent.events.pop_front() {
+                recent.after = gone.sequence;
+            }
+        }
+        drop(recent);
+        self.newest.send_replace(last);
+    }
+}
+
+impl Event {
+    fn of(happened: &Happened) -> Self {
+        let data = serde_json::to_string(happened).unwrap_or_default();
+        let text = format!("id: {}\nevent: operation\ndata: {data}\n\n", happened.sequence);
+        Self { sequence: happened.sequence, thread: happened.thread, text: text.into() }
+    }
+}
+
+/// Follows the log until the server stops.
+pub(crate) fn follow(service: &Arc<Service>) -> std::io::Result<JoinHandle<()>> {
+    let service = Arc::clone(service);
+    std::thread::Builder::new().name("retake-follow".to_owned()).spawn(move || {
+        let mut follower = Follower { tail: None, partials: Vec::new(), looked: Instant::now() - WHILE };
+        while !service.stop.wait_timeout(MOMENT) {
+            if let Err(error) = follower.look(&service) {
+                tracing::warn!(detail = error.detail, "the log could not be followed");
+                follower.tail = None;
+                service.stop.wait_timeout(WHILE);
+            }
+        }
+    })
+}
+
+struct Follower {
+    tail: Option<Tail>,
+    partials: Vec<(TakeId, PartialAnswer)>,
+    looked: Instant,
+}
+
+impl Follower {
+    fn look(&mut self, service: &Service) -> Result<(), Problem> {
+        let hub = &service.hub;
+        if self.tail.is_none() {
+            self.tail = Some(service.timeline.tail()?);
+        }
+        let tail = self.tail.as_mut().expect("just made");
+        while tail.has_news(hub.newest())? {
+            let found = tail.since(hub.newest(), PAGE)?;
+            if found.is_empty() {
+                break;
+            }
+            hub.add(found.iter().map(Event::of).collect());
+            service.metrics.sequence.set(hub.newest());
+        }
+        if self.looked.elapsed() >= WHILE {
+            self.looked = Instant::now();
+            let current = service.gate.current();
+            hub.token.send_if_modified(|token| {
+                let other = *token != current;
+                *token = current;
+                other
+            });
+            self.look_at_others(service)?;
+        }
+        Ok(())
+    }
+
+    /// Tells what has arrived of answers in turns that other programs run.
+    fn look_at_others(&mut self, service: &Service) -> Result<(), Problem> {
+        if service.hub.live.receiver_count() == 0 {
+            return Ok(());
+        }
+        let mut partials = Vec::new();
+        for running in service.ledger.turns()? {
+            let Some(partial) = running.partial.filter(|_| !service.turns.has(running.turn)) else { continue };
+            let known = self.partials.iter().any(|(take, known)| *take == running.take && *known == partial);
+            if !known {
+                let (thread, take, turn) = (running.thread, running.take, running.turn);
+                let (entry, blocks) = (partial.entry, partial.blocks.as_slice());
+                let news = PartialNews { thread, take, turn, event: "partial", entry, blocks };
+                service.hub.send_live(thread, &news);
+            }
+            partials.push((running.take, partial));
+        }
+        self.partials = partials;
+        Ok(())
+    }
+}

@@ -1,0 +1,161 @@
+//! One stream of events, to one client.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use hyper::body::Frame;
+use retake_model::id::ThreadId;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::mpsc;
+use tracing::debug;
+
+use super::{Event, PAGE};
+use crate::problem::{Code, Problem};
+use crate::service::Service;
+
+/// A client hears from the server at least this often, so that both notice when the other is gone.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
+/// How many pieces wait for a client that reads slowly.
+const WAITING: usize = 64;
+
+/// What a client wants to hear of.
+#[derive(Clone, Debug)]
+pub(crate) struct Following {
+    /// The last event that it has seen; `None` to begin now.
+    pub(crate) after: Option<i64>,
+    /// Only of this thread.
+    pub(crate) thread: Option<ThreadId>,
+    /// Whether it wants to hear what models say while they say it.
+    pub(crate) turns: bool,
+}
+
+/// Opens a stream.
+pub(crate) fn open(service: &Service, token: [u8; 32], following: Following) -> Result<Body, Problem> {
+    let permit = service.streams.clone().try_acquire_owned();
+    let permit = permit.map_err(|_| Problem::new(Code::TooMany, "there are as many streams as there may be"))?;
+    let newest = service.timeline.look()?.queries().last_sequence()?;
+    let after = following.after.unwrap_or(newest);
+    if after > newest || after < 0 {
+        let detail = "the last event that you saw is not one of this store; look at everything anew";
+        return Err(Problem::new(Code::Conflict, detail).with("newest", newest));
+    }
+    let shared = service.shared()?;
+    let (sender, receiver) = mpsc::channel(WAITING);
+    tokio::spawn(async move {
+        shared.metrics.streams.inc();
+        let mut stream = Stream { service: Arc::clone(&shared), sender, after, following, token };
+        stream.run().await;
+        shared.metrics.streams.dec();
+        drop(permit);
+    });
+    Ok(Body::new(Pieces(receiver)))
+}
+
+struct Stream {
+    service: Arc<Service>,
+    sender: mpsc::Sender<Bytes>,
+    after: i64,
+    following: Following,
+    token: [u8; 32],
+}
+
+/// The stream is over: the client left or does not read, the token changed, the server stops.
+struct Over;
+
+impl Stream {
+    async fn run(&mut self) {
+        let hub = &self.service.hub;
+        let (mut newest, mut token, mut live) =
+            (hub.newest.subscribe(), hub.token.subscribe(), hub.live.subscribe());
+        let stop = self.service.stop.clone();
+        // Whoever is cut off at once knows where to go on.
+        let hello = format!("retry: 1000\nid: {}\nevent: hello\ndata: {{\"after\":{0}}}\n\n", self.after);
+        let mut state = self.send(hello.into()).await;
+        while state.is_ok() {
+            newest.mark_unchanged();
+            if self.catch_up().await.is_err() {
+                break;
+            }
+            state = tokio::select! {
+                () = stop.wait() => Err(Over),
+                changed = newest.changed() => changed.map_err(|_| Over),
+                changed = token.changed() => {
+                    let holds = *token.borrow() == Some(self.token);
+                    if changed.is_ok() && holds { Ok(()) } else { Err(Over) }
+                }
+                heard = live.recv(), if self.following.turns => match heard {
+                    Ok(heard) if self.wants(heard.thread) => self.send(heard.text.clone().into()).await,
+                    // Words that were missed are in the entry that they become.
+                    Ok(_) | Err(RecvError::Lagged(_)) => Ok(()),
+                    Err(RecvError::Closed) => Err(Over),
+                },
+                () = self.sender.closed() => Err(Over),
+                () = tokio::time::sleep(SIGN_OF_LIFE) => self.send(Bytes::from_static(b": alive\n\n")).await,
+            };
+        }
+    }
+
+    /// Sends all events that there are.
+    async fn catch_up(&mut self) -> Result<(), Over> {
+        loop {
+            let events = match self.service.hub.at_hand(self.after) {
+                Some(events) => events,
+                None => self.read().await?,
+            };
+            let Some(last) = events.last().map(|event| event.sequence) else { return Ok(()) };
+            let wanted: String =
+                events.iter().filter(|event| self.wants(event.thread)).map(|event| &*event.text).collect();
+            if !wanted.is_empty() {
+                self.send(wanted.into()).await?;
+            }
+            self.after = last;
+        }
+    }
+
+    /// Reads events that are not at hand any more.
+    async fn read(&self) -> Result<Vec<Event>, Over> {
+        let (service, after) = (Arc::clone(&self.service), self.after);
+        let read = move || -> Result<Vec<Event>, Problem> {
+            Ok(service.timeline.tail()?.since(after, PAGE)?.iter().map(Event::of).collect())
+        };
+        match tokio::task::spawn_blocking(read).await {
+            Ok(Ok(events)) => Ok(events),
+            _ => Err(Over),
+        }
+    }
+
+    fn wants(&self, thread: ThreadId) -> bool {
+        self.following.thread.is_none_or(|wanted| wanted == thread)
+    }
+
+    /// Sends a piece, unless nobody reads.
+    async fn send(&self, piece: Bytes) -> Result<(), Over> {
+        match self.sender.send_timeout(piece, self.service.limits.unread).await {
+            Ok(()) => Ok(()),
+            Err(mpsc::error::SendTimeoutError::Timeout(_)) => {
+                self.service.metrics.slow_readers.inc();
+                debug!(after = self.after, "a stream that nobody reads is closed");
+                Err(Over)
+            }
+            Err(mpsc::error::SendTimeoutError::Closed(_)) => Err(Over),
+        }
+    }
+}
+
+/// A body that comes piece by piece.
+pub(crate) struct Pieces(pub(crate) mpsc::Receiver<Bytes>);
+
+impl hyper::body::Body for Pieces {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        self.0.poll_recv(context).map(|piece| piece.map(|piece| Ok(Frame::data(piece))))
+    }
+}

@@ -1,0 +1,90 @@
+//! The names that a server is called by.
+
+/// The names that are the server's own.
+#[derive(Clone, Debug)]
+pub(crate) struct Hosts {
+    names: Vec<String>,
+}
+
+impl Hosts {
+    /// This machine's own names, and those that the user allows: `name`, or `name:port`.
+    pub(crate) fn new(allowed: &[String]) -> Self {
+        let own = ["localhost", "127.0.0.1", "[::1]"].into_iter().map(str::to_owned);
+        Self { names: own.chain(allowed.iter().map(|name| name.to_lowercase())).collect() }
+    }
+
+    /// Whether the server may be called by that name.
+    pub(crate) fn allows(&self, host: &str) -> bool {
+        let host = host.to_lowercase();
+        let Some(name) = name_of(&host) else { return false };
+        self.names.iter().any(|allowed| *allowed == host || *allowed == name)
+    }
+}
+
+/// The name without its port; `None` if it is no name.
+fn name_of(host: &str) -> Option<&str> {
+    let (name, port) = match host.rfind(']') {
+        Some(end) => host.split_at(end + 1),
+        None => host.find(':').map_or((host, ""), |colon| host.split_at(colon)),
+    };
+    let digits = port.strip_prefix(':');
+    let whole = port.is_empty() || digits.is_some_and(|digits| digits.parse::<u16>().is_ok());
+    let fits = |character: char| character.is_ascii_alphanumeric() || "-.:[]".contains(character);
+    (whole && !name.is_empty() && name.chars().all(fits)).then_some(name)
+}
+
+/// Whether an Origin is the server that was called by that name.
+pub(super) fn is_same(origin: &str, host: &str) -> bool {
+    let (Some(rest), _) | (None, Some(rest)) =
+        (origin.strip_prefix("http://"), origin.strip_prefix("https://"))
+    else {
+        return false;
+    };
+    rest.eq_ignore_ascii_case(host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_own_names_are_answered_to() {
+        let hosts = Hosts::new(&["studio.example".to_owned(), "hub.example:8443".to_owned()]);
+        let check = |host: &str, expected: bool| assert_eq!(hosts.allows(host), expected, "{host}");
+        for own in ["localhost", "LOCALHOST:7878", "127.0.0.1:1", "[::1]", "[::1]:7878", "studio.example:80"] {
+            check(own, true);
+        }
+        check("hub.example:8443", true);
+        for foreign in [
+            "",
+            "evil.test",
+            "localhost.evil.test",
+            "127.0.0.1.evil.test",
+            "evil.test:7878",
+            "localhost:",
+            "localhost:99999",
+            "localhost:80:80",
+            "localhost@evil.test",
+            "127.0.0.1/",
+            "0.0.0.0",
+            "[::2]:80",
+            "hub.example",
+            "hub.example:1",
+            "::1",
+        ] {
+            check(foreign, false);
+        }
+    }
+
+    #[test]
+    fn an_origin_is_this_server_or_another() {
+        let check = |origin: &str, host: &str, expected: bool| {
+            assert_eq!(is_same(origin, host), expected, "{origin} at {host}");
+        };
+        check("http://127.0.0.1:7878", "127.0.0.1:7878", true);
+        check("https://Studio.example", "studio.example", true);
+        for foreign in ["null", "", "http://127.0.0.1", "http://127.0.0.1:3000", "file://", "127.0.0.1:7878"] {
+            check(foreign, "127.0.0.1:7878", false);
+        }
+    }
+}

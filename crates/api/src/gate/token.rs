@@ -1,0 +1,182 @@
+//! The token: a secret in a file that only its owner can read.
+
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use data_encoding::BASE64URL_NOPAD;
+
+/// What every token begins with, so that one that leaks is recognised as what it is.
+const PREFIX: &str = "retake_";
+const SECRET_BYTES: usize = 32;
+const PRIVATE: u32 = 0o600;
+/// Longer files hold no token.
+const LONGEST: u64 = 200;
+
+/// A secret that lets its holder in.
+#[derive(Clone)]
+pub struct Token(String);
+
+/// The file that the token is in.
+#[derive(Clone, Debug)]
+pub struct TokenFile(PathBuf);
+
+/// Why there is no token.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenError {
+    /// The file could not be used.
+    #[error("the token file {}: {error}", .path.display())]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// What happened.
+        error: std::io::Error,
+    },
+    /// Others can read the file.
+    #[error("others can read the token file {}; make it yours alone with `chmod 600`, and then `retake serve token --rotate`", .0.display())]
+    NotPrivate(PathBuf),
+    /// The file holds something else.
+    #[error("{} holds no token; `retake serve token --rotate` writes one", .0.display())]
+    NotAToken(PathBuf),
+    /// There are no dice.
+    #[error("the system gives no random numbers: {0}")]
+    Dice(getrandom::Error),
+}
+
+impl Token {
+    /// A new token.
+    pub fn fresh() -> Result<Self, TokenError> {
+        Ok(Self(format!("{PREFIX}{}", secret()?)))
+    }
+
+    /// The token as it is sent.
+    pub fn secret(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether that is the token. Takes the same time whatever it is.
+    pub(crate) fn is(&self, given: &str) -> bool {
+        // Both are hashed, and hashes are compared in constant time.
+        blake3::hash(given.as_bytes()) == blake3::hash(self.0.as_bytes())
+    }
+
+    /// A name for the token that does not give it away.
+    pub fn hash(&self) -> [u8; 32] {
+        *blake3::hash(self.0.as_bytes()).as_bytes()
+    }
+}
+
+impl TokenFile {
+    /// The token file at that path.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self(path.into())
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The token; a new one if there is none yet.
+    pub fn read_or_make(&self) -> Result<Token, TokenError> {
+        match self.read() {
+            Err(TokenError::File { error, .. }) if error.kind() == ErrorKind::NotFound => {
+                let made = self.write(&Token::fresh()?, |from, to| std::fs::hard_link(from, to));
+                match made {
+                    // Another process was first, and its token holds.
+                    Err(TokenError::File { error, .. }) if error.kind() == ErrorKind::AlreadyExists => {}
+                    other => other?,
+                }
+                self.read()
+            }
+            other => other,
+        }
+    }
+
+    /// Puts a new token in the place of the old one, which holds no longer.
+    pub fn rotate(&self) -> Result<Token, TokenError> {
+        let token = Token::fresh()?;
+        self.write(&token, |from, to| std::fs::rename(from, to))?;
+        Ok(token)
+    }
+
+    /// The token.
+    pub fn read(&self) -> Result<Token, TokenError> {
+        let failed = |error| TokenError::File { path: self.0.clone(), error };
+        let mut file = File::open(&self.0).map_err(failed)?;
+        let facts = file.metadata().map_err(failed)?;
+        if facts.permissions().mode() & 0o077 != 0 {
+            return Err(TokenError::NotPrivate(self.0.clone()));
+        }
+        let mut text = String::new();
+        file.by_ref().take(LONGEST).read_to_string(&mut text).map_err(failed)?;
+        let text = text.trim();
+        if text.len() < PREFIX.len() + SECRET_BYTES || !text.starts_with(PREFIX) {
+            return Err(TokenError::NotAToken(self.0.clone()));
+        }
+        Ok(Token(text.to_owned()))
+    }
+
+    /// Writes it aside, whole and synced, and puts it in its place.
+    fn write(
+        &self,
+        token: &Token,
+        place: impl Fn(&Path, &Path) -> std::io::Result<()>,
+    ) -> Result<(), TokenError> {
+        let aside = self.0.with_extension(format!("new-{}", std::process::id()));
+        let written = || -> std::io::Result<()> {
+            let mut file =
+                OpenOptions::new().write(true).create(true).truncate(true).mode(PRIVATE).open(&aside)?;
+            file.set_permissions(Permissions::from_mode(PRIVATE))?;
+            writeln!(file, "{}", token.0)?;
+            file.sync_all()?;
+            place(&aside, &self.0)
+        };
+        let written = written();
+        // After a rename it is gone already; after a link or a failure it is not wanted.
+        let _ = std::fs::remove_file(&aside);
+        written.map_err(|error| TokenError::File { path: self.0.clone(), error })
+    }
+}
+
+/// A secret in letters and digits.
+pub(super) fn secret() -> Result<String, TokenError> {
+    let mut bytes = [0; SECRET_BYTES];
+    getrandom::fill(&mut bytes).map_err(TokenError::Dice)?;
+    Ok(BASE64URL_NOPAD.encode(&bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_made_once_and_replaced_by_rotation() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = TokenFile::at(folder.path().join("token"));
+        let first = file.read_or_make().expect("made");
+        assert!(file.read_or_make().expect("read").is(first.secret()));
+        let mode = std::fs::metadata(file.path()).expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let second = file.rotate().expect("rotated");
+        assert!(!file.read().expect("read").is(first.secret()));
+        assert!(file.read().expect("read").is(second.secret()));
+        assert_eq!(std::fs::read_dir(folder.path()).expect("listed").count(), 1, "nothing is left aside");
+    }
+
+    #[test]
+    fn a_file_that_is_no_secret_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = TokenFile::at(folder.path().join("token"));
+        file.rotate().expect("made");
+        let set = |mode| std::fs::set_permissions(file.path(), Permissions::from_mode(mode)).expect("set");
+        set(0o644);
+        assert!(matches!(file.read(), Err(TokenError::NotPrivate(_))));
+        set(0o600);
+        for text in ["", "retake_", "password", "retake_short"] {
+            std::fs::write(file.path(), text).expect("written");
+            assert!(matches!(file.read(), Err(TokenError::NotAToken(_))), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! How much of everything there may be.
+
+use std::time::Duration;
+
+/// How much of everything there may be.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Connections at once; further ones wait to be accepted.
+    pub connections: usize,
+    /// Streams of events at once.
+    pub streams: usize,
+    /// Requests that are carried out at once; further ones wait.
+    pub workers: usize,
+    /// How long a request may wait for its turn.
+    pub queue: Duration,
+    /// The largest JSON body, in bytes.
+    pub body: usize,
+    /// The largest file, in bytes.
+    pub file: u64,
+    /// All bodies in memory together, in bytes.
+    pub bodies: usize,
+    /// How long the head of a request may take.
+    pub head: Duration,
+    /// How long a JSON body may take to arrive.
+    pub arrival: Duration,
+    /// How long a file may stop arriving.
+    pub pause: Duration,
+    /// How long a client may leave an answer unread.
+    pub unread: Duration,
+    /// How long running turns have to end when the server stops.
+    pub farewell: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 1024,
+            streams: 128,
+            workers: 64,
+            queue: Duration::from_secs(20),
+            body: 16 << 20,
+            file: 512 << 20,
+            bodies: 96 << 20,
+            head: Duration::from_secs(10),
+            arrival: Duration::from_secs(20),
+            pause: Duration::from_secs(20),
+            unread: Duration::from_secs(20),
+            farewell: Duration::from_secs(10),
+        }
+    }
+}

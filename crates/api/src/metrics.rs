@@ -1,0 +1,77 @@
+//! What the server counts, for Prometheus.
+
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+
+/// What the server counts.
+pub(crate) struct Metrics {
+    registry: Registry,
+    requests: Family<Labels, Counter>,
+    seconds: Family<Route, Histogram>,
+    pub(crate) connections: Gauge,
+    pub(crate) streams: Gauge,
+    pub(crate) turns: Gauge,
+    pub(crate) sequence: Gauge,
+    pub(crate) slow_readers: Counter<u64, AtomicU64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Labels {
+    method: String,
+    route: String,
+    status: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Route {
+    method: String,
+    route: String,
+}
+
+impl Metrics {
+    pub(crate) fn new() -> Self {
+        let mut registry = Registry::with_prefix("retake");
+        let requests = Family::<Labels, Counter>::default();
+        registry.register("requests", "Requests that were answered", requests.clone());
+        let seconds = Family::<Route, Histogram>::new_with_constructor(|| {
+            Histogram::new(exponential_buckets(0.000_5, 2.0, 16))
+        });
+        registry.register("request_seconds", "How long answers took", seconds.clone());
+        let gauge = |registry: &mut Registry, name: &str, help: &str| {
+            let gauge = Gauge::default();
+            registry.register(name, help, gauge.clone());
+            gauge
+        };
+        let connections = gauge(&mut registry, "connections", "Connections that are open");
+        let streams = gauge(&mut registry, "event_streams", "Streams of events that are open");
+        let turns = gauge(&mut registry, "turns", "Turns that run in this server");
+        let sequence = gauge(&mut registry, "last_sequence", "The last operation of the log");
+        let slow_readers = Counter::default();
+        registry.register("slow_readers", "Streams that were closed because nobody read them", slow_readers.clone());
+        Self { registry, requests, seconds, connections, streams, turns, sequence, slow_readers }
+    }
+
+    /// Counts an answer. The route is the pattern, never what a client wrote: a label must not grow without bound.
+    pub(crate) fn answered(&self, method: &str, route: &str, status: u16, took: Duration) {
+        let (method, route) = (method.to_owned(), route.to_owned());
+        self.seconds
+            .get_or_create(&Route { method: method.clone(), route: route.clone() })
+            .observe(took.as_secs_f64());
+        self.requests.get_or_create(&Labels { method, route, status }).inc();
+    }
+
+    /// All of it, as Prometheus reads it.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing into memory cannot fail.
+        let _ = text::encode(&mut text, &self.registry);
+        text
+    }
+}

@@ -1,0 +1,168 @@
+//! Requests with a key are carried out once, however often they arrive.
+//!
+//! ```text
+//!   begin   key on disk, and where the log ended        a second one with the key waits, or gets the first answer
+//!   run     each operation carries the request's name   so that the log itself knows what was done
+//!   finish  the answer on disk
+//! ```
+//!
+//! A crash between two of these loses nothing: whoever comes with the key next looks for the operation in the log. If
+//! it is there, it was done and is answered for; if not, nothing was done, and it is done now. A request that was
+//! refused has changed nothing, and leaves its key free.
+
+use axum::http::{Method, StatusCode, Uri};
+use retake_model::content::ContentId;
+use retake_model::id::{RequestId, ThreadId};
+use retake_model::operation::{OperationKind, Version};
+use retake_timeline::store::{Begun, StoredOperation};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::endpoint::{Arrived, Content, Endpoint, JSON, Reply, ReplyBody};
+use crate::problem::{Code, Problem};
+use crate::service::Service;
+
+/// A key, with what it was sent for.
+pub(crate) struct Key {
+    pub(crate) request: RequestId,
+    fingerprint: [u8; 32],
+}
+
+/// What a request that was cut off did, read off the log.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct DoneBefore {
+    /// The thread.
+    pub(crate) thread: ThreadId,
+    /// Its version just after it.
+    pub(crate) version: Version,
+    /// The operation.
+    pub(crate) operation: ContentId,
+    /// What was done.
+    pub(crate) kind: OperationKind,
+    /// Whether an undo takes it back.
+    pub(crate) undoable: bool,
+    /// The answer was lost when the server was cut off; this was read off the log.
+    pub(crate) recovered: bool,
+}
+
+/// An answer as it is kept.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    version: Option<Version>,
+    location: Option<String>,
+    body: String,
+}
+
+impl Key {
+    /// The key of a request, by what the client sent.
+    pub(crate) fn of(key: &str, method: &Method, uri: &Uri, content: &Content) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(method.as_str().as_bytes());
+        hasher.update(b" ");
+        hasher.update(uri.path_and_query().map_or("", |both| both.as_str()).as_bytes());
+        hasher.update(b"\n");
+        match content {
+            Content::Bytes(bytes) => {
+                hasher.update(bytes);
+            }
+            // A file that cannot be read again is another file.
+            Content::File(upload) => {
+                if let Ok(reader) = upload.read() {
+                    let _ = hasher.update_reader(reader);
+                }
+            }
+        }
+        Self { request: RequestId::of(key.as_bytes()), fingerprint: *hasher.finalize().as_bytes() }
+    }
+}
+
+/// Does what a route is for, unless that was done already.
+pub(crate) fn carry_out(
+    service: &Service,
+    endpoint: &Endpoint,
+    arrived: Arrived,
+    key: Option<Key>,
+) -> Result<Reply, Problem> {
+    let Some(key) = key else { return (endpoint.run)(service, arrived) };
+    let ledger = &service.ledger;
+    let sequence = service.timeline.look()?.queries().last_sequence()?;
+    let begun =
+        ledger.begin_request(key.request, &key.fingerprint, sequence, &service.owner, service.timeline.now())?;
+    match begun {
+        Begun::New => {}
+        Begun::Answered { status, answer } => return replay(endpoint, status, &answer),
+        Begun::Other => {
+            return Err(Problem::new(Code::KeyReused, "this Idempotency-Key was used for another request"));
+        }
+        Begun::InProgress { owner, .. } if service.is_alive(&owner)? => {
+            return Err(Problem::new(Code::RequestInProgress, "a request with this key is being carried out"));
+        }
+        Begun::InProgress { owner, sequence } => {
+            if !ledger.take_over_request(key.request, &owner, &service.owner)? {
+                return Err(Problem::new(Code::RequestInProgress, "a request with this key is being looked into"));
+            }
+            let found = service.timeline.look()?.queries().operation_of_request(key.request, sequence)?;
+            if let Some(found) = found {
+                let reply = done_before(endpoint, found)?;
+                return keep(service, &key, reply);
+            }
+        }
+    }
+    match (endpoint.run)(service, arrived) {
+        Ok(reply) => keep(service, &key, reply),
+        Err(problem) => {
+            // What may have been done keeps its key, so that it is looked for in the log.
+            if !problem.code.status().is_server_error() {
+                ledger.abandon_request(key.request)?;
+            }
+            Err(problem)
+        }
+    }
+}
+
+/// Writes an answer down before it is given.
+fn keep(service: &Service, key: &Key, reply: Reply) -> Result<Reply, Problem> {
+    if let ReplyBody::Bytes(bytes) = &reply.body {
+        let kept = Kept {
+            version: reply.version,
+            location: reply.location.clone(),
+            body: String::from_utf8_lossy(bytes).into_owned(),
+        };
+        let kept = serde_json::to_vec(&kept).map_err(|error| Problem::new(Code::Internal, error))?;
+        service.ledger.finish_request(key.request, reply.status.as_u16(), &kept)?;
+    }
+    Ok(reply)
+}
+
+fn replay(endpoint: &Endpoint, status: u16, answer: &[u8]) -> Result<Reply, Problem> {
+    let kept: Kept = serde_json::from_slice(answer).map_err(|error| Problem::new(Code::Damaged, error))?;
+    Ok(Reply {
+        status: StatusCode::from_u16(status).unwrap_or(endpoint.gives.status),
+        kind: endpoint.gives.kind,
+        version: kept.version,
+        location: kept.location,
+        replayed: true,
+        body: ReplyBody::Bytes(kept.body.into_bytes()),
+    })
+}
+
+fn done_before(endpoint: &Endpoint, found: StoredOperation) -> Result<Reply, Problem> {
+    let operation = found.operation;
+    let done = DoneBefore {
+        thread: operation.thread,
+        version: operation.version,
+        operation: found.id,
+        undoable: operation.version > 1,
+        kind: operation.kind,
+        recovered: true,
+    };
+    let body = serde_json::to_vec(&done).map_err(|error| Problem::new(Code::Internal, error))?;
+    Ok(Reply {
+        status: endpoint.gives.status,
+        kind: JSON,
+        version: Some(done.version),
+        location: None,
+        replayed: true,
+        body: ReplyBody::Bytes(body),
+    })
+}

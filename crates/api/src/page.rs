@@ -1,0 +1,174 @@
+//! The document as a page for people: no script, and nothing from elsewhere.
+
+use maud::{DOCTYPE, Markup, html};
+use serde_json::Value;
+
+use crate::document::Document;
+use crate::problem::Code;
+
+/// The kind of a page.
+pub(crate) const HTML: &str = "text/html; charset=utf-8";
+
+/// How pages look.
+pub(crate) const STYLE: &str = include_str!("page/style.css");
+
+/// The document, written for people.
+pub(crate) fn reference(document: &Document) -> String {
+    let value = &document.value;
+    let tags = list(&value["tags"]);
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { "Retake API" }
+                link rel="stylesheet" href="/docs.css";
+            }
+            body {
+                nav aria-label="Routes" {
+                    h1 { "Retake API" }
+                    p { a href="/openapi.json" { "OpenAPI 3.1" } " · version " (text(&value["info"]["version"])) }
+                    @for tag in tags { (contents(value, text(&tag["name"]))) }
+                    h2 { a href="#problems" { "Problems" } }
+                }
+                main {
+                    @for paragraph in text(&value["info"]["description"]).split("\n\n") { p { (marked(paragraph)) } }
+                    @for tag in tags { (group(value, text(&tag["name"]))) }
+                    section id="problems" {
+                        h2 { "Problems" }
+                        dl {
+                            @for code in Code::ALL {
+                                dt id=(format!("problem-{}", code.name())) {
+                                    code { (code.name()) } " " span class="status" { (code.status().as_u16()) } " "
+                                    (code.title())
+                                }
+                                dd { (marked(code.action())) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    };
+    page.into_string()
+}
+
+/// The routes of a group, with their methods.
+fn routes<'a>(document: &'a Value, tag: &'a str) -> impl Iterator<Item = (&'a str, &'a str, &'a Value)> {
+    let paths = document["paths"].as_object().into_iter().flatten();
+    paths
+        .flat_map(|(path, methods)| {
+            let methods = methods.as_object().into_iter().flatten();
+            methods.map(move |(method, operation)| (path.as_str(), method.as_str(), operation))
+        })
+        .filter(move |(_, _, operation)| operation["tags"][0] == tag)
+}
+
+fn contents(document: &Value, tag: &str) -> Markup {
+    html! {
+        h2 { (tag) }
+        ul {
+            @for (_, method, operation) in routes(document, tag) {
+                li { a href=(format!("#{}", text(&operation["operationId"]))) {
+                    span class=(format!("method {method}")) { (method.to_uppercase()) } " "
+                    (text(&operation["summary"]))
+                } }
+            }
+        }
+    }
+}
+
+fn group(document: &Value, tag: &str) -> Markup {
+    html! {
+        section {
+            h2 { (tag) }
+            @for (path, method, operation) in routes(document, tag) {
+                article id=(text(&operation["operationId"])) {
+                    h3 {
+                        span class=(format!("method {method}")) { (method.to_uppercase()) } " "
+                        code { (path) }
+                    }
+                    p { (marked(text(&operation["summary"]))) }
+                    @if !operation["description"].is_null() {
+                        p class="detail" { (marked(text(&operation["description"]))) }
+                    }
+                    (parameters(operation))
+                    (body(operation))
+                    (answer(operation))
+                }
+            }
+        }
+    }
+}
+
+fn parameters(operation: &Value) -> Markup {
+    let parameters = list(&operation["parameters"]);
+    html! {
+        @if !parameters.is_empty() {
+            table {
+                thead { tr { th scope="col" { "Parameter" } th scope="col" { "In" } th scope="col" { "About" } } }
+                tbody {
+                    @for parameter in parameters {
+                        tr {
+                            td {
+                                code { (text(&parameter["name"])) }
+                                @if parameter["required"] == true { span class="required" { " needed" } }
+                            }
+                            td { (text(&parameter["in"])) }
+                            td { (marked(text(&parameter["description"]))) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn body(operation: &Value) -> Markup {
+    let content = operation["requestBody"]["content"].as_object();
+    html! {
+        @for (kind, shape) in content.into_iter().flatten() {
+            details { summary { "Takes " code { (kind) } } pre { (pretty(&shape["schema"])) } }
+        }
+    }
+}
+
+fn answer(operation: &Value) -> Markup {
+    let responses = operation["responses"].as_object().into_iter().flatten();
+    let good = responses.filter(|(status, _)| status.starts_with('2'));
+    html! {
+        @for (status, response) in good {
+            @for (kind, shape) in response["content"].as_object().into_iter().flatten() {
+                p class="answers" {
+                    "Answers " span class="status" { (status) } " with " code { (kind) }
+                    @if let Some(name) = shape["schema"]["$ref"].as_str().and_then(|path| path.rsplit('/').next()) {
+                        ": " code { (name) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A text whose parts between backquotes are code.
+fn marked(text: &str) -> Markup {
+    html! {
+        @for (index, part) in text.split('`').enumerate() {
+            @if index % 2 == 1 { code { (part) } } @else { (part) }
+        }
+    }
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}

@@ -1,0 +1,214 @@
+//! Which refusal is which problem.
+
+use retake_agent::{CompressError, TurnError, Unreached};
+use retake_model::command::Refusal;
+use retake_model::object::Unavailable;
+use retake_model::settings::BadSetting;
+use retake_timeline::store::{RedactError, SearchError, StoreError};
+use retake_timeline::{
+    BlameError, ChangeError, ExportError, FileError, FindError, ImportError, LookError, ProjectError,
+};
+
+use super::{Code, Problem};
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        let code = match &error {
+            StoreError::DiskFull => Code::DiskFull,
+            StoreError::Unsure => Code::OutcomeUnknown,
+            StoreError::Damaged(_) | StoreError::Unavailable(_) => Code::Damaged,
+            StoreError::InUse => Code::Unavailable,
+            _ => Code::Storage,
+        };
+        Self::new(code, error)
+    }
+}
+
+impl From<Unavailable> for Problem {
+    fn from(error: Unavailable) -> Self {
+        StoreError::from(error).into()
+    }
+}
+
+impl From<ChangeError> for Problem {
+    fn from(error: ChangeError) -> Self {
+        let code = match error {
+            ChangeError::Store(error) => return error.into(),
+            ChangeError::Files(error) => return (*error).into(),
+            ChangeError::Refused(refusal) => return refusal.into(),
+            ChangeError::Conflict { expected, current } => {
+                return Self::new(Code::VersionConflict, error)
+                    .with("expected", expected)
+                    .with("current", current);
+            }
+            ChangeError::NoSuchThread(_) | ChangeError::NoSuchVersion { .. } => Code::NotFound,
+            ChangeError::Title(_) => Code::Refused,
+            ChangeError::Moving(_)
+            | ChangeError::ThreadDeleted
+            | ChangeError::TitleTaken(_)
+            | ChangeError::NothingToUndo
+            | ChangeError::NothingToRedo
+            | ChangeError::TooDeep(_) => Code::Conflict,
+        };
+        Self::new(code, error)
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        let code = match &refusal {
+            Refusal::NoSuchTake | Refusal::NoSuchEntry | Refusal::Setting(BadSetting::Unknown(_)) => {
+                Code::NotFound
+            }
+            Refusal::TurnGone | Refusal::TurnUnfinished => Code::TurnRunning,
+            Refusal::EntryExists(_)
+            | Refusal::NameTaken(_)
+            | Refusal::LastTake
+            | Refusal::OnlyTake
+            | Refusal::EmptyDraft { .. }
+            | Refusal::NothingToCompress => Code::Conflict,
+            Refusal::Unavailable(_) => Code::Damaged,
+            _ => Code::Refused,
+        };
+        Self::new(code, refusal)
+    }
+}
+
+impl From<LookError> for Problem {
+    fn from(error: LookError) -> Self {
+        match error {
+            LookError::Store(error) => error.into(),
+            other => Self::new(Code::NotFound, other),
+        }
+    }
+}
+
+impl From<FindError> for Problem {
+    fn from(error: FindError) -> Self {
+        match error {
+            FindError::Look(error) => error.into(),
+            FindError::Several { ref candidates, .. } => {
+                let candidates = candidates.clone();
+                Self::new(Code::Conflict, error).with("candidates", candidates)
+            }
+            other => Self::new(Code::NotFound, other),
+        }
+    }
+}
+
+impl From<ProjectError> for Problem {
+    fn from(error: ProjectError) -> Self {
+        match error {
+            ProjectError::Store(error) => error.into(),
+            other => Self::new(Code::NotFound, other),
+        }
+    }
+}
+
+impl From<FileError> for Problem {
+    fn from(error: FileError) -> Self {
+        let code = match error {
+            FileError::Change(error) => return error.into(),
+            FileError::Look(error) => return error.into(),
+            FileError::Unfinished(_) => Code::Storage,
+            FileError::NothingMovesThere(_)
+            | FileError::NoSuchSnapshot
+            | FileError::NoSuchPath(_)
+            | FileError::NotApart => Code::NotFound,
+            FileError::TurnRuns(_) | FileError::Running(_) => Code::TurnRunning,
+            // A folder that is away, a file that cannot be read: the request cannot be blamed, nor the server.
+            _ => Code::Conflict,
+        };
+        Self::new(code, with_causes(&error))
+    }
+}
+
+impl From<TurnError> for Problem {
+    fn from(error: TurnError) -> Self {
+        let code = match error {
+            TurnError::Change(error) => return error.into(),
+            TurnError::Files(error) => return error.into(),
+            TurnError::Look(error) => return error.into(),
+            TurnError::Busy => Code::TurnRunning,
+            TurnError::NoSuchTake => Code::NotFound,
+            TurnError::Provider(_) | TurnError::TooLong { .. } => Code::Refused,
+            _ => Code::Conflict,
+        };
+        Self::new(code, error)
+    }
+}
+
+impl From<Unreached> for Problem {
+    fn from(error: Unreached) -> Self {
+        match error {
+            Unreached::Store(error) => error.into(),
+            error @ Unreached::NothingRuns => Self::new(Code::Conflict, error),
+        }
+    }
+}
+
+impl From<CompressError> for Problem {
+    fn from(error: CompressError) -> Self {
+        Self::new(Code::Conflict, with_causes(&error))
+    }
+}
+
+impl From<BlameError> for Problem {
+    fn from(error: BlameError) -> Self {
+        match error {
+            BlameError::Look(error) => error.into(),
+            other => Self::new(Code::NotFound, other),
+        }
+    }
+}
+
+impl From<ImportError> for Problem {
+    fn from(error: ImportError) -> Self {
+        match error {
+            ImportError::Store(error) => error.into(),
+            other => Self::new(Code::Refused, with_causes(&other)),
+        }
+    }
+}
+
+impl From<ExportError> for Problem {
+    fn from(error: ExportError) -> Self {
+        match error {
+            ExportError::Look(error) => error.into(),
+            other => Self::new(Code::Refused, with_causes(&other)),
+        }
+    }
+}
+
+impl From<SearchError> for Problem {
+    fn from(error: SearchError) -> Self {
+        match error {
+            SearchError::Store(error) => error.into(),
+            SearchError::TooManyWords { .. } => Self::new(Code::InvalidRequest, error),
+            other => Self::new(Code::Storage, other),
+        }
+    }
+}
+
+impl From<RedactError> for Problem {
+    fn from(error: RedactError) -> Self {
+        match error {
+            RedactError::Store(error) => error.into(),
+            other @ RedactError::Structure { .. } => Self::new(Code::Conflict, other),
+        }
+    }
+}
+
+/// An error with what caused it.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut message = error.to_string();
+    let mut cause = error.source();
+    while let Some(deeper) = cause {
+        let text = deeper.to_string();
+        if !message.ends_with(&text) {
+            message = format!("{message}: {text}");
+        }
+        cause = deeper.source();
+    }
+    message
+}

@@ -1,0 +1,65 @@
+//! Which request leads where.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::http::Method;
+use axum::http::header::ALLOW;
+use axum::middleware::{Next, from_fn};
+use axum::routing::{MethodFilter, MethodRouter};
+
+use crate::dispatch::{front, handle, nowhere, other_method};
+use crate::endpoint::Endpoint;
+use crate::routes;
+use crate::service::Service;
+
+/// All routes, behind the gate.
+pub(crate) fn router(service: &Arc<Service>) -> Router {
+    let endpoints: Vec<Arc<Endpoint>> = routes::all().into_iter().map(Arc::new).collect();
+    let mut paths: BTreeMap<&'static str, (MethodRouter, Vec<Method>)> = BTreeMap::new();
+    for endpoint in &endpoints {
+        let (service, route) = (Arc::clone(service), Arc::clone(endpoint));
+        let (methods, listed) = paths.entry(endpoint.path).or_default();
+        let filter = MethodFilter::try_from(endpoint.method.clone()).expect("routes have common methods");
+        let handler =
+            move |request: Request| handle(Arc::clone(&service), Arc::clone(&route), request);
+        *methods = std::mem::take(methods).on(filter, handler);
+        listed.push(endpoint.method.clone());
+    }
+    let mut router = Router::new();
+    for (path, (methods, listed)) in paths {
+        let allowed = listed.iter().map(Method::as_str).collect::<Vec<_>>().join(", ");
+        let methods = methods.fallback(move |request: Request| {
+            let allowed = allowed.clone();
+            async move {
+                let mut response = other_method(request).await;
+                if let Ok(allowed) = allowed.parse() {
+                    response.headers_mut().insert(ALLOW, allowed);
+                }
+                response
+            }
+        });
+        router = router.route(path, methods);
+    }
+    router = routes::pages::add(router, service);
+    let service = Arc::clone(service);
+    router.fallback(nowhere).layer(from_fn(move |request: Request, next: Next| {
+        front(Arc::clone(&service), request, next)
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_route_says_what_it_is_for() {
+        for endpoint in routes::all() {
+            let name = format!("{} {}", endpoint.method, endpoint.path);
+            assert!(!endpoint.group.is_empty() && !endpoint.summary.is_empty(), "{name}");
+            assert!(endpoint.summary.len() < 70 && !endpoint.summary.ends_with('.'), "{name}");
+        }
+    }
+}

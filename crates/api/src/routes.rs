@@ -1,0 +1,19 @@
+//! What each route does: read the request, ask the timeline or the agent, say what came of it.
+
+mod common;
+mod entries;
+mod history;
+pub(crate) mod pages;
+mod server;
+mod state;
+mod takes;
+mod threads;
+
+use crate::endpoint::Endpoint;
+
+/// Every route, in the order in which the document lists them.
+pub(crate) fn all() -> Vec<Endpoint> {
+    let groups =
+        [threads::all(), entries::all(), takes::all(), history::all(), state::all(), server::all()];
+    groups.into_iter().flatten().collect()
+}

@@ -1,0 +1,210 @@
+//! What routes share: the paths that name things, pages of lists, who asks, and how files are moved.
+
+use retake_model::id::{EntryId, TakeId, ThreadId};
+use retake_model::operation::Version;
+use retake_model::replay::OnConflict;
+use retake_model::state::ThreadState;
+use retake_model::take::Take;
+use retake_timeline::{Caller, Changed, Command, Desk, Done, Halves, Handling, Looking};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::endpoint::{Answer, Call};
+use crate::problem::{Code, Problem};
+use crate::service::Service;
+
+/// The longest page.
+pub(crate) const MOST: usize = 500;
+
+/// A path that names a thread.
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct ThreadPath {
+    /// The thread's id.
+    pub(crate) thread: ThreadId,
+}
+
+/// A path that names a take of a thread.
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct TakePath {
+    /// The thread's id.
+    pub(crate) thread: ThreadId,
+    /// The take's id.
+    pub(crate) take: TakeId,
+}
+
+/// A path that names an entry of a thread.
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct EntryPath {
+    /// The thread's id.
+    pub(crate) thread: ThreadId,
+    /// The entry's id.
+    pub(crate) entry: EntryId,
+}
+
+/// A query that names a take.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OfTake {
+    /// The take; the active one if none is named.
+    pub(crate) take: Option<TakeId>,
+}
+
+/// A query that asks to look ahead.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Ahead {
+    /// Only say what would happen, path by path.
+    #[serde(default)]
+    pub(crate) dry_run: bool,
+}
+
+/// A page of a list.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "PageOf{T}")]
+pub(crate) struct Page<T> {
+    /// What is on this page.
+    pub(crate) items: Vec<T>,
+    /// The `cursor` of the next page; none if this is the last.
+    pub(crate) next: Option<String>,
+}
+
+/// What moves with a change of the conversation.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum WhichHalves {
+    /// Conversation and files.
+    #[default]
+    Both,
+    /// The conversation alone.
+    Conversation,
+    /// The files alone.
+    Files,
+}
+
+/// What becomes of a file that was changed since in a way that does not merge.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Conflicts {
+    /// It stays as it is.
+    #[default]
+    Keep,
+    /// The version that the change brings is written.
+    Take,
+    /// Both are written, between markers.
+    Mark,
+}
+
+impl WhichHalves {
+    /// How files are to be moved.
+    pub(crate) fn handling(self, conflicts: Conflicts, preview: bool) -> Handling {
+        let halves = match self {
+            Self::Both => Halves::Both,
+            Self::Conversation => Halves::Conversation,
+            Self::Files => Halves::Files,
+        };
+        Handling { halves, on_conflict: conflicts.into(), preview }
+    }
+}
+
+impl From<Conflicts> for OnConflict {
+    fn from(conflicts: Conflicts) -> Self {
+        match conflicts {
+            Conflicts::Keep => Self::Keep,
+            Conflicts::Take => Self::Take,
+            Conflicts::Mark => Self::Mark,
+        }
+    }
+}
+
+/// How many are on a page.
+pub(crate) fn limit(asked: Option<usize>, usual: usize, most: usize) -> Result<usize, Problem> {
+    match asked {
+        None => Ok(usual),
+        Some(asked) if (1..=most).contains(&asked) => Ok(asked),
+        Some(_) => Err(Problem::invalid(format!("limit must be from 1 to {most}"))),
+    }
+}
+
+impl<P, Q, B> Call<'_, P, Q, B> {
+    /// Who asks for a change of a thread, and what they know.
+    pub(crate) fn caller(&self, thread: ThreadId) -> Result<Caller, Problem> {
+        let home = self.service.timeline.look()?.thread(thread)?.home;
+        Ok(self.caller_in(home))
+    }
+
+    /// Makes a change to a thread.
+    pub(crate) fn change(&self, thread: ThreadId, command: Command) -> Result<Answer<Done>, Problem> {
+        let done = self.service.timeline.change(thread, command, self.caller(thread)?)?;
+        let version = done.version;
+        Ok(Answer::at(done, version))
+    }
+
+    /// Makes a change after which another take may be the active one, its files along with it.
+    pub(crate) fn change_takes(
+        &self,
+        thread: ThreadId,
+        command: Command,
+        handling: Handling,
+    ) -> Result<Answer<Changed>, Problem> {
+        let caller = self.caller(thread)?;
+        let desk = if handling.halves == Halves::Conversation { None } else { self.service.desk_of(thread)? };
+        let changed = match desk {
+            Some(desk) => desk.change(thread, command, caller, handling)?,
+            None if handling.preview => Changed { done: None, files: None },
+            None => {
+                let done = self.service.timeline.change(thread, command, caller)?;
+                Changed { done: Some(done), files: None }
+            }
+        };
+        let version = changed.done.as_ref().map(|done| done.version);
+        Ok(Answer { body: changed, version, location: None })
+    }
+}
+
+impl Service {
+    /// The folder of a thread's project with its files; none if files are not kept of it.
+    pub(crate) fn desk_of(&self, thread: ThreadId) -> Result<Option<Desk>, Problem> {
+        let Some(options) = &self.setup.files else { return Ok(None) };
+        let home = self.timeline.look()?.thread(thread)?.home;
+        Ok(Some(Desk::of_project(&self.timeline, home, options)?))
+    }
+
+    /// The same, if there may be files to move.
+    pub(crate) fn desk_for(&self, thread: ThreadId, handling: Handling) -> Result<Option<Desk>, Problem> {
+        let filed = self.timeline.look()?.head(thread)?.operation.filed.is_some();
+        match handling.halves {
+            Halves::Conversation => Ok(None),
+            Halves::Both if !filed => Ok(None),
+            _ => self.desk_of(thread),
+        }
+    }
+
+    /// The same, where nothing can be done without it.
+    pub(crate) fn needed_desk_of(&self, thread: ThreadId) -> Result<Desk, Problem> {
+        let none = "files are not kept here; files.enabled in the configuration turns that on";
+        self.desk_of(thread)?.ok_or_else(|| Problem::new(Code::Conflict, none))
+    }
+}
+
+/// The take that is meant: the one that was named, or the active one.
+pub(crate) fn take_of(looking: &Looking<'_>, state: &ThreadState, named: Option<TakeId>) -> Result<Take, Problem> {
+    let take = state.take(&looking.queries(), named.unwrap_or(state.active))?;
+    take.ok_or_else(|| Problem::not_found("there is no such take in this thread"))
+}
+
+/// The take that is meant, by its id alone.
+pub(crate) fn take_id(service: &Service, thread: ThreadId, named: Option<TakeId>) -> Result<TakeId, Problem> {
+    match named {
+        Some(take) => Ok(take),
+        None => Ok(service.timeline.look()?.state(thread)?.active),
+    }
+}
+
+/// A cursor that is a number.
+pub(crate) fn number(cursor: Option<&str>) -> Result<Option<Version>, Problem> {
+    match cursor.map(str::parse) {
+        None => Ok(None),
+        Some(Ok(number)) => Ok(Some(number)),
+        Some(Err(_)) => Err(Problem::invalid("the cursor is not one that this list gave")),
+    }
+}

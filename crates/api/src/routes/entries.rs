@@ -1,0 +1,362 @@
+//! Entries: reading them by the page, and changing them one by one.
+
+use axum::http::Method;
+use data_encoding::BASE64;
+use retake_model::entry::{EntryVersion, default_role, from_json};
+use retake_model::id::{EntryId, TakeId, ThreadId};
+use retake_timeline::{Command, Done, EntryView, NewEntry, Spot};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::common::{EntryPath, MOST, OfTake, Page, ThreadPath, limit, number, take_id, take_of};
+use super::threads::Nothing;
+use crate::endpoint::{Answer, Call, Endpoint, NoQuery, change, delete, get, post};
+use crate::problem::{Code, Problem};
+use crate::service::Service;
+
+const GROUP: &str = "Entries";
+
+pub(super) fn all() -> Vec<Endpoint> {
+    vec![
+        get("/v1/threads/{thread}/entries", list).about(
+            GROUP,
+            "Read entries",
+            "In order, a page at a time. `version` reads them as they were just after that operation.",
+        ),
+        post("/v1/threads/{thread}/entries", add).creates().about(
+            GROUP,
+            "Add entries",
+            "At the end, or before or after an entry. One operation, however many.",
+        ),
+        change(Method::PUT, "/v1/threads/{thread}/entries", replace).about(
+            GROUP,
+            "Replace all entries of a take",
+            "One operation. An entry whose id is given keeps its identity.",
+        ),
+        get("/v1/threads/{thread}/entries/{entry}", show).about(GROUP, "Read an entry", ""),
+        change(Method::PATCH, "/v1/threads/{thread}/entries/{entry}", edit).about(
+            GROUP,
+            "Edit an entry's text or role",
+            "Exactly one of `content` and `role`. Time, usage, thinking and fields that are not known survive.",
+        ),
+        delete("/v1/threads/{thread}/entries/{entry}", remove).about(
+            GROUP,
+            "Delete an entry",
+            "Deleting it twice is harmless.",
+        ),
+        change(Method::PUT, "/v1/threads/{thread}/entries/{entry}/shown", show_as).unversioned().about(
+            GROUP,
+            "Collapse or expand an entry",
+            "Remembered, but not part of history.",
+        ),
+        post("/v1/threads/{thread}/send-draft", send_draft).about(
+            GROUP,
+            "Put the draft behind the last entry",
+            "No model is asked; POST to `turns` for that.",
+        ),
+        post("/v1/threads/{thread}/truncate", truncate).about(GROUP, "Keep only the last pairs of entries", ""),
+        post("/v1/threads/{thread}/clear", clear).about(GROUP, "Take all entries out of a take", ""),
+        get("/v1/threads/{thread}/pictures/{picture}", picture).about(
+            GROUP,
+            "Read a picture of an entry",
+            "The bytes, in base64.",
+        ),
+    ]
+}
+
+/// An entry as a client writes it: `role`, `content` or `blocks`, and any other fields, which are kept.
+#[derive(Deserialize)]
+#[serde(transparent)]
+pub(crate) struct EntryInput(Box<RawValue>);
+
+impl JsonSchema for EntryInput {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "EntryInput".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let id = generator.subschema_for::<EntryId>();
+        json_schema!({
+            "type": "object",
+            "description": "An entry. Fields that are not known are kept as they come.",
+            "properties": {
+                "id": {"anyOf": [id, {"type": "null"}], "description": "Its id, if you choose one: a second entry with it is refused."},
+                "role": {"type": ["string", "null"], "description": "Who speaks; the first of the thread's roles if not said."},
+                "content": {"type": ["string", "null"], "description": "The text."},
+            },
+            "additionalProperties": true,
+        })
+    }
+}
+
+impl EntryInput {
+    /// The entry that it says.
+    pub(crate) fn read(&self, service: &Service, role: &str) -> Result<NewEntry, Problem> {
+        #[derive(Deserialize)]
+        struct Identity {
+            id: Option<EntryId>,
+        }
+        let refused = |error: String| Problem::new(Code::Refused, error);
+        let Identity { id } = serde_json::from_str(self.0.get()).map_err(|error| refused(error.to_string()))?;
+        let mut version = from_json(self.0.get(), role, service.timeline.now())
+            .map_err(|error| refused(error.to_string()))?;
+        version.extra.remove("id");
+        Ok(NewEntry { id, version, blobs: Vec::new() })
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListQuery {
+    /// The take; the active one if none is named.
+    take: Option<TakeId>,
+    /// As they were just after that operation.
+    version: Option<u64>,
+    /// Only entries of this role.
+    role: Option<String>,
+    /// How many: 1 to 500, 50 if not said.
+    #[schemars(range(min = 1, max = 500))]
+    limit: Option<usize>,
+    /// Where the last page ended: how many entries to pass over.
+    cursor: Option<String>,
+}
+
+/// A page of entries.
+#[derive(Serialize, JsonSchema)]
+struct Entries {
+    /// The take that they are in.
+    take: TakeId,
+    /// How many entries the take has.
+    count: u64,
+    #[serde(flatten)]
+    page: Page<EntryView>,
+}
+
+fn list(call: &Call<'_, ThreadPath, ListQuery>) -> Result<Answer<Entries>, Problem> {
+    let (query, thread) = (&call.query, call.path.thread);
+    let looking = call.service.timeline.look()?;
+    let current = looking.thread(thread)?.summary.version;
+    let state = match query.version {
+        Some(version) => looking.state_at(thread, version)?,
+        None => looking.state(thread)?,
+    };
+    let take = take_of(&looking, &state, query.take)?;
+    let count = take.entries.len();
+    let start = number(query.cursor.as_deref())?.unwrap_or(0).min(count);
+    let end = start.saturating_add(limit(query.limit, 50, MOST)? as u64).min(count);
+    let mut items = looking.page(thread, &take, start..end)?;
+    if let Some(role) = &query.role {
+        items.retain(|view| view.entry.role == *role);
+    }
+    let next = (end < count).then(|| end.to_string());
+    Ok(Answer::at(Entries { take: take.id, count, page: Page { items, next } }, current))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct AddBody {
+    /// The entries, in order.
+    entries: Vec<EntryInput>,
+    /// Put them just before this entry.
+    before: Option<EntryId>,
+    /// Put them just behind this entry.
+    after: Option<EntryId>,
+    /// Put them before all others.
+    #[serde(default)]
+    first: bool,
+    /// The bytes of pictures that they show, in base64.
+    #[serde(default)]
+    pictures: Vec<String>,
+}
+
+fn add(call: &Call<'_, ThreadPath, OfTake, AddBody>) -> Result<Answer<Done>, Problem> {
+    let (body, thread) = (&call.body, call.path.thread);
+    let at = match (body.before, body.after, body.first) {
+        (None, None, false) => Spot::End,
+        (Some(entry), None, false) => Spot::Before(entry),
+        (None, Some(entry), false) => Spot::After(entry),
+        (None, None, true) => Spot::Start,
+        _ => return Err(Problem::invalid("at most one of `before`, `after` and `first`")),
+    };
+    if body.entries.is_empty() {
+        return Err(Problem::new(Code::Refused, "there is no entry to add"));
+    }
+    let mut entries = read_all(call.service, thread, &body.entries)?;
+    if let Some(first) = entries.first_mut() {
+        first.blobs = pictures(&body.pictures)?;
+    }
+    let take = take_id(call.service, thread, call.query.take)?;
+    call.change(thread, Command::AddEntries { take, at, entries })
+}
+
+fn pictures(texts: &[String]) -> Result<Vec<Vec<u8>>, Problem> {
+    let decode = |text: &String| BASE64.decode(text.as_bytes());
+    texts
+        .iter()
+        .map(decode)
+        .collect::<Result<_, _>>()
+        .map_err(|error| Problem::invalid(format!("a picture is not base64: {error}")))
+}
+
+/// The entries that a client wrote.
+pub(crate) fn read_all(
+    service: &Service,
+    thread: ThreadId,
+    entries: &[EntryInput],
+) -> Result<Vec<NewEntry>, Problem> {
+    let state = service.timeline.look()?.state(thread)?;
+    let role = default_role(&state.roles);
+    entries.iter().map(|entry| entry.read(service, role)).collect()
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ReplaceBody {
+    /// The entries, in order.
+    entries: Vec<EntryInput>,
+}
+
+fn replace(call: &Call<'_, ThreadPath, OfTake, ReplaceBody>) -> Result<Answer<Done>, Problem> {
+    let thread = call.path.thread;
+    let entries = read_all(call.service, thread, &call.body.entries)?;
+    let take = take_id(call.service, thread, call.query.take)?;
+    call.change(thread, Command::ReplaceEntries { take, entries })
+}
+
+/// An entry, and where it stands.
+#[derive(Serialize, JsonSchema)]
+struct OneEntry {
+    /// Its place in the take, counted from 1.
+    number: u64,
+    /// Its id.
+    id: EntryId,
+    /// The take.
+    take: TakeId,
+    /// Its content.
+    entry: EntryVersion,
+}
+
+fn show(call: &Call<'_, EntryPath, OfTake>) -> Result<Answer<OneEntry>, Problem> {
+    let looking = call.service.timeline.look()?;
+    let current = looking.thread(call.path.thread)?.summary.version;
+    let take = take_of(&looking, &looking.state(call.path.thread)?, call.query.take)?;
+    let found = looking.entry(&take, call.path.entry)?;
+    let (position, entry) =
+        found.ok_or_else(|| Problem::not_found("there is no such entry in this take; it may have been deleted"))?;
+    let shown = OneEntry { number: position + 1, id: call.path.entry, take: take.id, entry };
+    Ok(Answer::at(shown, current))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct EditBody {
+    /// The new text.
+    content: Option<String>,
+    /// The new role.
+    role: Option<String>,
+}
+
+fn edit(call: &Call<'_, EntryPath, OfTake, EditBody>) -> Result<Answer<Done>, Problem> {
+    let (thread, entry) = (call.path.thread, call.path.entry);
+    let take = take_id(call.service, thread, call.query.take)?;
+    let command = match (&call.body.content, &call.body.role) {
+        (Some(text), None) => Command::EditEntry { take, entry, text: text.clone() },
+        (None, Some(role)) => Command::ChangeRole { take, entry, role: role.clone() },
+        _ => return Err(Problem::invalid("exactly one of `content` and `role`")),
+    };
+    call.change(thread, command)
+}
+
+fn remove(call: &Call<'_, EntryPath, OfTake>) -> Result<Answer<Done>, Problem> {
+    let take = take_id(call.service, call.path.thread, call.query.take)?;
+    call.change(call.path.thread, Command::DeleteEntries { take, entries: vec![call.path.entry] })
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ShownBody {
+    /// Whether only a preview of it is shown.
+    #[serde(default)]
+    collapsed: bool,
+    /// Whether it is shown as text to be edited.
+    #[serde(default)]
+    source: bool,
+}
+
+/// How an entry is shown.
+#[derive(Serialize, JsonSchema)]
+struct ShownAs {
+    /// Whether only a preview of it is shown.
+    collapsed: bool,
+    /// Whether it is shown as text to be edited.
+    source: bool,
+}
+
+fn show_as(call: &Call<'_, EntryPath, NoQuery, ShownBody>) -> Result<Answer<ShownAs>, Problem> {
+    let ShownBody { collapsed, source } = call.body;
+    let looking = call.service.timeline.look()?;
+    let number = looking.thread(call.path.thread)?.number;
+    drop(looking);
+    let (entry, shown) = (call.path.entry, retake_timeline::store::Shown { collapsed, source });
+    call.service.timeline.store().write(move |writing| writing.set_shown(number, &[entry], shown)).map_err(
+        |error| match error {
+            retake_timeline::store::WriteError::Refused(error)
+            | retake_timeline::store::WriteError::Store(error) => Problem::from(error),
+        },
+    )?;
+    Ok(Answer::of(ShownAs { collapsed, source }))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SendBody {
+    /// Who speaks; the first of the thread's roles if not said.
+    role: Option<String>,
+}
+
+fn send_draft(call: &Call<'_, ThreadPath, OfTake, SendBody>) -> Result<Answer<Done>, Problem> {
+    let take = take_id(call.service, call.path.thread, call.query.take)?;
+    call.change(call.path.thread, Command::SendDraft { take, role: call.body.role.clone() })
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct TruncateBody {
+    /// How many of the last pairs of user and AI entries stay.
+    pairs: u64,
+}
+
+fn truncate(call: &Call<'_, ThreadPath, OfTake, TruncateBody>) -> Result<Answer<Done>, Problem> {
+    let take = take_id(call.service, call.path.thread, call.query.take)?;
+    call.change(call.path.thread, Command::Truncate { take, pairs: call.body.pairs })
+}
+
+fn clear(call: &Call<'_, ThreadPath, OfTake, Nothing>) -> Result<Answer<Done>, Problem> {
+    let take = take_id(call.service, call.path.thread, call.query.take)?;
+    call.change(call.path.thread, Command::Clear { take })
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct PicturePath {
+    /// The thread's id.
+    thread: ThreadId,
+    /// The picture's content id.
+    picture: retake_model::content::ContentId,
+}
+
+/// The bytes of a picture.
+#[derive(Serialize, JsonSchema)]
+struct Picture {
+    /// How many bytes.
+    bytes: u64,
+    /// The bytes, in base64.
+    base64: String,
+}
+
+fn picture(call: &Call<'_, PicturePath>) -> Result<Answer<Picture>, Problem> {
+    let looking = call.service.timeline.look()?;
+    looking.thread(call.path.thread)?;
+    let bytes = looking.blob(call.path.picture).map_err(|_| Problem::not_found("there is no such picture"))?;
+    Ok(Answer::of(Picture { bytes: bytes.len() as u64, base64: BASE64.encode(&bytes) }))
+}

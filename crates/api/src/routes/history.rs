@@ -1,0 +1,236 @@
+//! History: undo, redo, jump, and the list of all that happened.
+
+use retake_model::id::ThreadId;
+use retake_timeline::{Command, Done, FileReport, Goal, HistoryItem, Moment, Moved, Standing, Unit};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::common::{Ahead, Conflicts, MOST, Page, ThreadPath, WhichHalves, limit, number};
+use super::threads::Nothing;
+use crate::endpoint::{Answer, Call, Endpoint, NoPath, NoQuery, get, post};
+use crate::problem::Problem;
+
+const GROUP: &str = "History";
+
+pub(super) fn all() -> Vec<Endpoint> {
+    vec![
+        get("/v1/threads/{thread}/history", list).about(
+            GROUP,
+            "List operations",
+            "Newest first, with what is current, undone and redoable.",
+        ),
+        get("/v1/threads/{thread}/standing", standing).about(GROUP, "Whether undo and redo are possible", ""),
+        post("/v1/threads/{thread}/undo", undo).about(
+            GROUP,
+            "Take back the last turns",
+            "Conversation and files together, unless `halves` says otherwise. One operation; a redo makes it again.",
+        ),
+        post("/v1/threads/{thread}/patch-undo", patch_undo).about(
+            GROUP,
+            "Take back the last turns with their files",
+            "As `undo` with both halves; refused where files are not kept. Answers path by path.",
+        ),
+        post("/v1/threads/{thread}/redo", redo).about(GROUP, "Make turns again that were taken back", ""),
+        post("/v1/threads/{thread}/jump", jump).about(
+            GROUP,
+            "Go to any moment",
+            "Every state that there ever was can be reached, undone ones too.",
+        ),
+        post("/v1/threads/{thread}/save", save).about(GROUP, "Give the present moment a name", ""),
+        post("/v1/sessions", save_session).about(
+            GROUP,
+            "Save a thread as it is now",
+            "Every change is on disk already: this gives the moment a name.",
+        ),
+        post("/v1/threads/{thread}/reset", reset).about(
+            GROUP,
+            "Clear a thread",
+            "Entries, settings, drafts and file lists of all takes. One undo brings everything back.",
+        ),
+    ]
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListQuery {
+    /// How many: 1 to 500, 50 if not said.
+    #[schemars(range(min = 1, max = 500))]
+    limit: Option<usize>,
+    /// Where the last page ended: operations before this version.
+    cursor: Option<String>,
+}
+
+fn list(call: &Call<'_, ThreadPath, ListQuery>) -> Result<Answer<Page<HistoryItem>>, Problem> {
+    let looking = call.service.timeline.look()?;
+    let version = looking.thread(call.path.thread)?.summary.version;
+    let before = number(call.query.cursor.as_deref())?;
+    let items = looking.history(call.path.thread, before, limit(call.query.limit, 50, MOST)?)?;
+    let next = items.last().map(|last| last.version).filter(|last| *last > 1).map(|last| last.to_string());
+    Ok(Answer::at(Page { items, next }, version))
+}
+
+fn standing(call: &Call<'_, ThreadPath>) -> Result<Answer<Standing>, Problem> {
+    let standing = call.service.timeline.look()?.standing(call.path.thread)?;
+    Ok(Answer::at(standing, standing.version))
+}
+
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum WhichUnit {
+    /// Turns: what was done together is undone together.
+    #[default]
+    Turn,
+    /// Single operations.
+    Operation,
+}
+
+impl From<WhichUnit> for Unit {
+    fn from(unit: WhichUnit) -> Self {
+        match unit {
+            WhichUnit::Turn => Self::Turn,
+            WhichUnit::Operation => Self::Operation,
+        }
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct StepsBody {
+    /// How many steps.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    steps: u64,
+    /// What a step is.
+    #[serde(default)]
+    unit: WhichUnit,
+    /// What moves.
+    #[serde(default)]
+    halves: WhichHalves,
+    /// What becomes of files that do not merge.
+    #[serde(default)]
+    conflicts: Conflicts,
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// What came of a move along the log, or would come of it.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct MovedBy {
+    #[serde(flatten)]
+    moved: Option<Moved>,
+    /// Whether nothing was moved, and this is only what would be.
+    dry_run: bool,
+    /// What became of files, path by path; none where no files are known, or only the conversation moved.
+    files: Option<FileReport>,
+}
+
+fn undo(call: &Call<'_, ThreadPath, Ahead, StepsBody>) -> Result<Answer<MovedBy>, Problem> {
+    let body = &call.body;
+    go(call, call.path.thread, Goal::Undo(body.unit.into(), steps(body)?), body.halves, body.conflicts)
+}
+
+fn redo(call: &Call<'_, ThreadPath, Ahead, StepsBody>) -> Result<Answer<MovedBy>, Problem> {
+    let body = &call.body;
+    go(call, call.path.thread, Goal::Redo(body.unit.into(), steps(body)?), body.halves, body.conflicts)
+}
+
+fn steps(body: &StepsBody) -> Result<u64, Problem> {
+    match body.steps {
+        steps @ 1..=1_000_000 => Ok(steps),
+        _ => Err(Problem::invalid("steps must be from 1 to 1000000")),
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct PatchUndoBody {
+    /// How many turns.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    steps: u64,
+    /// What becomes of files that do not merge.
+    #[serde(default)]
+    conflicts: Conflicts,
+}
+
+fn patch_undo(call: &Call<'_, ThreadPath, Ahead, PatchUndoBody>) -> Result<Answer<MovedBy>, Problem> {
+    // Refused before anything moves where files cannot.
+    call.service.needed_desk_of(call.path.thread)?;
+    let steps = match call.body.steps {
+        steps @ 1..=1_000_000 => steps,
+        _ => return Err(Problem::invalid("steps must be from 1 to 1000000")),
+    };
+    go(call, call.path.thread, Goal::Undo(Unit::Turn, steps), WhichHalves::Both, call.body.conflicts)
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct JumpBody {
+    /// The operation whose state becomes current.
+    version: u64,
+    /// What moves.
+    #[serde(default)]
+    halves: WhichHalves,
+    /// What becomes of files that do not merge.
+    #[serde(default)]
+    conflicts: Conflicts,
+}
+
+fn jump(call: &Call<'_, ThreadPath, Ahead, JumpBody>) -> Result<Answer<MovedBy>, Problem> {
+    let body = &call.body;
+    go(call, call.path.thread, Goal::Jump(body.version), body.halves, body.conflicts)
+}
+
+fn go<P, B>(
+    call: &Call<'_, P, Ahead, B>,
+    thread: ThreadId,
+    goal: Goal,
+    halves: WhichHalves,
+    conflicts: Conflicts,
+) -> Result<Answer<MovedBy>, Problem> {
+    let handling = halves.handling(conflicts, call.query.dry_run);
+    let caller = call.caller(thread)?;
+    let moment = match call.service.desk_for(thread, handling)? {
+        Some(desk) => desk.go(thread, goal, caller, handling)?,
+        None if handling.preview => Moment { moved: None, files: None },
+        None => Moment { moved: Some(call.service.timeline.go(thread, goal, caller)?), files: None },
+    };
+    let version = moment.moved.as_ref().map(|moved| moved.done.version);
+    let body = MovedBy { dry_run: handling.preview, moved: moment.moved, files: moment.files };
+    Ok(Answer { body, version, location: None })
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SaveBody {
+    /// The name.
+    name: String,
+}
+
+fn save(call: &Call<'_, ThreadPath, NoQuery, SaveBody>) -> Result<Answer<Done>, Problem> {
+    call.change(call.path.thread, Command::Save { name: call.body.name.clone() })
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SessionBody {
+    /// The thread; the current one of the server's project if none is named.
+    thread: Option<ThreadId>,
+    /// A name for the moment; the time if none is given.
+    name: Option<String>,
+}
+
+fn save_session(call: &Call<'_, NoPath, NoQuery, SessionBody>) -> Result<Answer<Done>, Problem> {
+    let thread = match call.body.thread {
+        Some(thread) => thread,
+        None => call.service.current_thread()?,
+    };
+    let name = call.body.name.clone().unwrap_or_else(|| format!("session {}", call.service.timeline.now()));
+    call.change(thread, Command::Save { name })
+}
+
+fn reset(call: &Call<'_, ThreadPath, NoQuery, Nothing>) -> Result<Answer<Done>, Problem> {
+    call.change(call.path.thread, Command::Reset)
+}

@@ -1,0 +1,219 @@
+//! What a thread and its takes are set to: settings, drafts, roles, file lists.
+
+use axum::http::Method;
+use retake_model::settings::Settings;
+use retake_model::take::{FileItem, FileList};
+use retake_timeline::{Command, Done};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::common::{OfTake, ThreadPath, take_id, take_of};
+use crate::endpoint::{Answer, Call, Endpoint, NoQuery, change, get};
+use crate::problem::Problem;
+
+const GROUP: &str = "Settings and drafts";
+
+pub(super) fn all() -> Vec<Endpoint> {
+    vec![
+        get("/v1/threads/{thread}/settings", settings).about(GROUP, "Read the settings", ""),
+        change(Method::PATCH, "/v1/threads/{thread}/settings", set).about(
+            GROUP,
+            "Change settings",
+            "Those that are named; one operation. Null sets provider or model back to the usual one.",
+        ),
+        get("/v1/threads/{thread}/draft", draft).about(GROUP, "Read the draft", "What is being typed and not yet sent."),
+        change(Method::PUT, "/v1/threads/{thread}/draft", set_draft).about(
+            GROUP,
+            "Record what is being typed",
+            "Drafts that follow each other within a pause are one step of undo.",
+        ),
+        get("/v1/threads/{thread}/roles", roles).about(GROUP, "Read the roles", ""),
+        change(Method::PUT, "/v1/threads/{thread}/roles", set_roles).about(
+            GROUP,
+            "Say which roles there are",
+            "In order; an empty list falls back to User.",
+        ),
+        get("/v1/threads/{thread}/lists/{list}", files).about(
+            GROUP,
+            "Read a list of files",
+            "`files`, `context_files` or `screenshots` of a take.",
+        ),
+        change(Method::PUT, "/v1/threads/{thread}/lists/{list}", set_files).about(
+            GROUP,
+            "Say which files a take names",
+            "The whole list.",
+        ),
+    ]
+}
+
+fn settings(call: &Call<'_, ThreadPath>) -> Result<Answer<Settings>, Problem> {
+    let looking = call.service.timeline.look()?;
+    let version = looking.thread(call.path.thread)?.summary.version;
+    Ok(Answer::at(looking.settings(&looking.state(call.path.thread)?)?, version))
+}
+
+/// Settings to change. What is left out stays.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code, reason = "the fields are read by name, from the JSON")]
+struct SettingsBody {
+    /// The system prompt of the project.
+    project_system_prompt: Option<String>,
+    /// The system prompt of all the user's projects.
+    global_system_prompt: Option<String>,
+    /// The base system prompt, in use when `use_default_base_prompt` is off.
+    base_system_prompt: Option<String>,
+    /// Whether the program's own base prompt is in use.
+    use_default_base_prompt: Option<bool>,
+    /// Sampling temperature, from 0 to 2.
+    temperature: Option<f64>,
+    /// Nucleus sampling, from 0 to 1.
+    top_p: Option<f64>,
+    /// The most tokens that the model may answer with.
+    max_tokens: Option<u32>,
+    /// Whether what is sent and answered is added to the entries by itself.
+    auto_add_history: Option<bool>,
+    /// Who serves the model.
+    provider: Option<String>,
+    /// Which model answers.
+    model: Option<String>,
+}
+
+/// The names and values that a settings object has. Null is the empty text: back to the usual one.
+pub(crate) fn values(fields: &Map<String, Value>) -> Vec<(String, String)> {
+    let text = |value: &Value| match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    fields.iter().map(|(name, value)| (name.clone(), text(value))).collect()
+}
+
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct AnySettings(Map<String, Value>);
+
+impl JsonSchema for AnySettings {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        SettingsBody::schema_name()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        SettingsBody::json_schema(generator)
+    }
+}
+
+fn set(call: &Call<'_, ThreadPath, NoQuery, AnySettings>) -> Result<Answer<Done>, Problem> {
+    call.change(call.path.thread, Command::Set { values: values(&call.body.0) })
+}
+
+/// What is being typed.
+#[derive(Serialize, JsonSchema)]
+struct Draft {
+    /// The take.
+    take: retake_model::id::TakeId,
+    /// The whole draft.
+    text: String,
+}
+
+fn draft(call: &Call<'_, ThreadPath, OfTake>) -> Result<Answer<Draft>, Problem> {
+    let looking = call.service.timeline.look()?;
+    let version = looking.thread(call.path.thread)?.summary.version;
+    let take = take_of(&looking, &looking.state(call.path.thread)?, call.query.take)?;
+    Ok(Answer::at(Draft { take: take.id, text: take.draft }, version))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct DraftBody {
+    /// The whole draft.
+    text: String,
+}
+
+fn set_draft(call: &Call<'_, ThreadPath, OfTake, DraftBody>) -> Result<Answer<Done>, Problem> {
+    let take = take_id(call.service, call.path.thread, call.query.take)?;
+    call.change(call.path.thread, Command::SetDraft { take, text: call.body.text.clone() })
+}
+
+/// The roles of a thread.
+#[derive(Serialize, JsonSchema)]
+struct Roles {
+    /// In the user's order.
+    roles: Vec<String>,
+}
+
+fn roles(call: &Call<'_, ThreadPath>) -> Result<Answer<Roles>, Problem> {
+    let looking = call.service.timeline.look()?;
+    let version = looking.thread(call.path.thread)?.summary.version;
+    Ok(Answer::at(Roles { roles: looking.state(call.path.thread)?.roles }, version))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct RolesBody {
+    /// The roles, in order.
+    roles: Vec<String>,
+}
+
+fn set_roles(call: &Call<'_, ThreadPath, NoQuery, RolesBody>) -> Result<Answer<Done>, Problem> {
+    call.change(call.path.thread, Command::SetRoles { roles: call.body.roles.clone() })
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct ListPath {
+    /// The thread's id.
+    thread: retake_model::id::ThreadId,
+    /// Which list.
+    list: WhichList,
+}
+
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum WhichList {
+    Files,
+    ContextFiles,
+    Screenshots,
+}
+
+impl From<WhichList> for FileList {
+    fn from(list: WhichList) -> Self {
+        match list {
+            WhichList::Files => Self::Files,
+            WhichList::ContextFiles => Self::ContextFiles,
+            WhichList::Screenshots => Self::Screenshots,
+        }
+    }
+}
+
+/// A list of files.
+#[derive(Serialize, JsonSchema)]
+struct Files {
+    /// The files, in order.
+    items: Vec<FileItem>,
+}
+
+fn files(call: &Call<'_, ListPath, OfTake>) -> Result<Answer<Files>, Problem> {
+    let looking = call.service.timeline.look()?;
+    let version = looking.thread(call.path.thread)?.summary.version;
+    let take = take_of(&looking, &looking.state(call.path.thread)?, call.query.take)?;
+    let items = match call.path.list {
+        WhichList::Files => take.files,
+        WhichList::ContextFiles => take.context_files,
+        WhichList::Screenshots => take.screenshots,
+    };
+    Ok(Answer::at(Files { items }, version))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct FilesBody {
+    /// The whole list, in order.
+    items: Vec<FileItem>,
+}
+
+fn set_files(call: &Call<'_, ListPath, OfTake, FilesBody>) -> Result<Answer<Done>, Problem> {
+    let take = take_id(call.service, call.path.thread, call.query.take)?;
+    let (list, items) = (call.path.list.into(), call.body.items.clone());
+    call.change(call.path.thread, Command::SetFiles { take, list, items })
+}

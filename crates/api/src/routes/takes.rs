@@ -1,0 +1,258 @@
+//! Takes: branching, forking, switching, promoting.
+
+use retake_model::id::{EntryId, TakeId};
+use retake_model::summary::TakeSummary;
+use retake_timeline::{Changed, Command, Done, Halves, Promoted};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::common::{Ahead, Conflicts, MOST, Page, TakePath, ThreadPath, WhichHalves, limit, number, take_of};
+use crate::endpoint::{Answer, Call, Endpoint, NoQuery, delete, get, post};
+use crate::problem::Problem;
+
+const GROUP: &str = "Takes";
+
+pub(super) fn all() -> Vec<Endpoint> {
+    vec![
+        get("/v1/threads/{thread}/takes", list).about(GROUP, "List takes", "Oldest first; the active one is marked."),
+        get("/v1/threads/{thread}/takes/{take}", show).about(
+            GROUP,
+            "Show a take",
+            "With its draft, the files that it names, what its last send gave to the model, and what its agent does.",
+        ),
+        post("/v1/threads/{thread}/branch", branch).creates().about(
+            GROUP,
+            "Branch at an entry",
+            "A new take with everything up to and including the entry, and the files of that moment. It becomes the \
+             active one.",
+        ),
+        post("/v1/threads/{thread}/fork", fork).creates().about(
+            GROUP,
+            "Fork at a user message",
+            "A new take with everything before the message, the message as its draft, and the files of that moment. \
+             It becomes the active one; the source is unchanged.",
+        ),
+        post("/v1/threads/{thread}/takes/{take}/switch", switch).about(
+            GROUP,
+            "Work on another take",
+            "Its files come along.",
+        ),
+        post("/v1/threads/{thread}/takes/{take}/rename", rename).about(GROUP, "Give a take another name", ""),
+        delete("/v1/threads/{thread}/takes/{take}", remove).about(
+            GROUP,
+            "Delete a take",
+            "Never the last one. An undo brings it back.",
+        ),
+        post("/v1/threads/{thread}/takes/{take}/promote", promote).creates().about(
+            GROUP,
+            "Make a take a thread of its own",
+            "",
+        ),
+    ]
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListQuery {
+    /// How many: 1 to 500, 100 if not said.
+    #[schemars(range(min = 1, max = 500))]
+    limit: Option<usize>,
+    /// Where the last page ended.
+    cursor: Option<String>,
+}
+
+/// A take in a list.
+#[derive(Serialize, JsonSchema)]
+struct TakeItem {
+    /// Whether it is the one that is being worked on.
+    active: bool,
+    #[serde(flatten)]
+    summary: TakeSummary,
+}
+
+fn list(call: &Call<'_, ThreadPath, ListQuery>) -> Result<Answer<Page<TakeItem>>, Problem> {
+    let looking = call.service.timeline.look()?;
+    let row = looking.thread(call.path.thread)?;
+    let takes = looking.queries().takes_of(row.number)?;
+    let start = number(call.query.cursor.as_deref())?.unwrap_or(0);
+    let start = usize::try_from(start).unwrap_or(usize::MAX).min(takes.len());
+    let end = start.saturating_add(limit(call.query.limit, 100, MOST)?).min(takes.len());
+    let next = (end < takes.len()).then(|| end.to_string());
+    let active = row.summary.active.id;
+    let items = takes.into_iter().skip(start).take(end - start);
+    let items = items.map(|take| TakeItem { active: take.summary.id == active, summary: take.summary });
+    Ok(Answer::at(Page { items: items.collect(), next }, row.summary.version))
+}
+
+/// A take.
+#[derive(Serialize, JsonSchema)]
+struct TakeShown {
+    /// Its id.
+    id: TakeId,
+    /// Its name.
+    name: String,
+    /// Whether it is the one that is being worked on.
+    active: bool,
+    /// How many entries it has.
+    entries: u64,
+    /// When it was made.
+    created: retake_model::time::Timestamp,
+    /// What is being typed and not yet sent.
+    draft: String,
+    /// Files of the take.
+    files: Vec<retake_model::take::FileItem>,
+    /// Files whose content goes into the next request.
+    context_files: Vec<retake_model::take::FileItem>,
+    /// Pictures that go into the next request.
+    screenshots: Vec<retake_model::take::FileItem>,
+    /// The take that it was branched from.
+    parent: Option<TakeId>,
+    /// The last entry that it shares with its parent.
+    fork_point: Option<EntryId>,
+    /// Conversation and context, as the last send gave them to the model.
+    sent_markdown: Option<String>,
+    /// The system prompt of the last send.
+    sent_system_prompt: Option<String>,
+    /// What its agent does; none if nothing runs and nothing failed.
+    agent: Option<retake_model::agent::Agent>,
+}
+
+fn show(call: &Call<'_, TakePath>) -> Result<Answer<TakeShown>, Problem> {
+    let looking = call.service.timeline.look()?;
+    let version = looking.thread(call.path.thread)?.summary.version;
+    let state = looking.state(call.path.thread)?;
+    let take = take_of(&looking, &state, Some(call.path.take))?;
+    let text = |id| -> Result<String, Problem> {
+        Ok(String::from_utf8_lossy(&looking.blob(id)?).into_owned())
+    };
+    let (sent_markdown, sent_system_prompt) = match &take.sent {
+        Some(sent) => (Some(text(sent.markdown)?), Some(text(sent.system_prompt)?)),
+        None => (None, None),
+    };
+    let shown = TakeShown {
+        id: take.id,
+        name: take.name,
+        active: take.id == state.active,
+        entries: take.entries.len(),
+        created: take.created,
+        draft: take.draft,
+        files: take.files,
+        context_files: take.context_files,
+        screenshots: take.screenshots,
+        parent: take.parent,
+        fork_point: take.fork_point,
+        sent_markdown,
+        sent_system_prompt,
+        agent: take.agent,
+    };
+    Ok(Answer::at(shown, version))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct BranchQuery {
+    /// The take to branch from; the active one if none is named.
+    take: Option<TakeId>,
+    /// Only say what would happen to files, path by path.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct BranchBody {
+    /// The last entry that both will share; an empty take if none is named.
+    entry: Option<EntryId>,
+    /// The new take's name; the next free one if none is given.
+    name: Option<String>,
+    /// What moves along.
+    #[serde(default)]
+    halves: WhichHalves,
+    /// What becomes of files that do not merge.
+    #[serde(default)]
+    conflicts: Conflicts,
+}
+
+fn branch(call: &Call<'_, ThreadPath, BranchQuery, BranchBody>) -> Result<Answer<Changed>, Problem> {
+    let body = &call.body;
+    let from = super::common::take_id(call.service, call.path.thread, call.query.take)?;
+    let command = Command::Branch { from, at: body.entry, name: body.name.clone() };
+    call.change_takes(call.path.thread, command, body.halves.handling(body.conflicts, call.query.dry_run))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ForkBody {
+    /// The user message.
+    entry: EntryId,
+    /// The new take's name; the next free one if none is given.
+    name: Option<String>,
+    /// What moves along.
+    #[serde(default)]
+    halves: WhichHalves,
+    /// What becomes of files that do not merge.
+    #[serde(default)]
+    conflicts: Conflicts,
+}
+
+fn fork(call: &Call<'_, ThreadPath, BranchQuery, ForkBody>) -> Result<Answer<Changed>, Problem> {
+    let body = &call.body;
+    let from = super::common::take_id(call.service, call.path.thread, call.query.take)?;
+    let command = Command::Fork { from, at: body.entry, name: body.name.clone() };
+    call.change_takes(call.path.thread, command, body.halves.handling(body.conflicts, call.query.dry_run))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SwitchBody {
+    /// What moves along.
+    #[serde(default)]
+    halves: WhichHalves,
+    /// What becomes of files that do not merge.
+    #[serde(default)]
+    conflicts: Conflicts,
+}
+
+fn switch(call: &Call<'_, TakePath, Ahead, SwitchBody>) -> Result<Answer<Changed>, Problem> {
+    let handling = call.body.halves.handling(call.body.conflicts, call.query.dry_run);
+    call.change_takes(call.path.thread, Command::Switch { take: call.path.take }, handling)
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct RenameBody {
+    /// The new name.
+    name: String,
+}
+
+fn rename(call: &Call<'_, TakePath, NoQuery, RenameBody>) -> Result<Answer<Done>, Problem> {
+    let (take, name) = (call.path.take, call.body.name.clone());
+    call.change(call.path.thread, Command::RenameTake { take, name })
+}
+
+fn remove(call: &Call<'_, TakePath, Ahead>) -> Result<Answer<Changed>, Problem> {
+    let handling = WhichHalves::Both.handling(Conflicts::Keep, call.query.dry_run);
+    call.change_takes(call.path.thread, Command::DeleteTake { take: call.path.take }, handling)
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct PromoteBody {
+    /// What to call the new thread; the take's name if none is given.
+    title: Option<String>,
+    /// Whether files stay as they are.
+    #[serde(default)]
+    conversation_alone: bool,
+}
+
+fn promote(call: &Call<'_, TakePath, NoQuery, PromoteBody>) -> Result<Answer<Promoted>, Problem> {
+    let (thread, take, title) = (call.path.thread, call.path.take, call.body.title.clone());
+    let caller = call.caller(thread)?;
+    let halves = if call.body.conversation_alone { Halves::Conversation } else { Halves::Both };
+    let promoted = match call.service.desk_of(thread)? {
+        Some(desk) => desk.promote(thread, take, title, caller, halves)?,
+        None => call.service.timeline.promote(thread, take, title, caller)?,
+    };
+    let (version, location) = (promoted.source.version, format!("/v1/threads/{}", promoted.promoted.thread));
+    Ok(Answer::at(promoted, version).found_at(location))
+}

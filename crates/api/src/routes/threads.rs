@@ -1,0 +1,324 @@
+//! Threads: listing, making, naming, putting away.
+
+use axum::http::Method;
+use retake_model::id::ProjectId;
+use retake_model::state::Visibility;
+use retake_model::summary::{TakeSummary, ThreadSummary};
+use retake_timeline::store::{Deleted, Facet, ThreadFilter, ThreadRow};
+use retake_timeline::{Command, Done, NewThread, Standing, TreeThread};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::common::{MOST, Page, ThreadPath, limit};
+use crate::endpoint::{Answer, Call, Endpoint, NoPath, NoQuery, change, delete, get, post};
+use crate::problem::Problem;
+use crate::service::GitNow;
+
+const GROUP: &str = "Threads";
+
+pub(super) fn all() -> Vec<Endpoint> {
+    vec![
+        get("/v1/threads", list).about(GROUP, "List threads", "Pinned ones first, then the most lately changed."),
+        post("/v1/threads", create).creates().unversioned().about(
+            GROUP,
+            "Make a thread",
+            "In the project that is named, or in that of the folder that the server was started in.",
+        ),
+        get("/v1/threads/summary", summaries).about(
+            GROUP,
+            "List threads with their workspaces",
+            "As `/v1/threads`, with what git says of each folder now: branch, head, dirty.",
+        ),
+        get("/v1/threads/{thread}", show).about(GROUP, "Show a thread", ""),
+        delete("/v1/threads/{thread}", put_away).about(
+            GROUP,
+            "Put a thread away",
+            "Nothing is destroyed: `restore` brings it back.",
+        ),
+        post("/v1/threads/{thread}/restore", restore).about(GROUP, "Bring a thread back", ""),
+        post("/v1/threads/{thread}/rename", rename).about(
+            GROUP,
+            "Give a thread another title",
+            "A title that another thread of the project has is refused.",
+        ),
+        post("/v1/threads/{thread}/tags", tag).about(GROUP, "Add and remove tags", ""),
+        change(Method::PUT, "/v1/threads/{thread}/pinned", pin).about(GROUP, "Keep a thread on top, or not", ""),
+        change(Method::PUT, "/v1/threads/{thread}/sharing", share).about(
+            GROUP,
+            "Say who may see a thread",
+            "What is left out stays as it is. A private thread never leaves this machine.",
+        ),
+        post("/v1/threads/{thread}/current", work_on).about(
+            GROUP,
+            "Make a thread the current one of its project",
+            "It is the one that commands mean when they name none.",
+        ),
+        get("/v1/tree", tree).about(
+            GROUP,
+            "Threads with their takes",
+            "As a tree: each take names the one that it was branched from, each thread the one that it was a take of.",
+        ),
+    ]
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListQuery {
+    /// Only threads of this project.
+    project: Option<ProjectId>,
+    /// `hidden` leaves out threads that were put away, `only` shows nothing else, `shown` shows all.
+    #[serde(default)]
+    deleted: WhichDeleted,
+    /// Only titles with this text in them.
+    title: Option<String>,
+    /// Only threads with this tag.
+    tag: Option<String>,
+    /// Only threads that were worked on at this git branch.
+    branch: Option<String>,
+    /// Only threads that were worked on at this git commit.
+    commit: Option<String>,
+    /// Only threads that were worked on in this folder.
+    directory: Option<String>,
+    /// How many: 1 to 500, 50 if not said.
+    #[schemars(range(min = 1, max = 500))]
+    limit: Option<usize>,
+    /// Where the last page ended.
+    cursor: Option<String>,
+}
+
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum WhichDeleted {
+    #[default]
+    Hidden,
+    Only,
+    Shown,
+}
+
+impl From<WhichDeleted> for Deleted {
+    fn from(which: WhichDeleted) -> Self {
+        match which {
+            WhichDeleted::Hidden => Self::Hidden,
+            WhichDeleted::Only => Self::Only,
+            WhichDeleted::Shown => Self::Shown,
+        }
+    }
+}
+
+/// A thread in a list.
+#[derive(Serialize, JsonSchema)]
+struct ThreadItem {
+    /// The project that it is listed under on this machine.
+    home: ProjectId,
+    #[serde(flatten)]
+    summary: ThreadSummary,
+}
+
+impl From<ThreadRow> for ThreadItem {
+    fn from(row: ThreadRow) -> Self {
+        Self { home: row.home, summary: row.summary }
+    }
+}
+
+fn list(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<ThreadItem>>, Problem> {
+    let page = rows(call)?;
+    Ok(Answer::of(Page { items: page.items.into_iter().map(ThreadItem::from).collect(), next: page.next }))
+}
+
+fn rows(call: &Call<'_, NoPath, ListQuery>) -> Result<Page<ThreadRow>, Problem> {
+    let query = &call.query;
+    let facets = [
+        (Facet::Tag, &query.tag),
+        (Facet::Branch, &query.branch),
+        (Facet::Commit, &query.commit),
+        (Facet::Directory, &query.directory),
+    ];
+    let filter = ThreadFilter {
+        project: query.project,
+        deleted: query.deleted.into(),
+        facets: facets.into_iter().filter_map(|(facet, text)| Some((facet, text.clone()?))).collect(),
+        title: query.title.clone(),
+    };
+    let after = query.cursor.as_deref().map(str::parse).transpose();
+    let after = after.map_err(|_| Problem::invalid("the cursor is not one that this list gave"))?;
+    let page = call.service.timeline.threads_page(&filter, after, limit(query.limit, 50, MOST)?)?;
+    Ok(Page { items: page.items, next: page.next.map(|next| next.to_string()) })
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NewThreadBody {
+    /// The project; that of the server's folder if none is named.
+    project: Option<ProjectId>,
+    /// What to call it; a free name if none is given.
+    title: Option<String>,
+    /// Whether it never leaves this machine.
+    #[serde(default)]
+    private: bool,
+}
+
+fn create(call: &Call<'_, NoPath, NoQuery, NewThreadBody>) -> Result<Answer<Done>, Problem> {
+    let body = &call.body;
+    let project = match body.project {
+        Some(project) => call.service.known_project(project)?,
+        None => call.service.timeline.project(&call.service.folder)?.id,
+    };
+    let new = NewThread { title: body.title.clone(), private: body.private, ..NewThread::in_project(project) };
+    let caller = call.caller_in(project);
+    let done = call.service.timeline.create_thread(new, caller)?;
+    let location = format!("/v1/threads/{}", done.thread);
+    let version = done.version;
+    Ok(Answer::at(done, version).found_at(location))
+}
+
+/// A thread in a list, with its workspace.
+#[derive(Serialize, JsonSchema)]
+struct ThreadWithWorkspace {
+    /// The project that it is listed under on this machine.
+    home: ProjectId,
+    #[serde(flatten)]
+    summary: ThreadSummary,
+    /// Its folder, and what git says of it now; none if the folder is not there.
+    workspace: Option<GitNow>,
+}
+
+fn summaries(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<ThreadWithWorkspace>>, Problem> {
+    let page = rows(call)?;
+    let items = page.items.into_iter().map(|row| ThreadWithWorkspace {
+        workspace: call.service.git_now(row.home),
+        home: row.home,
+        summary: row.summary,
+    });
+    Ok(Answer::of(Page { items: items.collect(), next: page.next }))
+}
+
+/// A thread.
+#[derive(Serialize, JsonSchema)]
+struct Shown {
+    /// The project that it is listed under on this machine.
+    home: ProjectId,
+    #[serde(flatten)]
+    summary: ThreadSummary,
+    /// Where it stands in its history.
+    standing: Standing,
+    /// The roles that entries are given.
+    roles: Vec<String>,
+    /// Its takes, oldest first; the first 500.
+    all_takes: Vec<TakeSummary>,
+}
+
+fn show(call: &Call<'_, ThreadPath>) -> Result<Answer<Shown>, Problem> {
+    let looking = call.service.timeline.look()?;
+    let row = looking.thread(call.path.thread)?;
+    let state = looking.state(call.path.thread)?;
+    let standing = looking.standing(call.path.thread)?;
+    let takes = looking.queries().takes_of(row.number)?;
+    let version = row.summary.version;
+    let shown = Shown {
+        home: row.home,
+        summary: row.summary,
+        standing,
+        roles: state.roles,
+        all_takes: takes.into_iter().take(MOST).map(|take| take.summary).collect(),
+    };
+    Ok(Answer::at(shown, version))
+}
+
+fn put_away(call: &Call<'_, ThreadPath>) -> Result<Answer<Done>, Problem> {
+    call.change(call.path.thread, Command::Delete)
+}
+
+/// Nothing more to say.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Nothing {}
+
+fn restore(call: &Call<'_, ThreadPath, NoQuery, Nothing>) -> Result<Answer<Done>, Problem> {
+    call.change(call.path.thread, Command::Restore)
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct RenameBody {
+    /// The new title.
+    title: String,
+}
+
+fn rename(call: &Call<'_, ThreadPath, NoQuery, RenameBody>) -> Result<Answer<Done>, Problem> {
+    call.change(call.path.thread, Command::Rename { title: call.body.title.clone() })
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct TagBody {
+    /// Tags to add.
+    #[serde(default)]
+    add: Vec<String>,
+    /// Tags to remove.
+    #[serde(default)]
+    remove: Vec<String>,
+}
+
+fn tag(call: &Call<'_, ThreadPath, NoQuery, TagBody>) -> Result<Answer<Done>, Problem> {
+    let TagBody { add, remove } = &call.body;
+    call.change(call.path.thread, Command::Tag { add: add.clone(), remove: remove.clone() })
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct PinBody {
+    /// Whether it is to stay on top.
+    pinned: bool,
+}
+
+fn pin(call: &Call<'_, ThreadPath, NoQuery, PinBody>) -> Result<Answer<Done>, Problem> {
+    call.change(call.path.thread, Command::Pin { pinned: call.body.pinned })
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ShareBody {
+    /// Who may see it once it is on a hub.
+    visibility: Option<Visibility>,
+    /// Whether it never leaves this machine.
+    private: Option<bool>,
+    /// Whether support may see it.
+    shared_with_support: Option<bool>,
+}
+
+fn share(call: &Call<'_, ThreadPath, NoQuery, ShareBody>) -> Result<Answer<Done>, Problem> {
+    let ShareBody { visibility, private, shared_with_support } = call.body;
+    call.change(call.path.thread, Command::Share { visibility, private, shared_with_support })
+}
+
+fn work_on(call: &Call<'_, ThreadPath, NoQuery, Nothing>) -> Result<Answer<Done>, Problem> {
+    let thread = call.path.thread;
+    let home = call.service.timeline.look()?.thread(thread)?.home;
+    let done = call.service.timeline.work_on(home, thread, None, call.caller(thread)?)?;
+    let version = done.version;
+    Ok(Answer::at(done, version))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct TreeQuery {
+    /// Only this project.
+    project: Option<ProjectId>,
+    /// Whether threads are shown that were put away.
+    #[serde(default)]
+    deleted: WhichDeleted,
+    /// How many threads: 1 to 500, 100 if not said.
+    #[schemars(range(min = 1, max = 500))]
+    limit: Option<usize>,
+    /// Where the last page ended.
+    cursor: Option<String>,
+}
+
+fn tree(call: &Call<'_, NoPath, TreeQuery>) -> Result<Answer<Page<TreeThread>>, Problem> {
+    let query = &call.query;
+    let after = query.cursor.as_deref().map(str::parse).transpose();
+    let after = after.map_err(|_| Problem::invalid("the cursor is not one that this list gave"))?;
+    let limit = limit(query.limit, 100, MOST)?;
+    let page = call.service.timeline.tree_page(query.project, query.deleted.into(), after, limit)?;
+    Ok(Answer::of(Page { items: page.items, next: page.next.map(|next| next.to_string()) }))
+}

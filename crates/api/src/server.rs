@@ -1,0 +1,126 @@
+//! The server: it accepts, as many as there may be, and stops without leaving anything half done.
+
+mod patient;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use retake_agent::Cancel;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tracing::{info, warn};
+
+use crate::router::router;
+use crate::service::{Options, Service};
+use patient::Patient;
+
+/// Why a server did not start, or ended.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The address cannot be listened on.
+    #[error("{address} cannot be listened on: {error}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What happened.
+        error: std::io::Error,
+    },
+    /// What requests share could not be made.
+    #[error("{0}")]
+    Start(String),
+    /// The system gives no threads or no sockets.
+    #[error("the server could not run: {0}")]
+    System(#[from] std::io::Error),
+}
+
+/// Serves until it is told to stop. `ready` is told the address, once there is one.
+pub fn serve(
+    options: Options,
+    address: SocketAddr,
+    stop: &Cancel,
+    ready: impl FnOnce(SocketAddr),
+) -> Result<(), ServeError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("retake-serve")
+        .max_blocking_threads(options.limits.workers + options.limits.streams + 16)
+        .build()?;
+    let service = Service::new(options, stop.clone()).map_err(|problem| ServeError::Start(problem.detail))?;
+    let tail = crate::events::follow(&service)?;
+    let served = runtime.block_on(listen(&service, address, stop, ready));
+    // Whatever ended the loop: turns are told, and what follows the log ends too.
+    stop.set();
+    service.turns.end_all(service.limits.farewell);
+    // A thread that panicked has said so already.
+    let _ = tail.join();
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    served
+}
+
+async fn listen(
+    service: &Arc<Service>,
+    address: SocketAddr,
+    stop: &Cancel,
+    ready: impl FnOnce(SocketAddr),
+) -> Result<(), ServeError> {
+    let failed = |error| ServeError::Listen { address, error };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let local = listener.local_addr().map_err(failed)?;
+    ready(local);
+    info!(address = %local, "listening");
+    let router = TowerToHyperService::new(router(service));
+    let graceful = GracefulShutdown::new();
+    let connections = Arc::new(Semaphore::new(service.limits.connections));
+    loop {
+        // Whoever comes when there is no room waits in the system's queue.
+        let Ok(permit) = connections.clone().acquire_owned().await else { break };
+        let accepted = tokio::select! {
+            () = stop.wait() => break,
+            accepted = listener.accept() => accepted,
+        };
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                // No more files, or the client is gone already: others may have better luck in a moment.
+                warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            }
+        };
+        let connection = connection(service, stream, router.clone());
+        let watched = graceful.watch(connection);
+        let service = Arc::clone(service);
+        tokio::spawn(async move {
+            service.metrics.connections.inc();
+            // A client that breaks off, or is too slow, is no news.
+            let _ = watched.await;
+            service.metrics.connections.dec();
+            drop(permit);
+        });
+    }
+    drop(listener);
+    info!("stopping");
+    let ending = service.turns.cancel_all();
+    let patience = service.limits.farewell;
+    let _ = tokio::time::timeout(patience, graceful.shutdown()).await;
+    info!(turns = ending, "stopped");
+    Ok(())
+}
+
+type Connection = http1::Connection<TokioIo<Patient<TcpStream>>, TowerToHyperService<axum::Router>>;
+
+fn connection(service: &Service, stream: TcpStream, router: TowerToHyperService<axum::Router>) -> Connection {
+    // Answers are small, and a stream of events must not wait for more.
+    let _ = stream.set_nodelay(true);
+    let patient = Patient::new(stream, service.limits.unread);
+    http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(service.limits.head)
+        .max_buf_size(64 * 1024)
+        .serve_connection(TokioIo::new(patient), router)
+}

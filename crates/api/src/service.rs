@@ -1,0 +1,127 @@
+//! What all requests share.
+
+mod place;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+
+use retake_agent::Cancel;
+use retake_agent::provider::config::Surroundings as Around;
+use retake_agent::setup::Setup;
+use retake_model::time::Timestamp;
+use retake_timeline::Timeline;
+use retake_timeline::store::{Alive, Ledger, StoreError};
+use tokio::sync::Semaphore;
+
+pub(crate) use place::GitNow;
+use place::Places;
+
+use crate::document::Document;
+use crate::events::Hub;
+use crate::gate::{Gate, Hosts, TokenFile};
+use crate::limits::Limits;
+use crate::metrics::Metrics;
+use crate::problem::{Code, Problem};
+use crate::turns::Turns;
+
+/// What a server is made of.
+pub struct Options {
+    /// The timeline that it serves.
+    pub timeline: Timeline,
+    /// Who answers turns, by which rules.
+    pub setup: Setup,
+    /// What is around: the environment, and files with keys.
+    pub around: fn() -> Around<'static>,
+    /// The folder whose project is meant where a request names none.
+    pub folder: PathBuf,
+    /// The file that the token is in.
+    pub token: TokenFile,
+    /// Names that the server may be called by, beside those of this machine.
+    pub hosts: Vec<String>,
+    /// How much of everything there may be.
+    pub limits: Limits,
+}
+
+/// What all requests share.
+pub(crate) struct Service {
+    pub(crate) timeline: Timeline,
+    pub(crate) setup: Setup,
+    pub(crate) around: fn() -> Around<'static>,
+    pub(crate) folder: PathBuf,
+    pub(crate) gate: Gate,
+    pub(crate) ledger: Ledger,
+    pub(crate) limits: Limits,
+    pub(crate) metrics: Metrics,
+    pub(crate) hub: Hub,
+    pub(crate) turns: Turns,
+    pub(crate) workers: Arc<Semaphore>,
+    pub(crate) streams: Arc<Semaphore>,
+    pub(crate) bodies: Arc<Semaphore>,
+    /// Set when the server stops.
+    pub(crate) stop: Cancel,
+    /// What the ledger calls this process.
+    pub(crate) owner: String,
+    _alive: Alive,
+    requests: AtomicU64,
+    document: OnceLock<Document>,
+    places: Places,
+    own: Weak<Self>,
+}
+
+impl Service {
+    pub(crate) fn new(options: Options, stop: Cancel) -> Result<Arc<Self>, Problem> {
+        let Options { timeline, setup, around, folder, token, hosts, limits } = options;
+        let gate = Gate::new(&timeline, token, Hosts::new(&hosts))?;
+        let ledger = timeline.store().ledger()?;
+        let owner = format!("server-{:016x}", timeline.dice());
+        let alive = timeline.store().keep_alive_as(&owner)?;
+        ledger.forget_requests_before(Timestamp::from_millis(timeline.now().millis() - KEPT_MILLIS))?;
+        let hub = Hub::new(&timeline)?;
+        Ok(Arc::new_cyclic(|own| Self {
+            gate,
+            ledger,
+            hub,
+            turns: Turns::default(),
+            metrics: Metrics::new(),
+            workers: Arc::new(Semaphore::new(limits.workers)),
+            streams: Arc::new(Semaphore::new(limits.streams)),
+            bodies: Arc::new(Semaphore::new(limits.bodies)),
+            stop,
+            owner,
+            _alive: alive,
+            requests: AtomicU64::new(timeline.dice() << 20),
+            document: OnceLock::new(),
+            places: Places::default(),
+            own: Weak::clone(own),
+            timeline,
+            setup,
+            around,
+            folder,
+            limits,
+        }))
+    }
+
+    /// The same, for what goes on beside a request.
+    pub(crate) fn shared(&self) -> Result<Arc<Self>, Problem> {
+        self.own.upgrade().ok_or_else(|| Problem::new(Code::Unavailable, "the server is stopping"))
+    }
+
+    /// What the API is, for programs and people.
+    pub(crate) fn document(&self) -> &Document {
+        self.document.get_or_init(|| Document::of(&crate::routes::all()))
+    }
+
+    /// A name for a request that no other has.
+    pub(crate) fn name_request(&self) -> String {
+        format!("{:016x}", self.requests.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Whether a server that began a request is still there.
+    pub(crate) fn is_alive(&self, owner: &str) -> Result<bool, StoreError> {
+        if owner == self.owner { Ok(true) } else { self.timeline.store().is_alive_as(owner) }
+    }
+}
+
+/// How long answers are kept for requests that come again.
+const KEPT_MILLIS: i64 = 7 * 24 * 60 * 60 * 1000;

@@ -1,0 +1,114 @@
+//! Where things are: projects, their folders, and what git says of them.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use retake_model::id::{ProjectId, ThreadId};
+use retake_model::surroundings::Surroundings;
+use retake_timeline::Caller;
+use retake_timeline::workspace::folder::path_to_text;
+use retake_timeline::workspace::git;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Service;
+use crate::endpoint::Call;
+use crate::problem::{Code, Problem};
+
+/// What git said is believed for so long: asking for each of a thousand changes would cost more than they do.
+const BELIEVED: Duration = Duration::from_secs(2);
+
+/// What is known of folders.
+#[derive(Default)]
+pub(super) struct Places {
+    seen: Mutex<HashMap<ProjectId, (Instant, Option<Surroundings>)>>,
+}
+
+/// A folder, and what git says of it now.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct GitNow {
+    /// The folder.
+    path: Option<String>,
+    /// The branch.
+    branch: Option<String>,
+    /// The commit.
+    head: Option<String>,
+    /// Whether there are changes that are not committed.
+    dirty: Option<bool>,
+    /// Where it is pushed to.
+    remote: Option<String>,
+}
+
+impl Service {
+    /// Where changes of a project's threads are made; none if its folder is not there.
+    pub(crate) fn surroundings(&self, project: ProjectId) -> Option<Surroundings> {
+        let mut seen = self.places.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((when, found)) = seen.get(&project)
+            && when.elapsed() < BELIEVED
+        {
+            return found.clone();
+        }
+        let found = self.look_around(project);
+        seen.retain(|_, (when, _)| when.elapsed() < BELIEVED);
+        seen.insert(project, (Instant::now(), found.clone()));
+        found
+    }
+
+    fn look_around(&self, project: ProjectId) -> Option<Surroundings> {
+        let folder = self.timeline.folder_of_project(project).ok()?;
+        let facts = git::observe(&folder);
+        let path = path_to_text(&folder);
+        Some(Surroundings {
+            workspace_root: Some(path.clone()),
+            working_directory: Some(path),
+            program_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            git_branch: facts.branch,
+            git_commit: facts.commit,
+            git_remote: facts.remote,
+            git_dirty: facts.dirty,
+        })
+    }
+
+    /// What git says of a project's folder now; none if the folder is not there.
+    pub(crate) fn git_now(&self, project: ProjectId) -> Option<GitNow> {
+        let found = self.surroundings(project)?;
+        Some(GitNow {
+            path: found.workspace_root,
+            branch: found.git_branch,
+            head: found.git_commit,
+            dirty: found.git_dirty,
+            remote: found.git_remote,
+        })
+    }
+
+    /// A project that is known here.
+    pub(crate) fn known_project(&self, project: ProjectId) -> Result<ProjectId, Problem> {
+        match self.timeline.look()?.queries().project(project)? {
+            Some(row) => Ok(row.id),
+            None => Err(Problem::not_found(format!("there is no project {project}"))),
+        }
+    }
+
+    /// The thread that is meant where none is named.
+    pub(crate) fn current_thread(&self) -> Result<ThreadId, Problem> {
+        let project = self.timeline.project_if_known(&self.folder)?;
+        let none = "the project of the server's folder has no current thread; name one";
+        let thread = project.current.ok_or_else(|| Problem::new(Code::NotFound, none))?;
+        let row = self.timeline.look()?.thread(thread)?;
+        if row.summary.deleted.is_some() { Err(Problem::not_found(none)) } else { Ok(thread) }
+    }
+}
+
+impl<P, Q, B> Call<'_, P, Q, B> {
+    /// Who asks for a change in a project, and what they know.
+    pub(crate) fn caller_in(&self, project: ProjectId) -> Caller {
+        Caller {
+            actor: self.who.actor.clone(),
+            surroundings: self.service.surroundings(project),
+            turn: None,
+            expected: self.expected,
+            request: self.request,
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Turns that run in this server, each in a thread of its own.
+
+use std::collections::HashMap;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use retake_agent::{Audience, Cancel, Outcome, TurnError, TurnEvent};
+use retake_model::id::{TakeId, ThreadId, TurnId};
+use retake_model::operation::Version;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::events::TurnNews;
+use crate::problem::{Code, Problem};
+use crate::service::Service;
+
+/// The turns that run in this server.
+#[derive(Default)]
+pub(crate) struct Turns {
+    running: Mutex<Running>,
+}
+
+#[derive(Default)]
+struct Running {
+    turns: HashMap<TurnId, ThreadId>,
+    cancels: Vec<(Cancel, JoinHandle<()>)>,
+    stopping: bool,
+}
+
+/// A turn that has begun. It is on disk, and its first step can be undone.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct Begun {
+    /// The thread.
+    pub(crate) thread: ThreadId,
+    /// The take that it runs in.
+    pub(crate) take: TakeId,
+    /// The turn.
+    pub(crate) turn: TurnId,
+    /// The thread's version, with the prompt in it.
+    pub(crate) version: Version,
+    /// The operation that the turn began with.
+    pub(crate) operation: Option<retake_model::content::ContentId>,
+    /// Whether an undo takes it back.
+    pub(crate) undoable: bool,
+    /// Who answers.
+    pub(crate) provider: String,
+    /// Which model.
+    pub(crate) model: String,
+}
+
+/// What a turn does once it has a thread to do it in.
+pub(crate) type Job = Box<dyn FnOnce(&Cancel, &mut dyn Audience) -> Result<Outcome, TurnError> + Send>;
+
+impl Turns {
+    /// Begins a turn; answers when it is on disk, or refused.
+    pub(crate) fn begin(&self, service: &Arc<Service>, job: Job) -> Result<Begun, Problem> {
+        let (sender, receiver) = channel();
+        let cancel = Cancel::new();
+        let (watched, own) = (Arc::clone(service), cancel.clone());
+        let mut running = self.lock();
+        if running.stopping {
+            return Err(Problem::new(Code::Unavailable, "the server is stopping"));
+        }
+        running.cancels.retain(|(_, thread)| !thread.is_finished());
+        let spawned = std::thread::Builder::new().name("retake-turn".to_owned()).spawn(move || {
+            let mut watcher = Watcher { service: &watched, begun: Some(sender), turn: None, number: 0 };
+            let outcome = job(&own, &mut watcher);
+            let Watcher { begun, turn, .. } = watcher;
+            if let Some((_, _, turn)) = turn {
+                watched.turns.lock().turns.remove(&turn);
+                watched.metrics.turns.dec();
+            }
+            match (outcome, begun) {
+                (Err(error), Some(begun)) => drop(begun.send(Err(error.into()))),
+                (Err(error), None) => tracing::warn!(%error, "a turn broke off"),
+                (Ok(_), _) => {}
+            }
+        });
+        let thread = spawned.map_err(|error| Problem::new(Code::Unavailable, error))?;
+        running.cancels.push((cancel, thread));
+        drop(running);
+        receiver
+            .recv()
+            .unwrap_or_else(|_| Err(Problem::new(Code::Conflict, "there was nothing for the turn to do")))
+    }
+
+    /// Whether a turn runs in this server.
+    pub(crate) fn has(&self, turn: TurnId) -> bool {
+        self.lock().turns.contains_key(&turn)
+    }
+
+    /// Tells all turns to end; says how many there are. No further one begins.
+    pub(crate) fn cancel_all(&self) -> usize {
+        let mut running = self.lock();
+        running.stopping = true;
+        running.cancels.iter().for_each(|(cancel, _)| cancel.set());
+        running.turns.len()
+    }
+
+    /// Ends all turns, and waits until that is on disk, but no longer than so long.
+    pub(crate) fn end_all(&self, patience: Duration) {
+        self.cancel_all();
+        let until = Instant::now() + patience;
+        let cancels = std::mem::take(&mut self.lock().cancels);
+        for (_, thread) in cancels {
+            while !thread.is_finished() && Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            if thread.is_finished() {
+                // A turn that panicked has said so; the next start closes it.
+                let _ = thread.join();
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Running> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Passes on what happens in a turn.
+struct Watcher<'a> {
+    service: &'a Service,
+    begun: Option<Sender<Result<Begun, Problem>>>,
+    turn: Option<(ThreadId, TakeId, TurnId)>,
+    number: u64,
+}
+
+impl Audience for Watcher<'_> {
+    fn hear(&mut self, event: &TurnEvent) {
+        if let TurnEvent::Started { thread, take, turn, provider, model, version, operation } = event {
+            self.turn = Some((*thread, *take, *turn));
+            self.service.turns.lock().turns.insert(*turn, *thread);
+            self.service.metrics.turns.inc();
+            let begun = Begun {
+                thread: *thread,
+                take: *take,
+                turn: *turn,
+                version: *version,
+                operation: *operation,
+                undoable: true,
+                provider: provider.clone(),
+                model: model.clone(),
+            };
+            if let Some(sender) = self.begun.take() {
+                // Whoever asked may have left; the turn goes on.
+                let _ = sender.send(Ok(begun));
+            }
+        }
+        let Some((thread, take, turn)) = self.turn else { return };
+        self.service.hub.tell(&TurnNews { thread, take, turn, number: self.number, event });
+        self.number += 1;
+    }
+}
