@@ -34,6 +34,7 @@ pub use rule::{BadRule, Rule};
 
 /// What is to happen with a call. In the order of strictness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ApprovalDecision"))]
 #[serde(rename_all = "kebab-case")]
 pub enum Decision {
     /// It is carried out.
@@ -46,6 +47,7 @@ pub enum Decision {
 
 /// What happens where no rule says anything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ApprovalMode"))]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// Looking is allowed, everything else is asked about.

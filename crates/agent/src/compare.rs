@@ -18,6 +18,7 @@ use crate::provider::prices::Prices;
 
 /// Two takes side by side.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// How many entries both begin with.
     pub shared: u64,
@@ -27,6 +28,7 @@ pub struct Comparison {
 
 /// One of two takes, from where they part.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ComparedTake"))]
 pub struct Side {
     /// The take.
     pub take: TakeId,
@@ -50,6 +52,7 @@ pub struct Side {
 
 /// How many tools were called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ToolCalls"))]
 pub struct Calls {
     /// All.
     pub made: u64,

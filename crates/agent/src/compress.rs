@@ -38,6 +38,7 @@ const LONGEST: usize = 4_000;
 
 /// What was compressed.
 #[derive(Clone, Debug, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Compressed {
     /// The thread's version now.
     pub version: Version,

@@ -98,6 +98,7 @@ pub struct Again {
 
 /// A turn that ended, or stands still.
 #[derive(Clone, Debug, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "TurnOutcome"))]
 pub struct Outcome {
     /// The thread.
     pub thread: ThreadId,

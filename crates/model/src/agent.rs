@@ -46,6 +46,7 @@ use crate::id::TurnId;
 
 /// Where the agent of a take stands. A take where nothing runs and nothing failed has none.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Agent {
     /// The turn that it works on.
     #[n(0)]
@@ -58,6 +59,7 @@ pub struct Agent {
 
 /// How far a turn is.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum AgentState {
     /// Nothing runs; the next move is a person's.
@@ -124,6 +126,7 @@ pub enum AgentState {
 
 /// One call of a tool, and how far it is.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolRun {
     /// The call's name, as in its entry.
     #[n(0)]
@@ -139,6 +142,7 @@ pub struct ToolRun {
 
 /// How far a call is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum ToolStatus {
     /// Nobody has decided on it.
@@ -161,6 +165,7 @@ pub enum ToolStatus {
 
 /// What came of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cbor(index_only)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolOutcome {
@@ -180,6 +185,7 @@ pub enum ToolOutcome {
 
 /// Where something went wrong; decides whether it is tried again by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "FaultOrigin"))]
 #[cbor(index_only)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
@@ -301,6 +307,7 @@ pub enum Action {
 
 /// How a turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Ended {
     /// The model has said all it had to say.

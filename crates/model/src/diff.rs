@@ -40,6 +40,7 @@ pub struct Change {
 
 /// How many lines came and went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "LineCounts"))]
 pub struct Counts {
     /// Lines that came.
     pub added: u64,
@@ -49,6 +50,7 @@ pub struct Counts {
 
 /// Why two contents are not compared line by line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Incomparable {
     /// One of them is not text.

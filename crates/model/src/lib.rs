@@ -33,6 +33,8 @@ pub mod project;
 pub mod projection;
 pub mod reference;
 pub mod replay;
+#[cfg(feature = "schema")]
+mod schema;
 pub mod settings;
 pub mod state;
 pub mod summary;

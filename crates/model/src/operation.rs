@@ -95,6 +95,7 @@ pub struct Place {
 /// The files before and after an operation. What differs between the two is what the operation changed; they
 /// are the same where files were looked at and found unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileChange {
     /// The snapshot before.
     #[n(0)]
@@ -115,6 +116,7 @@ pub struct FileChange {
 
 /// Who made a change.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Encode, Decode, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Actor {
     /// The person at the keyboard.
@@ -147,6 +149,7 @@ pub enum Actor {
 
 /// What an operation did.
 #[derive(Clone, Debug, PartialEq, Encode, Decode, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum OperationKind {
     /// The thread was made.

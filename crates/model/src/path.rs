@@ -32,6 +32,7 @@ pub struct TreePath(Vec<FileName>);
 
 /// A path, and the root that it starts from. The main root of a workspace has the empty name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RootPath {
     /// The root.
     #[serde(skip_serializing_if = "String::is_empty")]

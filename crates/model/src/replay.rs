@@ -48,6 +48,7 @@ pub struct Way {
 
 /// What to do with a file that two changed differently.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OnConflict {
     /// Leave the file as it is.

@@ -8,6 +8,7 @@ use crate::limits::TEXT_BYTES;
 
 /// The settings of a thread. The defaults are what a reset goes back to.
 #[derive(Clone, Debug, PartialEq, Encode, Decode, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// The system prompt of the project.

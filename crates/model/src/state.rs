@@ -67,6 +67,7 @@ pub struct ThreadState {
 
 /// Who may see a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cbor(index_only)]
 #[serde(rename_all = "snake_case")]
 pub enum Visibility {
@@ -84,6 +85,7 @@ pub enum Visibility {
 
 /// Where a promoted take came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadParent {
     /// The thread it was a take of.
     #[n(0)]

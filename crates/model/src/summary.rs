@@ -18,6 +18,7 @@ use crate::time::Timestamp;
 
 /// What lists show of one thread.
 #[derive(Clone, Debug, PartialEq, Encode, Decode, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadSummary {
     /// Its identity.
     #[n(0)]
@@ -123,6 +124,7 @@ pub fn summarize_thread(
 
 /// What a tree shows of one take.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TakeSummary {
     /// Its identity.
     #[n(0)]

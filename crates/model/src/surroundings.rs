@@ -10,6 +10,7 @@ use crate::content::{Content, Kind};
 
 /// What was around when an operation was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Encode, Decode, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Surroundings {
     /// The project's folder.

@@ -59,6 +59,7 @@ pub struct Take {
 
 /// A file that a take names. Fields that Retake does not know are kept.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileItem {
     /// The path, as the user gave it.
     #[n(0)]
@@ -71,6 +72,7 @@ pub struct FileItem {
 
 /// What was last given to the model, as blobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sent {
     /// The conversation and context as Markdown.
     #[n(0)]
@@ -82,6 +84,7 @@ pub struct Sent {
 
 /// Which of a take's lists of files is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cbor(index_only)]
 #[serde(rename_all = "snake_case")]
 pub enum FileList {

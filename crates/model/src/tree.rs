@@ -135,6 +135,7 @@ pub struct LeftOutPath {
 
 /// Why a path is not held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "LeftOutReason"))]
 #[cbor(index_only)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {

@@ -16,7 +16,8 @@ use crate::id::{EntryId, TakeId, ThreadId, TurnId};
 use crate::time::Timestamp;
 
 /// A turn that runs, or that its program did not live to end.
-#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Encode, Decode, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunningTurn {
     /// The thread.
     #[n(0)]
@@ -39,7 +40,8 @@ pub struct RunningTurn {
 }
 
 /// What has arrived of an answer.
-#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Encode, Decode, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PartialAnswer {
     /// The entry that it becomes.
     #[n(0)]
@@ -57,6 +59,7 @@ pub struct PartialAnswer {
 
 /// What somebody wants of a turn that runs, perhaps in another process.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Letter {
     /// End it as soon as possible.

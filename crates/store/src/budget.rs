@@ -16,6 +16,7 @@ const NEAR_PERCENT: u64 = 80;
 
 /// What the store holds and what it takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "StoreUsage"))]
 pub struct Usage {
     /// Bytes of the database.
     pub database: u64,
@@ -43,6 +44,7 @@ pub struct Usage {
 
 /// How the store stands against a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum BudgetState {
     /// There is room.

@@ -36,6 +36,7 @@ pub enum Mode {
 
 /// What was collected, or would be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Collected {
     /// Objects that nothing reaches and that are older than the grace period: they go.
     pub unreachable: u64,

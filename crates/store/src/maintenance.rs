@@ -68,6 +68,7 @@ impl Alone<'_> {
 
 /// What became of the database's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LogState {
     /// It is empty: nothing that was deleted is left in it.

@@ -17,6 +17,7 @@ const BYTES: usize = 16;
 
 /// The log ends earlier than it once did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LostEnd {
     /// The last operation that was acknowledged, by its place among all operations.
     pub acknowledged: i64,

@@ -11,7 +11,8 @@ use crate::threads::key_of;
 use crate::{StoreError, Writing};
 
 /// How one entry is shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Shown {
     /// Only a preview of it.
     pub collapsed: bool,

@@ -22,6 +22,7 @@ use crate::{Deleted, Store, StoreError, ThreadFilter, Writing};
 
 /// What was destroyed, or would be.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Purged {
     /// Threads. One that is not there is not counted.
     pub threads: u64,

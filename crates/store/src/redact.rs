@@ -21,6 +21,7 @@ use crate::{Store, StoreError, Writing};
 
 /// What was redacted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Redacted {
     /// Pieces of content that were there and are gone.
     pub objects: u64,

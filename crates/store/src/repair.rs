@@ -42,6 +42,7 @@ use crate::{Store, StoreError, Writing};
 
 /// What a repair did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Repaired {
     /// What was read out of a damaged file into a new one, if that was needed.
     pub salvaged: Option<Salvaged>,
@@ -51,6 +52,7 @@ pub struct Repaired {
 
 /// One thing that a repair did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "RepairChange"))]
 #[serde(tag = "code", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Change {
@@ -68,6 +70,7 @@ pub enum Change {
     ContentLost {
         /// What it is.
         #[serde(serialize_with = "kind_name")]
+        #[cfg_attr(feature = "schema", schemars(with = "String"))]
         kind: Kind,
         /// Its name.
         id: ContentId,

@@ -36,6 +36,7 @@ use crate::{Store, StoreError, Writing};
 
 /// What was read out of a damaged file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Salvaged {
     /// Where the damaged file is kept.
     pub kept_as: PathBuf,
@@ -47,6 +48,7 @@ pub struct Salvaged {
 
 /// Rows of a damaged table that could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UnreadableRows {
     /// The table.
     pub table: &'static str,

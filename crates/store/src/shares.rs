@@ -13,6 +13,7 @@ use crate::{Deleted, Store, StoreError, ThreadFilter};
 
 /// What one project takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "StoreShare"))]
 pub struct Share {
     /// The project.
     pub project: ProjectId,

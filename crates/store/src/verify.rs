@@ -43,6 +43,7 @@ pub(crate) use objects::read_index;
 
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verified {
     /// Objects that were read.
     pub objects: u64,
@@ -73,6 +74,7 @@ pub struct MaintenanceProgress {
 
 /// What a long run is looking at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "VerifyStage"))]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
     /// The database file.

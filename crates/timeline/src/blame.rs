@@ -25,6 +25,7 @@ use crate::{LookError, Looking};
 
 /// The lines of a file, each with its origin.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Blame {
     /// The file.
     #[serde(flatten)]
@@ -37,6 +38,7 @@ pub struct Blame {
 
 /// An operation that wrote some lines.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WroteLines {
     /// The operation.
     #[serde(flatten)]
@@ -47,6 +49,7 @@ pub struct WroteLines {
 
 /// A line with its origin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BlameLine {
     /// Its place, counted from 1.
     pub number: u64,

@@ -20,6 +20,7 @@ use crate::{Caller, ChangeError, Command, FileError, Rules, Timeline};
 
 /// What came of a change that was asked for. It is durable.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Done {
     /// The thread.
     pub thread: ThreadId,

@@ -43,6 +43,7 @@ pub enum Detail {
 
 /// What differs between two moments.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Changes {
     /// The snapshot of the first.
     pub before: ContentId,
@@ -56,6 +57,7 @@ pub struct Changes {
 
 /// All files together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "DiffStat"))]
 pub struct Stat {
     /// How many paths differ.
     pub files: u64,
@@ -66,6 +68,7 @@ pub struct Stat {
 
 /// What differs at one path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileDiff {
     /// Where.
     #[serde(flatten)]
@@ -89,6 +92,7 @@ pub struct FileDiff {
 
 /// What stands at a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum FileFacts {
     /// A file.
@@ -112,6 +116,7 @@ pub enum FileFacts {
 
 /// How the content of a file was compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ContentComparison"))]
 #[serde(rename_all = "snake_case")]
 pub enum Compared {
     /// It is the same; only name or permissions differ, or it is a folder.
@@ -128,6 +133,7 @@ pub enum Compared {
 
 /// A hunk, as it is shown. Lines are counted from 1; a side without lines gives the line that it stands after.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HunkView {
     /// The first line before.
     pub before_start: u64,
@@ -143,6 +149,7 @@ pub struct HunkView {
 
 /// A line of a hunk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LineView {
     /// Which text it is from.
     pub side: Side,
@@ -155,6 +162,7 @@ pub struct LineView {
 
 /// A piece of a line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PartView {
     /// The text.
     pub text: String,

@@ -64,6 +64,7 @@ pub struct Desk {
 
 /// What moves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Halves {
     /// Conversation and files.

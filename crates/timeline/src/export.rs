@@ -29,6 +29,7 @@ pub(crate) const FORMAT: u64 = 1;
 
 /// What was exported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Exported {
     /// How many operations.
     pub operations: u64,

@@ -15,6 +15,7 @@ use crate::{LookError, Looking};
 
 /// What happened to a path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileLog {
     /// The operations that touched it, newest first.
     pub operations: Vec<FileLogItem>,
@@ -24,6 +25,7 @@ pub struct FileLog {
 
 /// An operation that touched a path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileLogItem {
     /// The operation.
     #[serde(flatten)]
@@ -45,6 +47,7 @@ pub struct FileLogItem {
 
 /// The operation that did something to a file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Wrote {
     /// Its thread.
     pub thread: ThreadId,

@@ -39,6 +39,7 @@ pub enum Importing {
 
 /// What was imported. It is durable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Imported {
     /// The thread.
     pub thread: ThreadId,

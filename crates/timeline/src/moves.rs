@@ -12,6 +12,7 @@ use crate::{Caller, ChangeError, Done, Rules, Timeline};
 
 /// What came of an undo, a redo or a jump. It is durable.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Moved {
     /// The operation that made the move: one, however many steps there were.
     #[serde(flatten)]

@@ -18,6 +18,7 @@ use crate::{Caller, ChangeError, Command, Done, LookError, Timeline};
 
 /// A project, and the folder it is in now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Project {
     /// Its identity.
     pub id: ProjectId,

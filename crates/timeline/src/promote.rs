@@ -26,6 +26,7 @@ use crate::{Caller, ChangeError, Done, Rules, Timeline};
 
 /// What came of a promotion. Both parts are durable.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Promoted {
     /// What happened to the thread that the take left.
     pub source: Done,

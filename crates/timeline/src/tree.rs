@@ -11,6 +11,7 @@ use crate::{LookError, Looking};
 
 /// Threads with their takes. Pinned ones come first, then the most lately changed.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tree {
     /// The threads.
     pub threads: Vec<TreeThread>,
@@ -18,6 +19,7 @@ pub struct Tree {
 
 /// A thread with its takes.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TreeThread {
     /// The thread.
     #[serde(flatten)]

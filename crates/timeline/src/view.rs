@@ -6,10 +6,11 @@ use retake_model::id::{EntryId, TurnId};
 use retake_model::operation::{Actor, OperationKind, Version};
 use retake_model::time::Timestamp;
 use retake_store::Shown;
-use serde::{Serialize, Serializer, ser::SerializeStruct};
+use serde::Serialize;
 
 /// An entry where it stands.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EntryView {
     /// Its place in the take, counted from 1 as people do.
     pub number: u64,
@@ -18,6 +19,7 @@ pub struct EntryView {
     /// Its content's name.
     pub version: ContentId,
     /// How it is shown.
+    #[serde(flatten)]
     pub shown: Shown,
     /// Its content.
     pub entry: EntryVersion,
@@ -25,6 +27,7 @@ pub struct EntryView {
 
 /// Where a thread stands in its history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Standing {
     /// How many operations it has had.
     pub version: Version,
@@ -38,6 +41,7 @@ pub struct Standing {
 
 /// One line of a thread's history.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HistoryItem {
     /// Its place in the log: what `jump` takes.
     pub version: Version,
@@ -59,17 +63,4 @@ pub struct HistoryItem {
     pub undone: bool,
     /// Whether redo leads to it.
     pub redoable: bool,
-}
-
-impl Serialize for EntryView {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut view = serializer.serialize_struct("EntryView", 6)?;
-        view.serialize_field("number", &self.number)?;
-        view.serialize_field("id", &self.id)?;
-        view.serialize_field("version", &self.version)?;
-        view.serialize_field("collapsed", &self.shown.collapsed)?;
-        view.serialize_field("source", &self.shown.source)?;
-        view.serialize_field("entry", &self.entry)?;
-        view.end()
-    }
 }

@@ -15,6 +15,7 @@ use crate::tools::Call;
 
 /// The name of one exact call in one project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Fingerprint(ContentId);
 

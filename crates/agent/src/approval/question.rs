@@ -18,6 +18,7 @@ use crate::tools::Call;
 
 /// What a person is asked about a call.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ApprovalQuestion"))]
 pub struct Question {
     /// The tool.
     pub tool: String,

@@ -11,6 +11,7 @@ use crate::approval::Question;
 
 /// Something that happened in a turn. What `--json` prints, one line each.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum TurnEvent {
     /// The turn is on disk, and the model is being called.

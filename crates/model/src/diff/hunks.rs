@@ -35,6 +35,7 @@ pub struct Part {
 
 /// Which of two texts a line is from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "LineSide"))]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
     /// Both.

@@ -9,6 +9,7 @@ use crate::id::{EntryId, TakeId};
 
 /// Entries that came in behind the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Added {
     /// The first of them.
     #[n(0)]
@@ -26,6 +27,7 @@ pub struct Added {
 
 /// One step of a turn.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum TurnStep {
     /// It began.
@@ -91,6 +93,7 @@ pub enum TurnStep {
 
 /// Where a take was forked for a turn.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Forked {
     /// The take it came from.
     #[n(0)]

@@ -14,6 +14,7 @@ const CUT: char = '…';
 
 /// A line of an entry's text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Snippet {
     /// Its parts, in order.
     pub pieces: Vec<Piece>,
@@ -21,6 +22,7 @@ pub struct Snippet {
 
 /// A part of a snippet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "SnippetPiece"))]
 pub struct Piece {
     /// Whether this is what was sought.
     pub matched: bool,

@@ -11,6 +11,7 @@ use crate::mark::LostEnd;
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "code", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Problem {
@@ -60,6 +61,7 @@ pub enum Problem {
         number: i64,
         /// What it should be.
         #[serde(serialize_with = "kind_name")]
+        #[cfg_attr(feature = "schema", schemars(with = "String"))]
         kind: Kind,
         /// Its name.
         id: ContentId,
@@ -97,6 +99,7 @@ pub enum Problem {
     ReferenceMissing {
         /// What it is.
         #[serde(serialize_with = "kind_name")]
+        #[cfg_attr(feature = "schema", schemars(with = "String"))]
         kind: Kind,
         /// Its name.
         id: ContentId,
@@ -279,12 +282,14 @@ pub enum Problem {
 
 /// What needs some content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Holder {
     /// Other content.
     Object {
         /// What that is.
         #[serde(serialize_with = "kind_name")]
+        #[cfg_attr(feature = "schema", schemars(with = "String"))]
         kind: Kind,
         /// Its name.
         id: ContentId,
@@ -310,6 +315,7 @@ pub enum Holder {
 
 /// A thread, by its identity where that is known, and by its number in this store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WhichThread {
     /// Its number in this store.
     pub number: i64,

@@ -26,6 +26,7 @@ use crate::{Caller, LookError, Looking, Timeline};
 
 /// A take that was given a folder.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpenedApart {
     /// The take.
     pub take: TakeId,
@@ -41,6 +42,7 @@ pub struct OpenedApart {
 
 /// A take whose folder was given up.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClosedApart {
     /// Its last state.
     pub seen: Seen,
@@ -52,6 +54,7 @@ pub struct ClosedApart {
 
 /// A folder that a take has for itself.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ApartFolder {
     /// The folder.
     #[serde(skip)]

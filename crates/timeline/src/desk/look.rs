@@ -32,6 +32,7 @@ pub struct Present {
 
 /// What was found when the folder was looked at.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Seen {
     /// The snapshot of the files as they are.
     pub snapshot: ContentId,

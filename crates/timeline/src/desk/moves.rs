@@ -20,6 +20,7 @@ use crate::{Caller, ChangeError, Goal, Moved, Rules};
 
 /// What came of a move of conversation and files.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Moment {
     /// What became of the conversation; of a preview, nothing.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]

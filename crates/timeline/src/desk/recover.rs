@@ -23,6 +23,7 @@ use crate::{ChangeError, Timeline};
 
 /// What a crash had left unfinished, and what was done about it.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Recovered {
     /// What had been asked for.
     pub kind: OperationKind,

@@ -12,6 +12,7 @@ use super::Recovered;
 
 /// What became of files, or what would.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileReport {
     /// The snapshot before.
     pub before: ContentId,
@@ -32,6 +33,7 @@ pub struct FileReport {
 
 /// What became of one path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PathReport {
     /// Which.
     #[serde(flatten)]
@@ -49,6 +51,7 @@ pub struct PathReport {
 
 /// What became of a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "FileOutcome"))]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
     /// It was written.

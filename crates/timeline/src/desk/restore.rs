@@ -20,6 +20,7 @@ use crate::{Caller, ChangeError, Done, LookError, Looking, Rules};
 
 /// What came of a restore.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Restored {
     /// The operation; of a preview, or where all was already so, none.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
@@ -30,6 +31,7 @@ pub struct Restored {
 
 /// The files of a thread at one moment.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FilesAt {
     /// The operation that left them so.
     pub version: Version,

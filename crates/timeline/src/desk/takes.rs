@@ -21,6 +21,7 @@ use crate::{Caller, ChangeError, Command, Done, Looking, Promoted};
 
 /// What came of a change that may bring files along.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Changed {
     /// What became of the thread; of a preview, nothing.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]

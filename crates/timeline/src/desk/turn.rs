@@ -37,6 +37,7 @@ pub enum Around {
 
 /// What came of a step of a turn.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Advanced {
     /// What became of the thread.
     #[serde(flatten)]

@@ -1,0 +1,193 @@
+//! Schemas of what is written as JSON by hand, and so has to be described by hand: names, moments, and entries with
+//! whatever fields came along.
+//!
+//! Everything else derives its schema from its type. What is described here is exactly what is serialized; where the
+//! same type is read too, more is taken than is given.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::{Map, Value, json};
+
+use crate::content::ContentId;
+use crate::entry::{Block, EntryVersion, Usage};
+use crate::id::{EntryId, FolderId, ProjectId, TakeId, ThreadId, TurnId};
+use crate::json::Json;
+use crate::path::{FileName, TreePath};
+use crate::time::Timestamp;
+
+/// Sixteen characters by chance, and ten that say when; the last of these has bits to spare, which are none.
+const IDENTITY: &str = "^[0-9a-hjkmnp-tv-z]{25}[048cgmrw]$";
+
+/// A type that is written as one text.
+macro_rules! text {
+    ($type:ident, $description:literal, { $($rest:tt)* }) => {
+        impl JsonSchema for $type {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($type).into()
+            }
+
+            fn schema_id() -> Cow<'static, str> {
+                concat!(module_path!(), "::", stringify!($type)).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({ "type": "string", "description": $description, $($rest)* })
+            }
+        }
+    };
+}
+
+text!(ProjectId, "The identity of a project.", { "pattern": IDENTITY });
+text!(ThreadId, "The identity of a thread.", { "pattern": IDENTITY });
+text!(TakeId, "The identity of a take.", { "pattern": IDENTITY });
+text!(EntryId, "The identity of an entry, through all its versions.", { "pattern": IDENTITY });
+text!(TurnId, "The identity of a turn.", { "pattern": IDENTITY });
+text!(FolderId, "The identity of a folder that files are kept of.", { "pattern": IDENTITY });
+text!(ContentId, "The name of content: the hash of its bytes.", { "pattern": "^[0-9a-f]{64}$" });
+text!(Timestamp, "A moment, in universal time.", { "format": "date-time" });
+text!(TreePath, "A path below a root, with `/` between names; `\\xNN` for a byte that is not text.", { "minLength": 1 });
+text!(FileName, "A name in a folder; `\\xNN` for a byte that is not text.", { "minLength": 1 });
+
+impl JsonSchema for Json {
+    fn schema_name() -> Cow<'static, str> {
+        "Json".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        true.into()
+    }
+}
+
+impl JsonSchema for Usage {
+    fn schema_name() -> Cow<'static, str> {
+        "Usage".into()
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        concat!(module_path!(), "::Usage").into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let count = generator.subschema_for::<u64>();
+        let counts = [
+            ("input_tokens", "Tokens read."),
+            ("output_tokens", "Tokens written."),
+            ("cache_read_input_tokens", "Tokens read from the provider's cache."),
+            ("cache_creation_input_tokens", "Tokens written to the provider's cache."),
+        ];
+        let properties = counts.map(|(name, description)| (name, described(&count, description)));
+        let description = "Tokens that an entry cost, and what else the provider counted.";
+        let names = counts.map(|(name, _)| name);
+        // Where it is read, a count that is not there is none.
+        let required: &[&str] = if generator.contract().is_serialize() { &names } else { &[] };
+        open_object(description, properties.into(), required)
+    }
+}
+
+impl JsonSchema for EntryVersion {
+    fn schema_name() -> Cow<'static, str> {
+        "Entry".into()
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        concat!(module_path!(), "::EntryVersion").into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let text = generator.subschema_for::<String>();
+        let moment = generator.subschema_for::<Timestamp>();
+        let properties = vec![
+            ("role", described(&text, "Who speaks: any text.")),
+            ("content", described(&text, "What is said, as text: that of its text blocks.")),
+            ("blocks", described(&generator.subschema_for::<Vec<Block>>(), "What is said, in order.")),
+            ("created", described(&moment, "When it was first made.")),
+            ("edited", described(&moment, "When its text was last changed by hand.")),
+            (
+                "usage",
+                described(&generator.subschema_for::<Usage>(), "Tokens, as the provider counted them."),
+            ),
+            ("model", described(&text, "The model that wrote it.")),
+        ];
+        let description = "One version of an entry, with whatever other fields came along.";
+        open_object(description, properties, &["role", "content", "blocks", "created"])
+    }
+}
+
+impl JsonSchema for Block {
+    fn schema_name() -> Cow<'static, str> {
+        "Block".into()
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        concat!(module_path!(), "::Block").into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let text = generator.subschema_for::<String>();
+        let flag = generator.subschema_for::<bool>();
+        let any = generator.subschema_for::<Json>();
+        let blob = generator.subschema_for::<ContentId>();
+        // Its type, what it is, what it always has, what it may have.
+        let known: [(&str, &str, Parts<'_>, Parts<'_>); 5] = [
+            ("text", "Text, Markdown as a rule.", &[("text", &text)], &[]),
+            ("thinking", "What the model thought.", &[("text", &text)], &[("signature", &text)]),
+            (
+                "tool_call",
+                "A tool that the model wants run.",
+                &[("call", &text), ("name", &text), ("input", &any)],
+                &[],
+            ),
+            (
+                "tool_result",
+                "What came of a tool call.",
+                &[("call", &text), ("text", &text), ("failed", &flag)],
+                &[],
+            ),
+            ("image", "A picture.", &[("media", &text), ("blob", &blob)], &[]),
+        ];
+        let names = known.map(|(kind, ..)| kind);
+        let mut variants: Vec<Value> = Vec::new();
+        for (kind, description, always, maybe) in known {
+            let mut properties = vec![("type", json!({ "type": "string", "const": kind }))];
+            let parts = always.iter().chain(maybe).map(|(name, schema)| (*name, schema.as_value().clone()));
+            properties.extend(parts);
+            let mut required = vec!["type"];
+            // Where it is read, a tool has not failed unless it says so.
+            let given = |name: &&str| generator.contract().is_serialize() || *name != "failed";
+            required.extend(always.iter().map(|(name, _)| *name).filter(given));
+            variants.push(open_object(description, properties, &required).into());
+        }
+        let other = json!({ "type": "string", "not": { "enum": names } });
+        let description = "A part of a type that Retake does not know, kept as it came.";
+        variants.push(open_object(description, vec![("type", other)], &["type"]).into());
+        json_schema!({ "description": "A part of an entry.", "oneOf": variants })
+    }
+}
+
+/// Fields of a part of an entry, each with its schema.
+type Parts<'a> = &'a [(&'static str, &'a Schema)];
+
+/// An object with these properties and whatever else.
+fn open_object(description: &str, properties: Vec<(&str, Value)>, required: &[&str]) -> Schema {
+    let properties: Map<String, Value> =
+        properties.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect();
+    json_schema!({
+        "type": "object",
+        "description": description,
+        "properties": properties,
+        "required": required,
+        "additionalProperties": true,
+    })
+}
+
+/// A schema with a description of its own.
+fn described(schema: &Schema, description: &str) -> Value {
+    let mut schema = schema.clone();
+    schema.insert("description".to_owned(), description.into());
+    schema.into()
+}
