@@ -54,7 +54,8 @@ pub(crate) struct Hub {
 #[derive(Clone)]
 pub(crate) struct Event {
     pub(crate) sequence: i64,
-    pub(crate) thread: ThreadId,
+    /// The thread; none if it was purged, of which all are told.
+    pub(crate) thread: Option<ThreadId>,
     pub(crate) text: Arc<str>,
 }
 
@@ -155,8 +156,9 @@ impl Hub {
 impl Event {
     fn of(happened: &Happened) -> Self {
         let data = serde_json::to_string(happened).unwrap_or_default();
-        let text = format!("id: {}\nevent: operation\ndata: {data}\n\n", happened.sequence);
-        Self { sequence: happened.sequence, thread: happened.thread, text: text.into() }
+        let (sequence, thread) = (happened.sequence, happened.change.as_ref().map(|change| change.thread));
+        let kind = if thread.is_some() { "operation" } else { "purged" };
+        Self { sequence, thread, text: format!("id: {sequence}\nevent: {kind}\ndata: {data}\n\n").into() }
     }
 }
 
@@ -188,7 +190,7 @@ impl Follower {
             self.tail = Some(service.timeline.tail()?);
         }
         let tail = self.tail.as_mut().expect("just made");
-        while tail.has_news(hub.newest())? {
+        while tail.last()? > hub.newest() {
             let found = tail.since(hub.newest(), PAGE)?;
             if found.is_empty() {
                 break;

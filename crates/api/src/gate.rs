@@ -88,7 +88,7 @@ impl Gate {
         }
         let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
         for cookie in cookies.flat_map(visitor::values) {
-            if self.ledger.visitor_token(visitor::hash_of(cookie))? == Some(hash) {
+            if self.ledger.visitor_token(&visitor::hash_of(cookie))? == Some(hash) {
                 self.check_page(method, headers)?;
                 return Ok(Who { actor: Actor::Human, token: hash });
             }
@@ -111,7 +111,7 @@ impl Gate {
     pub(crate) fn leave(&self, headers: &HeaderMap) -> Result<(), Problem> {
         let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
         for cookie in cookies.flat_map(visitor::values) {
-            self.ledger.remove_visitor(visitor::hash_of(cookie))?;
+            self.ledger.remove_visitor(&visitor::hash_of(cookie))?;
         }
         Ok(())
     }

@@ -91,6 +91,12 @@ pub(crate) fn carry_out(
     match begun {
         Begun::New => {}
         Begun::Answered { status, answer } => return replay(endpoint, status, &answer),
+        Begun::Forgotten { sequence, .. } => {
+            let found = service.timeline.look()?.queries().operation_of_request(key.request, sequence)?;
+            let gone = "this was done, and its answer was destroyed with what was purged or redacted since";
+            let found = found.ok_or_else(|| Problem::new(Code::Conflict, gone))?;
+            return done_before(endpoint, found);
+        }
         Begun::Other => {
             return Err(Problem::new(Code::KeyReused, "this Idempotency-Key was used for another request"));
         }
@@ -129,7 +135,7 @@ fn keep(service: &Service, key: &Key, reply: Reply) -> Result<Reply, Problem> {
             body: String::from_utf8_lossy(bytes).into_owned(),
         };
         let kept = serde_json::to_vec(&kept).map_err(|error| Problem::new(Code::Internal, error))?;
-        service.ledger.finish_request(key.request, reply.status.as_u16(), &kept)?;
+        service.ledger.finish_request(key.request, reply.status.as_u16(), kept)?;
     }
     Ok(reply)
 }

@@ -77,7 +77,7 @@ impl AgentFlags {
 
 impl Context {
     /// What is configured about turns.
-    fn setup(&self) -> Setup {
+    pub(crate) fn setup(&self) -> Setup {
         let agent = &self.config.agent;
         Setup {
             provider: agent.provider.clone(),

@@ -38,6 +38,7 @@ pub(crate) mod run;
 pub(crate) mod save;
 pub(crate) mod search;
 mod seen;
+pub(crate) mod serve;
 pub(crate) mod settings;
 pub(crate) mod snapshot;
 pub(crate) mod status;

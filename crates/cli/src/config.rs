@@ -7,6 +7,7 @@ mod edit;
 mod keys;
 
 use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -32,6 +33,7 @@ pub(crate) struct Config {
     pub(crate) output: Output,
     pub(crate) files: Files,
     pub(crate) agent: Agent,
+    pub(crate) serve: Serve,
     /// How calls are decided on, beyond `agent.approval`.
     pub(crate) approval: Approval,
     /// Providers, by the name that the user gives them.
@@ -58,6 +60,16 @@ pub(crate) struct Agent {
     pub(crate) rounds: u32,
     /// How many tokens a model takes, where that is not known.
     pub(crate) window: Option<u64>,
+}
+
+/// About the server.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Serve {
+    /// The address that it listens on.
+    pub(crate) listen: SocketAddr,
+    /// Names that it may be called by, beside those of this machine.
+    pub(crate) hosts: Vec<String>,
 }
 
 /// About what tools may do.
@@ -161,6 +173,12 @@ impl Default for Agent {
             rounds: 200,
             window: None,
         }
+    }
+}
+
+impl Default for Serve {
+    fn default() -> Self {
+        Self { listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 7878)), hosts: Vec::new() }
     }
 }
 

@@ -87,6 +87,7 @@ fn dispatch(command: Command, context: &Context) -> Result<ExitCode, Failure> {
         Command::Compress(arguments) => arguments.run(context)?,
         Command::Comms(arguments) => arguments.run(context)?,
         Command::Models(arguments) => arguments.run(context)?,
+        Command::Serve(arguments) => arguments.run(context)?,
         Command::Jump(arguments) => arguments.run(context)?,
         Command::History(arguments) => arguments.run(context)?,
         Command::Diff(arguments) => arguments.run(context)?,

@@ -107,7 +107,7 @@ impl Stream {
             };
             let Some(last) = events.last().map(|event| event.sequence) else { return Ok(()) };
             let wanted: String =
-                events.iter().filter(|event| self.wants(event.thread)).map(|event| &*event.text).collect();
+                events.iter().filter(|event| event.thread.is_none_or(|thread| self.wants(thread))).map(|event| &*event.text).collect();
             if !wanted.is_empty() {
                 self.send(wanted.into()).await?;
             }

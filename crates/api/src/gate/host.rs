@@ -35,12 +35,8 @@ fn name_of(host: &str) -> Option<&str> {
 
 /// Whether an Origin is the server that was called by that name.
 pub(super) fn is_same(origin: &str, host: &str) -> bool {
-    let (Some(rest), _) | (None, Some(rest)) =
-        (origin.strip_prefix("http://"), origin.strip_prefix("https://"))
-    else {
-        return false;
-    };
-    rest.eq_ignore_ascii_case(host)
+    let rest = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+    rest.is_some_and(|rest| rest.eq_ignore_ascii_case(host))
 }
 
 #[cfg(test)]

@@ -110,7 +110,7 @@ impl TokenFile {
             return Err(TokenError::NotPrivate(self.0.clone()));
         }
         let mut text = String::new();
-        file.by_ref().take(LONGEST).read_to_string(&mut text).map_err(failed)?;
+        Read::take(&mut file, LONGEST).read_to_string(&mut text).map_err(failed)?;
         let text = text.trim();
         if text.len() < PREFIX.len() + SECRET_BYTES || !text.starts_with(PREFIX) {
             return Err(TokenError::NotAToken(self.0.clone()));

@@ -15,7 +15,7 @@ const LINK_MILLIS: i64 = 10 * 60 * 1000;
 /// A link that holds once, for ten minutes: what comes behind the server's address.
 pub fn new_ticket(ledger: &Ledger, now: Timestamp) -> Result<String, TicketError> {
     let ticket = secret()?;
-    ledger.add_ticket(hash_of(&ticket), Timestamp::from_millis(now.millis() + LINK_MILLIS))?;
+    ledger.add_ticket(&hash_of(&ticket), Timestamp::from_millis(now.millis() + LINK_MILLIS))?;
     Ok(format!("{}{ticket}", super::ENTER))
 }
 
@@ -32,12 +32,12 @@ pub enum TicketError {
 
 /// Uses a link up; gives the cookie.
 pub(super) fn enter(ledger: &Ledger, ticket: &str, token: [u8; 32], now: Timestamp) -> Result<String, Problem> {
-    if !ledger.use_ticket(hash_of(ticket), now)? {
+    if !ledger.use_ticket(&hash_of(ticket), now)? {
         let detail = "the link was used already, or is older than ten minutes; `retake serve link` makes a new one";
         return Err(Problem::new(Code::Unauthorized, detail));
     }
     let cookie = secret().map_err(|error| Problem::new(Code::Internal, error))?;
-    ledger.add_visitor(hash_of(&cookie), token, now)?;
+    ledger.add_visitor(&hash_of(&cookie), &token, now)?;
     Ok(cookie)
 }
 

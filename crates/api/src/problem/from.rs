@@ -78,6 +78,7 @@ impl From<LookError> for Problem {
     fn from(error: LookError) -> Self {
         match error {
             LookError::Store(error) => error.into(),
+            LookError::NoSuchSequence { last, .. } => Self::new(Code::Conflict, error).with("newest", last),
             other => Self::new(Code::NotFound, other),
         }
     }

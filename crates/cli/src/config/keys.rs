@@ -40,7 +40,7 @@ impl Takes {
 }
 
 /// All keys, in the order in which they are listed.
-pub(crate) const KEYS: [Key; 21] = [
+pub(crate) const KEYS: [Key; 23] = [
     Key {
         name: "storage.folder",
         takes: Takes::Path,
@@ -161,6 +161,18 @@ pub(crate) const KEYS: [Key; 21] = [
         takes: Takes::Number,
         default: None,
         purpose: "how many tokens the model takes, where Retake does not know",
+    },
+    Key {
+        name: "serve.listen",
+        takes: Takes::Text,
+        default: Some("\"127.0.0.1:7878\""),
+        purpose: "the address that `retake serve` listens on",
+    },
+    Key {
+        name: "serve.hosts",
+        takes: Takes::List,
+        default: Some("[]"),
+        purpose: "names that the server may be called by, beside those of this machine",
     },
 ];
 

@@ -1,0 +1,126 @@
+//! `retake serve` itself.
+
+use std::io::{IsTerminal, Write};
+use std::net::SocketAddr;
+
+use clap::{Args, ValueEnum};
+use retake_agent::provider::config::Surroundings;
+use retake_api::{Limits, Options, ServeError, TicketError, TokenError, new_ticket};
+use serde_json::json;
+
+use super::token_file;
+use crate::agent::Interruptible;
+use crate::context::Context;
+use crate::failure::{Code, Failure};
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// The address to listen on; port 0 for any free one [default: serve.listen].
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// A further name that the server may be called by: NAME or NAME:PORT. May be given often.
+    #[arg(long, value_name = "NAME")]
+    allow_host: Vec<String>,
+    /// How the log is written to standard error [default: text at a terminal, json otherwise].
+    #[arg(long, value_enum, value_name = "HOW")]
+    log: Option<Log>,
+}
+
+/// How the log is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Log {
+    /// For people.
+    Text,
+    /// For programs: one JSON object a line.
+    Json,
+    /// Not at all.
+    Off,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let usual = if std::io::stderr().is_terminal() { Log::Text } else { Log::Json };
+        self.log.unwrap_or(usual).begin();
+        let token = token_file(context)?;
+        token.read_or_make()?;
+        let timeline = context.timeline()?.clone();
+        let address = self.listen.unwrap_or(context.config.serve.listen);
+        if !address.ip().is_loopback() {
+            context.remark(&format!(
+                "{address} can be reached by others, and what goes over it is not encrypted: put a proxy that speaks \
+                 TLS before it, and allow its name with --allow-host."
+            ))?;
+        }
+        let hosts = context.config.serve.hosts.iter().chain(&self.allow_host).cloned().collect();
+        let options = Options {
+            timeline: timeline.clone(),
+            setup: context.setup(),
+            around: Surroundings::of_process,
+            folder: context.directory().to_owned(),
+            token,
+            hosts,
+            limits: Limits::default(),
+        };
+        let link = new_ticket(&timeline.store().ledger()?, timeline.now())?;
+        let interruptible = Interruptible::new()?;
+        let mut told = Ok(());
+        retake_api::serve(options, address, interruptible.cancel(), |address| {
+            told = tell(context, address, &link);
+        })?;
+        told
+    }
+}
+
+/// Says where the server is.
+fn tell(context: &Context, address: SocketAddr, link: &str) -> Result<(), Failure> {
+    let place = format!("http://{address}");
+    let answer = json!({"address": address, "url": place, "link": format!("{place}{link}")});
+    context.answer(&answer, |out, styles| {
+        let (strong, muted) = (styles.strong, styles.muted);
+        writeln!(out, "Retake answers at {strong}{place}{strong:#}")?;
+        writeln!(out, "  in a browser   {place}{link}  {muted}(once, within ten minutes){muted:#}")?;
+        writeln!(out, "  for programs   Authorization: Bearer $(retake serve token)")?;
+        writeln!(out, "{muted}Ctrl-C stops it; turns that run are recorded as interrupted.{muted:#}")?;
+        out.flush()
+    })
+}
+
+impl Log {
+    /// Writes what happens from here on.
+    fn begin(self) {
+        let builder = tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false);
+        // A log that is there already stays.
+        let _ = match self {
+            Self::Text => builder.with_ansi(false).compact().try_init(),
+            Self::Json => builder.json().flatten_event(true).try_init(),
+            Self::Off => return,
+        };
+    }
+}
+
+impl From<ServeError> for Failure {
+    fn from(error: ServeError) -> Self {
+        match error {
+            ServeError::Listen { .. } => Self::new(
+                Code::Refused,
+                format!("{error}. Another server may be there; `--listen 127.0.0.1:0` takes any free port"),
+            ),
+            other => Self::new(Code::Failed, other),
+        }
+    }
+}
+
+impl From<TokenError> for Failure {
+    fn from(error: TokenError) -> Self {
+        Self::new(Code::Storage, error)
+    }
+}
+
+impl From<TicketError> for Failure {
+    fn from(error: TicketError) -> Self {
+        match error {
+            TicketError::Dice(error) => error.into(),
+            TicketError::Store(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! `retake serve token`
+
+use clap::Args;
+use serde_json::json;
+
+use super::token_file;
+use crate::context::Context;
+use crate::failure::Failure;
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Make a new token. The old one holds no longer, and streams and browsers that came in by it are out.
+    #[arg(long)]
+    rotate: bool,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let file = token_file(context)?;
+        let token = if self.rotate {
+            let token = file.rotate()?;
+            context.timeline()?.store().ledger()?.forget_visitors_but(&token.hash())?;
+            token
+        } else {
+            file.read_or_make()?
+        };
+        let answer = json!({"token": token.secret(), "file": file.path(), "rotated": self.rotate});
+        context.answer_as_it_is(&answer, &format!("{}\n", token.secret()))
+    }
+}
