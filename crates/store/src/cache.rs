@@ -8,6 +8,7 @@ use retake_model::content::ContentId;
 
 use crate::index::Recent;
 use crate::packs::PackFiles;
+use crate::presentation::ShownLately;
 
 /// Bytes in one generation.
 const GENERATION: usize = 16 * 1024 * 1024;
@@ -22,6 +23,8 @@ pub(crate) struct Cache {
     pub(crate) packs: PackFiles,
     /// Names of objects that came lately.
     pub(crate) recent: Recent,
+    /// How entries are shown that were looked at lately.
+    pub(crate) shown: ShownLately,
 }
 
 #[derive(Default)]
@@ -36,7 +39,7 @@ struct Generations {
 impl Cache {
     /// Nothing yet, of the store in that folder.
     pub(crate) fn of(store: &std::path::Path) -> Self {
-        Self { generations: Mutex::default(), recent: Recent::default(), packs: PackFiles::of(store) }
+        Self { packs: PackFiles::of(store), ..Self::default() }
     }
 
     /// Begins a look at the store after that many erasures: what was kept from before an erasure is dropped.

@@ -34,6 +34,7 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 pub use alive::{Alive, TurnLease};
 pub use comms::{Comm, CommFilter, NewComm};
 pub use requests::Begun;
+pub use turns::LedgerStamp;
 
 use gather::Gathered;
 

@@ -197,6 +197,14 @@ impl Queries<'_> {
         Ok(None)
     }
 
+    /// The numbers of the threads that have had an operation after a place in the sequence.
+    pub(crate) fn threads_changed_since(&self, sequence: i64) -> Result<Vec<i64>, StoreError> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT DISTINCT thread FROM operation WHERE sequence > ?1")?;
+        let numbers = statement.query_map([sequence], |row| row.get(0))?;
+        Ok(numbers.collect::<Result<_, _>>()?)
+    }
+
     /// The last place in the sequence of all operations.
     pub fn last_sequence(&self) -> Result<i64, StoreError> {
         Ok(self

@@ -1,11 +1,12 @@
 //! How entries are shown: remembered beside the state, and not part of history.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use retake_model::id::EntryId;
 use rusqlite::{OptionalExtension, params};
 
-use crate::queries::Queries;
+use crate::queries::{Queries, UNKNOWN};
 use crate::tally::{self, Searched, Tally};
 use crate::threads::key_of;
 use crate::{StoreError, Writing};
@@ -18,6 +19,40 @@ pub struct Shown {
     pub collapsed: bool,
     /// As text to be edited, not as rendered Markdown.
     pub source: bool,
+}
+
+/// How the entries of a few threads are shown, each with the tally of what was read.
+#[derive(Default)]
+pub(crate) struct ShownLately(Mutex<VecDeque<Kept>>);
+
+struct Kept {
+    epoch: i64,
+    thread: i64,
+    tally: i64,
+    shown: Arc<HashMap<EntryId, Shown>>,
+}
+
+/// How many threads somebody looks at by turns.
+const FEW: usize = 8;
+
+impl ShownLately {
+    fn get(&self, epoch: i64, thread: i64, tally: i64) -> Option<Arc<HashMap<EntryId, Shown>>> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let found =
+            kept.iter().find(|kept| (kept.epoch, kept.thread, kept.tally) == (epoch, thread, tally))?;
+        Some(Arc::clone(&found.shown))
+    }
+
+    fn put(&self, epoch: i64, thread: i64, tally: i64, shown: Arc<HashMap<EntryId, Shown>>) {
+        // Most threads have none, which is read as quickly as it is remembered.
+        if shown.is_empty() || epoch == UNKNOWN {
+            return;
+        }
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|kept| kept.thread != thread);
+        kept.truncate(FEW - 1);
+        kept.push_front(Kept { epoch, thread, tally, shown });
+    }
 }
 
 impl Shown {
@@ -47,6 +82,18 @@ impl Queries<'_> {
         }
         self.check_tally(Tally::ShownOfThread, &Searched::Number(thread), hashes)?;
         Ok(found)
+    }
+
+    /// The same, read only if anything of it has changed since it was last asked for: someone may have folded up every
+    /// entry of a long thread, and then looks at it page by page.
+    pub fn shown_lately(&self, thread: i64) -> Result<Arc<HashMap<EntryId, Shown>>, StoreError> {
+        let tally = self.tally_of(Tally::ShownOfThread, &Searched::Number(thread))?;
+        if let Some(kept) = self.cache.shown.get(self.epoch, thread, tally) {
+            return Ok(kept);
+        }
+        let shown = Arc::new(self.shown(thread)?);
+        self.cache.shown.put(self.epoch, thread, tally, Arc::clone(&shown));
+        Ok(shown)
     }
 }
 
@@ -81,5 +128,42 @@ impl Writing<'_> {
         let Some(shown) = shown else { return Ok(()) };
         let hash = tally::of_shown(&entry.key(), shown);
         self.tally(Tally::ShownOfThread, &Searched::Number(thread), hash)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Store;
+
+    #[test]
+    fn how_entries_are_shown_is_never_stale() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let (here, there) =
+            (Store::open(folder.path()).expect("a store"), Store::open(folder.path()).expect("a store"));
+        let entry = |number: u8| EntryId::from_bytes([number; 16]);
+        let check = |thread: i64, number: u8, collapsed: bool| {
+            let shown = Shown { collapsed, source: false };
+            there
+                .write(move |writing| writing.set_shown(thread, &[entry(number)], shown))
+                .expect("it is remembered");
+            for _ in 0..2 {
+                let reading = here.read().expect("a reading");
+                let queries = reading.queries();
+                let lately = queries.shown_lately(thread).expect("it is read");
+                assert_eq!(*lately, queries.shown(thread).expect("it is read"));
+                assert_eq!(lately.get(&entry(number)).is_some_and(|shown| shown.collapsed), collapsed);
+            }
+        };
+        check(1, 1, true);
+        check(1, 2, true);
+        check(2, 1, true);
+        check(1, 1, false);
+        check(1, 1, true);
+        for thread in 3..20 {
+            check(thread, 1, true);
+        }
+        check(1, 2, false);
+        check(2, 1, false);
     }
 }

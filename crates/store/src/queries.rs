@@ -69,7 +69,7 @@ fn first(connection: &Connection, sql: &str) -> rusqlite::Result<i64> {
 }
 
 /// An epoch that no cache is ever in.
-const UNKNOWN: i64 = -1;
+pub(crate) const UNKNOWN: i64 = -1;
 
 /// The guard of a derived row: a row whose bytes changed by themselves is not shown.
 pub(crate) fn digest(record: &[u8]) -> i64 {

@@ -11,7 +11,7 @@ use retake_model::take::Take;
 use rusqlite::{OptionalExtension, Row, params};
 
 use crate::queries::{Queries, checked, digest};
-use crate::{StoreError, Writing};
+use crate::{StoreError, ThreadRow, Writing};
 
 /// A take in the index.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,12 +35,21 @@ impl Queries<'_> {
 
     /// All takes of a thread, oldest first.
     pub fn takes_of(&self, thread: i64) -> Result<Vec<TakeRow>, StoreError> {
+        let expected = self.thread_numbered(thread)?.map_or(0, |row| row.summary.takes);
+        self.as_many_takes_of(thread, expected)
+    }
+
+    /// The same, where the row of the thread is at hand.
+    pub fn takes_of_row(&self, row: &ThreadRow) -> Result<Vec<TakeRow>, StoreError> {
+        self.as_many_takes_of(row.number, row.summary.takes)
+    }
+
+    fn as_many_takes_of(&self, thread: i64, expected: u64) -> Result<Vec<TakeRow>, StoreError> {
         let mut found = self.collect_takes(
             "SELECT thread, record, digest FROM take INDEXED BY take_name WHERE thread = ?1",
             [thread],
         )?;
         found.sort_by_key(|row| row.summary.id);
-        let expected = self.thread_numbered(thread)?.map_or(0, |row| row.summary.takes);
         check_count(expected, found.len())?;
         Ok(found)
     }

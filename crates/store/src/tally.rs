@@ -98,6 +98,26 @@ impl Queries<'_> {
         bound: &[&dyn ToSql],
         found: impl IntoIterator<Item = i64>,
     ) -> Result<(), StoreError> {
+        let expected = self.tally_where(kind, condition, bound)?;
+        if expected == found.into_iter().fold(0, |sum, hash| sum ^ hash) {
+            Ok(())
+        } else {
+            Err(StoreError::Damaged("something is missing from a list".to_owned()))
+        }
+    }
+
+    /// Whether all threads that there are come to that.
+    pub(crate) fn tally_of_threads_is(&self, found: i64) -> Result<bool, StoreError> {
+        // Every thread is listed under one project, and projects are fewer than threads.
+        Ok(self.tally_where(Tally::ThreadProject as i64, "true", &[])? == found)
+    }
+
+    /// What all rows with a value come to.
+    pub(crate) fn tally_of(&self, tally: Tally, value: &Searched) -> Result<i64, StoreError> {
+        self.tally_where(tally as i64, "value = ?", &[value])
+    }
+
+    fn tally_where(&self, kind: i64, condition: &str, bound: &[&dyn ToSql]) -> Result<i64, StoreError> {
         let sql = format!("SELECT digest FROM tally WHERE {condition} AND kind = ?");
         let mut statement = self.connection.prepare_cached(&sql)?;
         let bound = bound.iter().copied().chain([&kind as &dyn ToSql]);
@@ -106,11 +126,7 @@ impl Queries<'_> {
         while let Some(row) = rows.next()? {
             expected ^= row.get::<_, i64>(0)?;
         }
-        if expected == found.into_iter().fold(0, |sum, hash| sum ^ hash) {
-            Ok(())
-        } else {
-            Err(StoreError::Damaged("something is missing from a list".to_owned()))
-        }
+        Ok(expected)
     }
 
     /// The tallies as the rows say.

@@ -49,6 +49,45 @@ pub enum Deleted {
     Only,
 }
 
+/// A filter but for its facets, which are looked up.
+pub(crate) struct Sieve<'filter> {
+    filter: &'filter ThreadFilter,
+    title: Option<String>,
+}
+
+impl<'filter> Sieve<'filter> {
+    pub(crate) fn of(filter: &'filter ThreadFilter) -> Self {
+        Self { filter, title: filter.title.as_ref().map(|title| title.to_lowercase()) }
+    }
+
+    pub(crate) fn lets_through(&self, row: &ThreadRow) -> bool {
+        match &self.title {
+            Some(_) => self.lets_through_titled(row, &row.summary.title.to_lowercase()),
+            None => self.lets_through_titled(row, ""),
+        }
+    }
+
+    /// The same, where the title in lower case is known. Goes by what the records say, which are guarded, and not by
+    /// columns.
+    pub(crate) fn lets_through_titled(&self, row: &ThreadRow, lower: &str) -> bool {
+        let deleted = row.summary.deleted.is_some();
+        self.filter.project.is_none_or(|project| row.home == project)
+            && match self.filter.deleted {
+                Deleted::Hidden => !deleted,
+                Deleted::Only => deleted,
+                Deleted::Shown => true,
+            }
+            && self.title.as_ref().is_none_or(|title| lower.contains(title))
+    }
+}
+
+impl ThreadFilter {
+    /// Whether it lets a thread through, as far as its row says: facets are looked up elsewhere.
+    pub fn lets_through(&self, row: &ThreadRow) -> bool {
+        Sieve::of(self).lets_through(row)
+    }
+}
+
 impl Queries<'_> {
     /// A thread by its identity.
     pub fn thread(&self, id: ThreadId) -> Result<Option<ThreadRow>, StoreError> {
@@ -107,19 +146,9 @@ impl Queries<'_> {
             ([], Some(project)) => self.threads_of(project)?,
             (facets, _) => self.threads_having(facets)?,
         };
-        let title = filter.title.as_ref().map(|title| title.to_lowercase());
-        // By what the records say, which are guarded, and not by columns.
-        found.retain(|row| {
-            let deleted = row.summary.deleted.is_some();
-            filter.project.is_none_or(|project| row.home == project)
-                && match filter.deleted {
-                    Deleted::Hidden => !deleted,
-                    Deleted::Only => deleted,
-                    Deleted::Shown => true,
-                }
-                && title.as_ref().is_none_or(|title| row.summary.title.to_lowercase().contains(title))
-        });
-        found.sort_by_key(|row| Reverse((row.summary.pinned, row.summary.updated, row.number)));
+        let sieve = Sieve::of(filter);
+        found.retain(|row| sieve.lets_through(row));
+        found.sort_by_key(|row| Reverse(row.place()));
         Ok(found)
     }
 
@@ -141,6 +170,12 @@ impl Queries<'_> {
     }
 
     fn threads_having(&self, facets: &[(Facet, String)]) -> Result<Vec<ThreadRow>, StoreError> {
+        let numbers = self.having_all(facets)?;
+        numbers.into_iter().map(|number| self.thread_numbered(number)?.ok_or_else(damaged)).collect()
+    }
+
+    /// The numbers of the threads that have all of these.
+    pub(crate) fn having_all(&self, facets: &[(Facet, String)]) -> Result<BTreeSet<i64>, StoreError> {
         let mut numbers: Option<BTreeSet<i64>> = None;
         for (facet, value) in facets {
             let having = self.having(*facet, value)?;
@@ -149,8 +184,7 @@ impl Queries<'_> {
                 None => having,
             });
         }
-        let numbers = numbers.unwrap_or_default();
-        numbers.into_iter().map(|number| self.thread_numbered(number)?.ok_or_else(damaged)).collect()
+        Ok(numbers.unwrap_or_default())
     }
 
     fn collect_threads(

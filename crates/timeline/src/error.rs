@@ -77,6 +77,16 @@ pub enum LookError {
         /// The last that there is.
         current: Version,
     },
+    /// Nothing has that place in the sequence of all operations yet.
+    #[error(
+        "nothing has happened yet at {asked}, the last was {last}; the store is another one, or was mended: look again"
+    )]
+    NoSuchSequence {
+        /// The place that was asked for.
+        asked: i64,
+        /// The last that there is.
+        last: i64,
+    },
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -29,8 +29,10 @@ mod find;
 mod import;
 mod looking;
 mod moves;
+mod paging;
 mod project;
 mod promote;
+mod tail;
 mod touches;
 mod tree;
 mod view;
@@ -41,7 +43,7 @@ use std::sync::{Arc, Mutex};
 use retake_model::id::{RequestId, TurnId};
 use retake_model::operation::{Actor, Version};
 use retake_model::surroundings::Surroundings;
-use retake_store::{OpenError, Store};
+use retake_store::{Listing, OpenError, Store};
 
 pub use blame::{Blame, BlameError, BlameLine, WroteLines};
 pub use change::Done;
@@ -62,6 +64,7 @@ pub use find::{FindError, Found};
 pub use import::{ImportError, Imported, Importing};
 pub use looking::Looking;
 pub use moves::{Goal, Moved};
+pub use paging::{NotACursor, Page, ThreadCursor};
 pub use project::{Noticed, Project, ProjectError};
 pub use promote::Promoted;
 pub use retake_model as model;
@@ -69,6 +72,7 @@ pub use retake_model::command::{Command, NewEntry, Spot};
 pub use retake_model::history::Unit;
 pub use retake_store as store;
 pub use retake_workspace as workspace;
+pub use tail::{Happened, Tail, ThreadChange};
 pub use tree::{Tree, TreeThread};
 pub use view::{EntryView, HistoryItem, Standing};
 
@@ -79,6 +83,7 @@ pub struct Timeline {
     clock: Arc<dyn Clock>,
     rules: Rules,
     recovered: Arc<Mutex<Vec<Recovered>>>,
+    listing: Arc<Mutex<Listing>>,
 }
 
 /// How history behaves.
@@ -132,7 +137,8 @@ impl Timeline {
 
     /// Opens the timeline with a clock of the caller's.
     pub fn open_with(folder: &Path, rules: Rules, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
-        Ok(Self { store: Arc::new(Store::open(folder)?), clock, rules, recovered: Arc::default() })
+        let store = Arc::new(Store::open(folder)?);
+        Ok(Self { store, clock, rules, recovered: Arc::default(), listing: Arc::default() })
     }
 
     /// The store underneath, for what is not a change: proof, usage, search.

@@ -80,7 +80,7 @@ impl Looking<'_> {
         range: Range<u64>,
     ) -> Result<Vec<EntryView>, LookError> {
         let queries = self.queries();
-        let shown = queries.shown(self.thread(thread)?.number)?;
+        let shown = queries.shown_lately(self.thread(thread)?.number)?;
         let cells = take.entries.page(&queries, range.clone())?;
         let mut views = Vec::with_capacity(cells.len());
         for (position, cell) in (range.start..).zip(cells) {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use retake_model::id::{ProjectId, TakeId, ThreadId};
 use retake_model::summary::{TakeSummary, ThreadSummary};
-use retake_store::{Deleted, StoreError, ThreadFilter};
+use retake_store::{Deleted, StoreError, ThreadFilter, ThreadRow};
 use serde::Serialize;
 
 use crate::{LookError, Looking};
@@ -31,6 +31,19 @@ pub struct TreeThread {
 }
 
 impl TreeThread {
+    fn new(
+        row: ThreadRow,
+        parent: Option<ThreadId>,
+        mut all_takes: Vec<TakeSummary>,
+    ) -> Result<Self, StoreError> {
+        if all_takes.len() as u64 != row.summary.takes {
+            return Err(StoreError::Damaged("a take is missing from the index".to_owned()));
+        }
+        all_takes.sort_by_key(|take| take.id);
+        let below = parent.filter(|parent| *parent != row.summary.id);
+        Ok(Self { below, summary: row.summary, all_takes })
+    }
+
     /// The take that another was branched from, if it is still there; a root otherwise.
     pub fn parent_of(&self, take: &TakeSummary) -> Option<TakeId> {
         take.parent
@@ -56,17 +69,22 @@ impl Looking<'_> {
         let threads = rows
             .into_iter()
             .map(|row| {
-                let mut all_takes = takes.remove(&row.number).unwrap_or_default();
-                if all_takes.len() as u64 != row.summary.takes {
-                    return Err(StoreError::Damaged("a take is missing from the index".to_owned()));
-                }
-                all_takes.sort_by_key(|take| take.id);
-                let below = row.summary.parent.map(|parent| parent.thread);
+                let all_takes = takes.remove(&row.number).unwrap_or_default();
+                let parent = row.summary.parent.map(|parent| parent.thread);
                 // A parent that is gone makes a root, never a loss.
-                let below = below.filter(|parent| *parent != row.summary.id && present.contains(parent));
-                Ok(TreeThread { below, summary: row.summary, all_takes })
+                TreeThread::new(row, parent.filter(|parent| present.contains(parent)), all_takes)
             })
             .collect::<Result<_, _>>()?;
         Ok(Tree { threads })
+    }
+
+    /// A thread with its takes, below another if that one is in the tree.
+    pub(crate) fn tree_thread(
+        &self,
+        row: ThreadRow,
+        parent: Option<ThreadId>,
+    ) -> Result<TreeThread, LookError> {
+        let takes = self.queries().takes_of_row(&row)?;
+        Ok(TreeThread::new(row, parent, takes.into_iter().map(|take| take.summary).collect())?)
     }
 }

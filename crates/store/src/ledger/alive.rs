@@ -11,9 +11,10 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use retake_model::id::{RequestId, TakeId, TurnId};
+use retake_model::turn::RunningTurn;
 
 use crate::location::{folders, open_private, private_folder};
-use crate::{Store, StoreError};
+use crate::{Ledger, Store, StoreError};
 
 /// How long a lease is waited for that somebody may hold only to ask.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -98,6 +99,17 @@ impl Store {
                 Err(TryLockError::Error(error)) => return Err(StoreError::File { path, error }),
             }
         }
+    }
+
+    /// All turns that are written down in the ledger, each with whether some process runs it: one that nobody does was
+    /// left by one that died.
+    pub fn running(&self, ledger: &Ledger) -> Result<Vec<(RunningTurn, bool)>, StoreError> {
+        let mut found = Vec::new();
+        for turn in ledger.turns()? {
+            let runs = self.turn_runs(turn.take)?;
+            found.push((turn, runs));
+        }
+        Ok(found)
     }
 
     /// Whether a turn runs in a take, in whatever process.

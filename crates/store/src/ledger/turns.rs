@@ -8,7 +8,23 @@ use super::Ledger;
 use crate::StoreError;
 use crate::queries::{checked, digest};
 
+/// A moment of the ledger: as long as it is the same, nothing in it has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LedgerStamp {
+    /// Counts what others commit.
+    others: i64,
+    /// Counts what is changed here.
+    own: u64,
+}
+
 impl Ledger {
+    /// The present moment of the ledger, for who asks often whether anything has changed; it takes microseconds.
+    pub fn stamp(&self) -> Result<LedgerStamp, StoreError> {
+        let connection = self.connection();
+        let others = connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
+        Ok(LedgerStamp { others, own: connection.total_changes() })
+    }
+
     /// Writes down what runs in a take, in place of what was written there before.
     pub fn put_turn(&self, turn: &RunningTurn) -> Result<(), StoreError> {
         let record = minicbor::to_vec(turn).expect("encoding into memory cannot fail");
@@ -120,8 +136,17 @@ mod tests {
             process: 1,
             partial: None,
         };
+        let stamp = |ledger: &Ledger| ledger.stamp().expect("it is asked");
+        let before = [stamp(&here), stamp(&there)];
+        assert_eq!([stamp(&here), stamp(&there)], before, "nothing has changed");
         here.put_turn(&turn).expect("it is written");
-        assert_eq!(there.turn(take).expect("it is read"), Some(turn));
+        assert!(stamp(&here) != before[0] && stamp(&there) != before[1], "both see that something has");
+        assert_eq!(there.turn(take).expect("it is read"), Some(turn.clone()));
+        let running = || store.running(&there).expect("it is read");
+        assert_eq!(running(), [(turn.clone(), false)], "its process has died, as it were");
+        let lease = store.lease_turn(take).expect("a lock file");
+        assert_eq!(running(), [(turn, true)]);
+        drop(lease);
         let steer = Letter::Steer { entry: EntryId::from_bytes([4; 16]), text: "shorter".to_owned() };
         for letter in [&steer, &Letter::Interrupt] {
             assert!(there.send(take, letter).expect("it is sent"));

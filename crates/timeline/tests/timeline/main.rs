@@ -6,6 +6,7 @@ mod complaints;
 mod entries;
 mod exchange;
 mod files;
+mod following;
 mod forged;
 mod history;
 mod projects;

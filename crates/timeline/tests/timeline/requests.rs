@@ -76,7 +76,7 @@ fn a_move_of_files_is_found_and_what_a_hand_did_before_it_is_not() {
     let operation = operation.expect("it was done").operation;
     assert!(matches!(operation.kind, OperationKind::Undone { .. }), "{:?}", operation.kind);
     assert!(operation.files.is_some());
-    assert_eq!(moved.done.expect("something was done").operation.version, operation.version);
+    assert_eq!(moved.moved.expect("something was done").done.version, operation.version);
 }
 
 #[test]

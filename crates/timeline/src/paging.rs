@@ -1,0 +1,159 @@
+//! Lists in pages: quick however many threads there are, and never stale.
+//!
+//! ```text
+//!   page 1 ──► cursor: where its last thread stands ──► page 2: what stands behind that place
+//! ```
+//!
+//! A cursor is a place in the order of the list and not a count, so threads that come or go between two pages shift
+//! nothing. One that is changed meanwhile moves to the front: who has passed its old place sees it at the next look
+//! from the beginning.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::PoisonError;
+
+use data_encoding::BASE64URL_NOPAD;
+use retake_model::id::{ProjectId, ThreadId};
+use retake_model::time::Timestamp;
+use retake_store::{Deleted, Listing, ThreadFilter, ThreadPlace, ThreadRow};
+use serde::{Serialize, Serializer};
+
+use crate::{LookError, Looking, Timeline, TreeThread};
+
+/// One page of a list.
+#[derive(Clone, Debug, Serialize)]
+pub struct Page<T> {
+    /// What is on it.
+    pub items: Vec<T>,
+    /// Where the next one begins; `None` if this is the last.
+    pub next: Option<ThreadCursor>,
+}
+
+/// A place in a list of threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadCursor(ThreadPlace);
+
+/// The text is not a cursor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this is not a cursor: take one from the page before, as it is")]
+pub struct NotACursor;
+
+/// The bytes of a cursor: whether pinned, when changed, which number.
+const BYTES: usize = 1 + 8 + 8;
+
+impl fmt::Display for ThreadCursor {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ThreadPlace { pinned, updated, number } = self.0;
+        let mut bytes = [0; BYTES];
+        bytes[0] = u8::from(pinned);
+        bytes[1..9].copy_from_slice(&updated.millis().to_be_bytes());
+        bytes[9..].copy_from_slice(&number.to_be_bytes());
+        formatter.write_str(&BASE64URL_NOPAD.encode(&bytes))
+    }
+}
+
+impl FromStr for ThreadCursor {
+    type Err = NotACursor;
+
+    fn from_str(text: &str) -> Result<Self, NotACursor> {
+        let bytes = BASE64URL_NOPAD.decode(text.as_bytes()).map_err(|_| NotACursor)?;
+        let bytes: [u8; BYTES] = bytes.try_into().map_err(|_| NotACursor)?;
+        let number = |from: usize| {
+            let mut eight = [0; 8];
+            eight.copy_from_slice(&bytes[from..from + 8]);
+            i64::from_be_bytes(eight)
+        };
+        let pinned = match bytes[0] {
+            0 => false,
+            1 => true,
+            _ => return Err(NotACursor),
+        };
+        Ok(Self(ThreadPlace { pinned, updated: Timestamp::from_millis(number(1)), number: number(9) }))
+    }
+}
+
+impl Serialize for ThreadCursor {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl Timeline {
+    /// A page of the threads that a filter lets through: pinned ones first, then the most lately changed.
+    pub fn threads_page(
+        &self,
+        filter: &ThreadFilter,
+        after: Option<ThreadCursor>,
+        limit: usize,
+    ) -> Result<Page<ThreadRow>, LookError> {
+        let (page, (), _) = self.listed(filter, after, limit, |_, _| ())?;
+        Ok(page)
+    }
+
+    /// A page of the tree of a project, or of all of them: threads in the same order, each with its takes.
+    ///
+    /// A thread that was promoted stands where its last change puts it, and names the thread it came from
+    /// ([`TreeThread::below`]) if that one is in the tree at all, be it on this page or on another.
+    pub fn tree_page(
+        &self,
+        project: Option<ProjectId>,
+        deleted: Deleted,
+        after: Option<ThreadCursor>,
+        limit: usize,
+    ) -> Result<Page<TreeThread>, LookError> {
+        let filter = ThreadFilter { project, deleted, ..ThreadFilter::default() };
+        let parents = |listing: &Listing, rows: &[ThreadRow]| -> Vec<Option<ThreadId>> {
+            let in_tree = |id: &ThreadId| listing.thread(*id).is_some_and(|row| filter.lets_through(row));
+            rows.iter().map(|row| row.summary.parent.map(|parent| parent.thread).filter(in_tree)).collect()
+        };
+        let (page, parents, looking) = self.listed(&filter, after, limit, parents)?;
+        let threads = page.items.into_iter().zip(parents);
+        let items =
+            threads.map(|(row, parent)| looking.tree_thread(row, parent)).collect::<Result<_, _>>()?;
+        Ok(Page { items, next: page.next })
+    }
+
+    /// A page, what the whole list says about it, and the moment that both are of.
+    fn listed<T>(
+        &self,
+        filter: &ThreadFilter,
+        after: Option<ThreadCursor>,
+        limit: usize,
+        ask: impl FnOnce(&Listing, &[ThreadRow]) -> T,
+    ) -> Result<(Page<ThreadRow>, T, Looking<'_>), LookError> {
+        // A list that a panic left half way says so itself, and is read anew.
+        let mut listing = self.listing.lock().unwrap_or_else(PoisonError::into_inner);
+        // Begun while the list is held: whoever comes later sees no earlier moment.
+        let looking = self.look()?;
+        let queries = looking.queries();
+        listing.refresh(&queries)?;
+        let (items, more) = listing.page(&queries, filter, after.map(|cursor| cursor.0), limit)?;
+        let next = items.last().filter(|_| more).map(|row| ThreadCursor(row.place()));
+        let asked = ask(&listing, &items);
+        drop(queries);
+        Ok((Page { items, next }, asked, looking))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_reads_back_and_nothing_else_is_one() {
+        for (pinned, updated, number) in
+            [(false, 0, 1), (true, 1_700_000_000_000, 10_000), (true, -1, i64::MAX)]
+        {
+            let place = ThreadPlace { pinned, updated: Timestamp::from_millis(updated), number };
+            let text = ThreadCursor(place).to_string();
+            assert_eq!(text.len(), 23);
+            assert_eq!(text.parse(), Ok(ThreadCursor(place)));
+            for wrong in [&text[1..], &format!("{text}A"), &format!("{text}="), &text.replace('A', "!")] {
+                assert_eq!(wrong.parse::<ThreadCursor>(), Err(NotACursor), "{wrong}");
+            }
+        }
+        for wrong in ["", "..", "AgAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAAB", "é"] {
+            assert_eq!(wrong.parse::<ThreadCursor>(), Err(NotACursor), "{wrong}");
+        }
+    }
+}
