@@ -1,6 +1,6 @@
 //! `retake serve` itself.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::net::SocketAddr;
 
 use clap::{Args, ValueEnum};
@@ -76,7 +76,7 @@ fn tell(context: &Context, address: SocketAddr, link: &str) -> Result<(), Failur
     let place = format!("http://{address}");
     let answer = json!({"address": address, "url": place, "link": format!("{place}{link}")});
     context.answer(&answer, |out, styles| {
-        let (strong, muted) = (styles.strong, styles.muted);
+        let (strong, muted) = (styles.title, styles.muted);
         writeln!(out, "Retake answers at {strong}{place}{strong:#}")?;
         writeln!(out, "  in a browser   {place}{link}  {muted}(once, within ten minutes){muted:#}")?;
         writeln!(out, "  for programs   Authorization: Bearer $(retake serve token)")?;
