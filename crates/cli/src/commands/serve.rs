@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
-    start: start::Arguments,
+    start: start::Start,
 }
 
 #[derive(Subcommand)]

@@ -13,8 +13,9 @@ use crate::agent::Interruptible;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 
+/// How the server is started.
 #[derive(Args)]
-pub(crate) struct Arguments {
+pub(crate) struct Start {
     /// The address to listen on; port 0 for any free one [default: serve.listen].
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
@@ -37,7 +38,7 @@ enum Log {
     Off,
 }
 
-impl Arguments {
+impl Start {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let usual = if std::io::stderr().is_terminal() { Log::Text } else { Log::Json };
         self.log.unwrap_or(usual).begin();
