@@ -50,7 +50,7 @@ impl Validator<'_> {
             let name = reference.strip_prefix('#').expect("a reference into the document");
             known.add(self.check(self.root.pointer(name).expect("it is there"), value)?);
         }
-        self.check_kind(schema, value)?;
+        Self::check_kind(schema, value)?;
         self.check_parts(schema, value, &mut known)?;
         for part in list(schema, "allOf") {
             known.add(self.check(part, value)?);
@@ -71,7 +71,7 @@ impl Validator<'_> {
         Ok(known)
     }
 
-    fn check_kind(&self, schema: &Map<String, Value>, value: &Value) -> Result<(), String> {
+    fn check_kind(schema: &Map<String, Value>, value: &Value) -> Result<(), String> {
         let is = |kind: &Value| match kind.as_str().expect("a name") {
             "null" => value.is_null(),
             "boolean" => value.is_boolean(),
