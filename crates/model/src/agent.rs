@@ -314,7 +314,7 @@ pub enum Ended {
     Completed,
     /// A person stopped it.
     Interrupted,
-    /// Something went wrong that a person has to look at; [`Event::Resumed`] goes on from there.
+    /// Something went wrong that a person has to look at; the turn can be resumed.
     Failed,
 }
 

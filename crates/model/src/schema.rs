@@ -191,3 +191,42 @@ fn described(schema: &Schema, description: &str) -> Value {
     schema.insert("description".to_owned(), description.into());
     schema.into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The characters that an identity may have in a place, by what its schema says.
+    fn allowed(place: usize) -> &'static str {
+        if place < 25 { "0123456789abcdefghjkmnpqrstvwxyz" } else { "048cgmrw" }
+    }
+
+    #[test]
+    fn an_identity_is_read_if_its_schema_says_so() {
+        let good = "0".repeat(26);
+        for place in 0..26 {
+            for letter in (0..=127_u8).map(char::from) {
+                let text: String = good
+                    .chars()
+                    .enumerate()
+                    .map(|(at, zero)| if at == place { letter } else { zero })
+                    .collect();
+                assert_eq!(text.parse::<TakeId>().is_ok(), allowed(place).contains(letter), "{text:?}");
+            }
+        }
+        for text in ["", &good[1..], &format!("{good}0")] {
+            assert!(text.parse::<TakeId>().is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_read_may_lack_what_is_always_written() {
+        let required = |settings: schemars::generate::SchemaSettings| {
+            let schema = settings.into_generator().into_root_schema_for::<Usage>();
+            schema.get("required").and_then(Value::as_array).map(Vec::len)
+        };
+        let settings = schemars::generate::SchemaSettings::draft2020_12;
+        assert_eq!(required(settings().for_serialize()), Some(4));
+        assert_eq!(required(settings().for_deserialize()), Some(0));
+    }
+}

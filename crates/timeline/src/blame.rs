@@ -53,7 +53,7 @@ pub struct WroteLines {
 pub struct BlameLine {
     /// Its place, counted from 1.
     pub number: u64,
-    /// The operation that wrote it, as a place in [`Blame::origins`] counted from 0; none for what was there
+    /// The operation that wrote it, as a place in `origins` counted from 0; none for what was there
     /// before Retake first looked.
     pub origin: Option<usize>,
     /// The line, without its line feed. Bytes that are no text are replaced.

@@ -3,5 +3,7 @@
 mod faults;
 mod letters;
 mod retry;
+#[cfg(feature = "schema")]
+mod schemas;
 mod tools;
 mod world;

@@ -62,7 +62,11 @@ impl Reader<'_> {
     fn thing<T: Debug>(&mut self, name: String, thing: Result<T, LookError>) {
         let thing = match thing {
             Ok(thing) => Thing::Read(hash(&thing)),
-            Err(LookError::NoSuchThread(_) | LookError::NoSuchVersion { .. }) => Thing::Absent,
+            Err(
+                LookError::NoSuchThread(_)
+                | LookError::NoSuchVersion { .. }
+                | LookError::NoSuchSequence { .. },
+            ) => Thing::Absent,
             Err(LookError::Store(_)) => Thing::Refused,
         };
         self.found.insert(name, thing);
