@@ -74,7 +74,11 @@ pub(crate) async fn front(service: Arc<Service>, mut request: Request, next: Nex
 }
 
 /// Does what a route is for.
-pub(crate) async fn handle(service: Arc<Service>, endpoint: Arc<Endpoint>, request: Request) -> Response<Body> {
+pub(crate) async fn handle(
+    service: Arc<Service>,
+    endpoint: Arc<Endpoint>,
+    request: Request,
+) -> Response<Body> {
     let name = request.extensions().get::<RequestName>().map_or_else(String::new, |name| name.0.clone());
     let answered = answer(service, &endpoint, request).await;
     let mut response = match answered {
@@ -176,7 +180,9 @@ async fn answer(service: Arc<Service>, endpoint: &Arc<Endpoint>, request: Reques
     });
     match worked.await {
         Ok(reply) => reply,
-        Err(_) => Err(Problem::new(Code::Internal, "the server made a mistake; nothing is known to have changed")),
+        Err(_) => {
+            Err(Problem::new(Code::Internal, "the server made a mistake; nothing is known to have changed"))
+        }
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use axum::http::Method;
-use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::Schema;
+use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
 
 use crate::endpoint::{Endpoint, JSON, MakeSchema, Takes};
@@ -108,14 +108,22 @@ fn operation(endpoint: &Endpoint, answers: &mut SchemaGenerator) -> Value {
     let mut parameters = parameters("path", endpoint.path_schema);
     parameters.extend(self::parameters("query", endpoint.query_schema));
     if endpoint.versioned {
-        parameters.push(header("If-Match", "The version that you saw; another one is refused with 412.", json!({
-            "type": "string", "pattern": "^(\"[0-9]{1,18}\"|[0-9]{1,18}|\\*)$",
-        })));
+        parameters.push(header(
+            "If-Match",
+            "The version that you saw; another one is refused with 412.",
+            json!({
+                "type": "string", "pattern": "^(\"[0-9]{1,18}\"|[0-9]{1,18}|\\*)$",
+            }),
+        ));
     }
     if endpoint.method == Method::POST {
-        parameters.push(header("Idempotency-Key", "A name for this request: with the same one it is done once.", json!({
-            "type": "string", "pattern": "^[!-~]{1,200}$",
-        })));
+        parameters.push(header(
+            "Idempotency-Key",
+            "A name for this request: with the same one it is done once.",
+            json!({
+                "type": "string", "pattern": "^[!-~]{1,200}$",
+            }),
+        ));
     }
     let mut operation = json!({
         "operationId": operation_id(endpoint),
@@ -132,7 +140,8 @@ fn operation(endpoint: &Endpoint, answers: &mut SchemaGenerator) -> Value {
         Takes::Nothing => {}
         Takes::Json(make) => {
             let schema = in_place(make);
-            let required = schema.get("required").and_then(Value::as_array).is_some_and(|names| !names.is_empty());
+            let required =
+                schema.get("required").and_then(Value::as_array).is_some_and(|names| !names.is_empty());
             let body = json!({"required": required, "content": {JSON: {"schema": schema}}});
             fields.insert("requestBody".to_owned(), body);
         }
@@ -145,7 +154,8 @@ fn operation(endpoint: &Endpoint, answers: &mut SchemaGenerator) -> Value {
 }
 
 fn responses(endpoint: &Endpoint, answers: &mut SchemaGenerator) -> Value {
-    let schema = endpoint.gives.schema.map_or_else(|| json!({"type": "string"}), |make| make(answers).to_value());
+    let schema =
+        endpoint.gives.schema.map_or_else(|| json!({"type": "string"}), |make| make(answers).to_value());
     let mut good = json!({
         "description": endpoint.summary,
         "content": {endpoint.gives.kind: {"schema": schema}},

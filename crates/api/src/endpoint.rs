@@ -240,7 +240,14 @@ where
 {
     let run: Run = Arc::new(move |service, arrived| {
         let call = input::without_body(service, arrived)?;
-        Ok(Reply { status: StatusCode::OK, kind, version: None, location: None, replayed: false, body: run(&call)? })
+        Ok(Reply {
+            status: StatusCode::OK,
+            kind,
+            version: None,
+            location: None,
+            replayed: false,
+            body: run(&call)?,
+        })
     });
     let gives = Gives { status: StatusCode::OK, kind, schema: None };
     Endpoint { gives, versioned: false, ..endpoint::<P, Q, ()>(Method::GET, path, Takes::Nothing, run) }
@@ -288,7 +295,8 @@ impl Endpoint {
     fn answering(mut self, status: StatusCode) -> Self {
         self.gives.status = status;
         let run = self.run;
-        self.run = Arc::new(move |service, arrived| run(service, arrived).map(|reply| Reply { status, ..reply }));
+        self.run =
+            Arc::new(move |service, arrived| run(service, arrived).map(|reply| Reply { status, ..reply }));
         self
     }
 

@@ -218,7 +218,9 @@ impl Follower {
         }
         let mut partials = Vec::new();
         for running in service.ledger.turns()? {
-            let Some(partial) = running.partial.filter(|_| !service.turns.has(running.turn)) else { continue };
+            let Some(partial) = running.partial.filter(|_| !service.turns.has(running.turn)) else {
+                continue;
+            };
             let known = self.partials.iter().any(|(take, known)| *take == running.take && *known == partial);
             if !known {
                 let (thread, take, turn) = (running.thread, running.take, running.turn);

@@ -54,7 +54,11 @@ impl Metrics {
         let turns = gauge(&mut registry, "turns", "Turns that run in this server");
         let sequence = gauge(&mut registry, "last_sequence", "The last operation of the log");
         let slow_readers = Counter::default();
-        registry.register("slow_readers", "Streams that were closed because nobody read them", slow_readers.clone());
+        registry.register(
+            "slow_readers",
+            "Streams that were closed because nobody read them",
+            slow_readers.clone(),
+        );
         Self { registry, requests, seconds, connections, streams, turns, sequence, slow_readers }
     }
 

@@ -86,8 +86,13 @@ pub(crate) fn carry_out(
     let Some(key) = key else { return (endpoint.run)(service, arrived) };
     let ledger = &service.ledger;
     let sequence = service.timeline.look()?.queries().last_sequence()?;
-    let begun =
-        ledger.begin_request(key.request, &key.fingerprint, sequence, &service.owner, service.timeline.now())?;
+    let begun = ledger.begin_request(
+        key.request,
+        &key.fingerprint,
+        sequence,
+        &service.owner,
+        service.timeline.now(),
+    )?;
     match begun {
         Begun::New => {}
         Begun::Answered { status, answer } => return replay(endpoint, status, &answer),
@@ -101,11 +106,17 @@ pub(crate) fn carry_out(
             return Err(Problem::new(Code::KeyReused, "this Idempotency-Key was used for another request"));
         }
         Begun::InProgress { owner, .. } if service.is_alive(&owner)? => {
-            return Err(Problem::new(Code::RequestInProgress, "a request with this key is being carried out"));
+            return Err(Problem::new(
+                Code::RequestInProgress,
+                "a request with this key is being carried out",
+            ));
         }
         Begun::InProgress { owner, sequence } => {
             if !ledger.take_over_request(key.request, &owner, &service.owner)? {
-                return Err(Problem::new(Code::RequestInProgress, "a request with this key is being looked into"));
+                return Err(Problem::new(
+                    Code::RequestInProgress,
+                    "a request with this key is being looked into",
+                ));
             }
             let found = service.timeline.look()?.queries().operation_of_request(key.request, sequence)?;
             if let Some(found) = found {

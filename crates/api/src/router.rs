@@ -23,8 +23,7 @@ pub(crate) fn router(service: &Arc<Service>) -> Router {
         let (service, route) = (Arc::clone(service), Arc::clone(endpoint));
         let (methods, listed) = paths.entry(endpoint.path).or_default();
         let filter = MethodFilter::try_from(endpoint.method.clone()).expect("routes have common methods");
-        let handler =
-            move |request: Request| handle(Arc::clone(&service), Arc::clone(&route), request);
+        let handler = move |request: Request| handle(Arc::clone(&service), Arc::clone(&route), request);
         *methods = std::mem::take(methods).on(filter, handler);
         listed.push(endpoint.method.clone());
     }
@@ -45,9 +44,9 @@ pub(crate) fn router(service: &Arc<Service>) -> Router {
     }
     router = routes::pages::add(router, service);
     let service = Arc::clone(service);
-    router.fallback(nowhere).layer(from_fn(move |request: Request, next: Next| {
-        front(Arc::clone(&service), request, next)
-    }))
+    router
+        .fallback(nowhere)
+        .layer(from_fn(move |request: Request, next: Next| front(Arc::clone(&service), request, next)))
 }
 
 #[cfg(test)]

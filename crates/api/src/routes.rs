@@ -13,7 +13,6 @@ use crate::endpoint::Endpoint;
 
 /// Every route, in the order in which the document lists them.
 pub(crate) fn all() -> Vec<Endpoint> {
-    let groups =
-        [threads::all(), entries::all(), takes::all(), history::all(), state::all(), server::all()];
+    let groups = [threads::all(), entries::all(), takes::all(), history::all(), state::all(), server::all()];
     groups.into_iter().flatten().collect()
 }

@@ -91,9 +91,9 @@ impl Arriving<'_> {
 /// The next piece of a body; `None` at its end.
 async fn next(body: &mut Body, within: Duration) -> Result<Option<Bytes>, Problem> {
     loop {
-        let frame = timeout(within, body.frame()).await.map_err(|_| {
-            Problem::new(Code::RequestTimeout, "the body did not arrive in time")
-        })?;
+        let frame = timeout(within, body.frame())
+            .await
+            .map_err(|_| Problem::new(Code::RequestTimeout, "the body did not arrive in time"))?;
         match frame {
             None => return Ok(None),
             Some(Ok(frame)) => match frame.into_data() {

@@ -65,9 +65,10 @@ pub(super) fn check_kind(headers: &HeaderMap, endpoint: &Endpoint) -> Result<(),
     let mut parts = said.split(';').map(str::trim);
     let kind = parts.next().unwrap_or_default();
     let text = parts.all(|part| {
-        part.is_empty() || part.split_once('=').is_some_and(|(name, value)| {
-            !name.eq_ignore_ascii_case("charset") || value.trim_matches('"').eq_ignore_ascii_case("utf-8")
-        })
+        part.is_empty()
+            || part.split_once('=').is_some_and(|(name, value)| {
+                !name.eq_ignore_ascii_case("charset") || value.trim_matches('"').eq_ignore_ascii_case("utf-8")
+            })
     });
     if kind.eq_ignore_ascii_case(wanted) && text { Ok(()) } else { Err(kind_needed(wanted)) }
 }

@@ -26,10 +26,7 @@ where
     call(service, arrived, |_| Ok(()))
 }
 
-pub(super) fn with_json<P, Q, B>(
-    service: &Service,
-    arrived: Arrived,
-) -> Result<Call<'_, P, Q, B>, Problem>
+pub(super) fn with_json<P, Q, B>(service: &Service, arrived: Arrived) -> Result<Call<'_, P, Q, B>, Problem>
 where
     P: DeserializeOwned,
     Q: DeserializeOwned,
@@ -45,10 +42,7 @@ where
     })
 }
 
-pub(super) fn with_file<P, Q>(
-    service: &Service,
-    arrived: Arrived,
-) -> Result<Call<'_, P, Q, Upload>, Problem>
+pub(super) fn with_file<P, Q>(service: &Service, arrived: Arrived) -> Result<Call<'_, P, Q, Upload>, Problem>
 where
     P: DeserializeOwned,
     Q: DeserializeOwned,

@@ -35,7 +35,8 @@ pub(crate) struct Following {
 /// Opens a stream.
 pub(crate) fn open(service: &Service, token: [u8; 32], following: Following) -> Result<Body, Problem> {
     let permit = service.streams.clone().try_acquire_owned();
-    let permit = permit.map_err(|_| Problem::new(Code::TooMany, "there are as many streams as there may be"))?;
+    let permit =
+        permit.map_err(|_| Problem::new(Code::TooMany, "there are as many streams as there may be"))?;
     let newest = service.timeline.look()?.queries().last_sequence()?;
     let after = following.after.unwrap_or(newest);
     if after > newest || after < 0 {
@@ -106,8 +107,11 @@ impl Stream {
                 None => self.read().await?,
             };
             let Some(last) = events.last().map(|event| event.sequence) else { return Ok(()) };
-            let wanted: String =
-                events.iter().filter(|event| event.thread.is_none_or(|thread| self.wants(thread))).map(|event| &*event.text).collect();
+            let wanted: String = events
+                .iter()
+                .filter(|event| event.thread.is_none_or(|thread| self.wants(thread)))
+                .map(|event| &*event.text)
+                .collect();
             if !wanted.is_empty() {
                 self.send(wanted.into()).await?;
             }

@@ -47,7 +47,8 @@ mod tests {
     fn only_own_names_are_answered_to() {
         let hosts = Hosts::new(&["studio.example".to_owned(), "hub.example:8443".to_owned()]);
         let check = |host: &str, expected: bool| assert_eq!(hosts.allows(host), expected, "{host}");
-        for own in ["localhost", "LOCALHOST:7878", "127.0.0.1:1", "[::1]", "[::1]:7878", "studio.example:80"] {
+        for own in ["localhost", "LOCALHOST:7878", "127.0.0.1:1", "[::1]", "[::1]:7878", "studio.example:80"]
+        {
             check(own, true);
         }
         check("hub.example:8443", true);
@@ -79,7 +80,8 @@ mod tests {
         };
         check("http://127.0.0.1:7878", "127.0.0.1:7878", true);
         check("https://Studio.example", "studio.example", true);
-        for foreign in ["null", "", "http://127.0.0.1", "http://127.0.0.1:3000", "file://", "127.0.0.1:7878"] {
+        for foreign in ["null", "", "http://127.0.0.1", "http://127.0.0.1:3000", "file://", "127.0.0.1:7878"]
+        {
             check(foreign, "127.0.0.1:7878", false);
         }
     }

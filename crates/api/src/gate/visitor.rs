@@ -31,9 +31,15 @@ pub enum TicketError {
 }
 
 /// Uses a link up; gives the cookie.
-pub(super) fn enter(ledger: &Ledger, ticket: &str, token: [u8; 32], now: Timestamp) -> Result<String, Problem> {
+pub(super) fn enter(
+    ledger: &Ledger,
+    ticket: &str,
+    token: [u8; 32],
+    now: Timestamp,
+) -> Result<String, Problem> {
     if !ledger.use_ticket(&hash_of(ticket), now)? {
-        let detail = "the link was used already, or is older than ten minutes; `retake serve link` makes a new one";
+        let detail =
+            "the link was used already, or is older than ten minutes; `retake serve link` makes a new one";
         return Err(Problem::new(Code::Unauthorized, detail));
     }
     let cookie = secret().map_err(|error| Problem::new(Code::Internal, error))?;

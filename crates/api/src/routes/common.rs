@@ -5,7 +5,7 @@ use retake_model::operation::Version;
 use retake_model::replay::OnConflict;
 use retake_model::state::ThreadState;
 use retake_model::take::Take;
-use retake_timeline::{Caller, Changed, Command, Desk, Done, Halves, Handling, Looking};
+use retake_timeline::{Caller, Changed, Command, Desk, Done, Foreseen, Halves, Handling, Looking};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +66,28 @@ pub(crate) struct Page<T> {
     pub(crate) items: Vec<T>,
     /// The `cursor` of the next page; none if this is the last.
     pub(crate) next: Option<String>,
+}
+
+/// What came of a change, or would come of it.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct DoneOrForeseen {
+    #[serde(flatten)]
+    pub(crate) done: Option<Done>,
+    /// Whether nothing was changed, and this is only what would be.
+    pub(crate) dry_run: bool,
+    /// What would be done, where nothing was.
+    pub(crate) would: Option<Foreseen>,
+}
+
+/// What came of a change that may bring files along, or would come of it.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct ChangedOrForeseen {
+    #[serde(flatten)]
+    pub(crate) changed: Changed,
+    /// Whether nothing was changed, and this is only what would be.
+    pub(crate) dry_run: bool,
+    /// What would be done to the conversation, where nothing was.
+    pub(crate) would: Option<Foreseen>,
 }
 
 /// What moves with a change of the conversation.
@@ -139,15 +161,37 @@ impl<P, Q, B> Call<'_, P, Q, B> {
         Ok(Answer::at(done, version))
     }
 
+    /// Makes a change to a thread, or says what it would do.
+    pub(crate) fn change_or_foresee(
+        &self,
+        thread: ThreadId,
+        command: Command,
+        dry_run: bool,
+    ) -> Result<Answer<DoneOrForeseen>, Problem> {
+        if dry_run {
+            let would = self.service.timeline.foresee(thread, command, &self.caller(thread)?)?;
+            let version = would.version;
+            return Ok(Answer::at(DoneOrForeseen { done: None, dry_run, would: Some(would) }, version));
+        }
+        let Answer { body, version, location } = self.change(thread, command)?;
+        Ok(Answer { body: DoneOrForeseen { done: Some(body), dry_run, would: None }, version, location })
+    }
+
     /// Makes a change after which another take may be the active one, its files along with it.
     pub(crate) fn change_takes(
         &self,
         thread: ThreadId,
         command: Command,
         handling: Handling,
-    ) -> Result<Answer<Changed>, Problem> {
+    ) -> Result<Answer<ChangedOrForeseen>, Problem> {
         let caller = self.caller(thread)?;
-        let desk = if handling.halves == Halves::Conversation { None } else { self.service.desk_of(thread)? };
+        let dry_run = handling.preview;
+        let would = match dry_run {
+            true => Some(self.service.timeline.foresee(thread, command.clone(), &caller)?),
+            false => None,
+        };
+        let desk =
+            if handling.halves == Halves::Conversation { None } else { self.service.desk_of(thread)? };
         let changed = match desk {
             Some(desk) => desk.change(thread, command, caller, handling)?,
             None if handling.preview => Changed { done: None, files: None },
@@ -156,8 +200,11 @@ impl<P, Q, B> Call<'_, P, Q, B> {
                 Changed { done: Some(done), files: None }
             }
         };
-        let version = changed.done.as_ref().map(|done| done.version);
-        Ok(Answer { body: changed, version, location: None })
+        let version = match (&changed.done, &would) {
+            (Some(done), _) => Some(done.version),
+            (None, would) => would.as_ref().map(|would| would.version),
+        };
+        Ok(Answer { body: ChangedOrForeseen { changed, dry_run, would }, version, location: None })
     }
 }
 
@@ -187,7 +234,11 @@ impl Service {
 }
 
 /// The take that is meant: the one that was named, or the active one.
-pub(crate) fn take_of(looking: &Looking<'_>, state: &ThreadState, named: Option<TakeId>) -> Result<Take, Problem> {
+pub(crate) fn take_of(
+    looking: &Looking<'_>,
+    state: &ThreadState,
+    named: Option<TakeId>,
+) -> Result<Take, Problem> {
     let take = state.take(&looking.queries(), named.unwrap_or(state.active))?;
     take.ok_or_else(|| Problem::not_found("there is no such take in this thread"))
 }

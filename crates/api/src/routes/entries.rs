@@ -9,7 +9,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::common::{EntryPath, MOST, OfTake, Page, ThreadPath, limit, number, take_id, take_of};
+use super::common::{
+    DoneOrForeseen, EntryPath, MOST, OfTake, Page, ThreadPath, limit, number, take_id, take_of,
+};
 use super::threads::Nothing;
 use crate::endpoint::{Answer, Call, Endpoint, NoQuery, change, delete, get, post};
 use crate::problem::{Code, Problem};
@@ -98,7 +100,8 @@ impl EntryInput {
             id: Option<EntryId>,
         }
         let refused = |error: String| Problem::new(Code::Refused, error);
-        let Identity { id } = serde_json::from_str(self.0.get()).map_err(|error| refused(error.to_string()))?;
+        let Identity { id } =
+            serde_json::from_str(self.0.get()).map_err(|error| refused(error.to_string()))?;
         let mut version = from_json(self.0.get(), role, service.timeline.now())
             .map_err(|error| refused(error.to_string()))?;
         version.extra.remove("id");
@@ -242,8 +245,8 @@ fn show(call: &Call<'_, EntryPath, OfTake>) -> Result<Answer<OneEntry>, Problem>
     let current = looking.thread(call.path.thread)?.summary.version;
     let take = take_of(&looking, &looking.state(call.path.thread)?, call.query.take)?;
     let found = looking.entry(&take, call.path.entry)?;
-    let (position, entry) =
-        found.ok_or_else(|| Problem::not_found("there is no such entry in this take; it may have been deleted"))?;
+    let (position, entry) = found
+        .ok_or_else(|| Problem::not_found("there is no such entry in this take; it may have been deleted"))?;
     let shown = OneEntry { number: position + 1, id: call.path.entry, take: take.id, entry };
     Ok(Answer::at(shown, current))
 }
@@ -327,14 +330,28 @@ struct TruncateBody {
     pairs: u64,
 }
 
-fn truncate(call: &Call<'_, ThreadPath, OfTake, TruncateBody>) -> Result<Answer<Done>, Problem> {
-    let take = take_id(call.service, call.path.thread, call.query.take)?;
-    call.change(call.path.thread, Command::Truncate { take, pairs: call.body.pairs })
+/// A query that names a take, and may only look ahead.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct OfTakeAhead {
+    /// The take; the active one if none is named.
+    take: Option<TakeId>,
+    /// Only say what would happen.
+    #[serde(default)]
+    dry_run: bool,
 }
 
-fn clear(call: &Call<'_, ThreadPath, OfTake, Nothing>) -> Result<Answer<Done>, Problem> {
+fn truncate(
+    call: &Call<'_, ThreadPath, OfTakeAhead, TruncateBody>,
+) -> Result<Answer<DoneOrForeseen>, Problem> {
     let take = take_id(call.service, call.path.thread, call.query.take)?;
-    call.change(call.path.thread, Command::Clear { take })
+    let command = Command::Truncate { take, pairs: call.body.pairs };
+    call.change_or_foresee(call.path.thread, command, call.query.dry_run)
+}
+
+fn clear(call: &Call<'_, ThreadPath, OfTakeAhead, Nothing>) -> Result<Answer<DoneOrForeseen>, Problem> {
+    let take = take_id(call.service, call.path.thread, call.query.take)?;
+    call.change_or_foresee(call.path.thread, Command::Clear { take }, call.query.dry_run)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -357,6 +374,7 @@ struct Picture {
 fn picture(call: &Call<'_, PicturePath>) -> Result<Answer<Picture>, Problem> {
     let looking = call.service.timeline.look()?;
     looking.thread(call.path.thread)?;
-    let bytes = looking.blob(call.path.picture).map_err(|_| Problem::not_found("there is no such picture"))?;
+    let bytes =
+        looking.blob(call.path.picture).map_err(|_| Problem::not_found("there is no such picture"))?;
     Ok(Answer::of(Picture { bytes: bytes.len() as u64, base64: BASE64.encode(&bytes) }))
 }

@@ -1,11 +1,13 @@
 //! History: undo, redo, jump, and the list of all that happened.
 
 use retake_model::id::ThreadId;
-use retake_timeline::{Command, Done, FileReport, Goal, HistoryItem, Moment, Moved, Standing, Unit};
+use retake_timeline::{
+    Command, Done, FileReport, Foreseen, Goal, HistoryItem, Moment, Moved, Standing, Unit,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common::{Ahead, Conflicts, MOST, Page, ThreadPath, WhichHalves, limit, number};
+use super::common::{Ahead, Conflicts, DoneOrForeseen, MOST, Page, ThreadPath, WhichHalves, limit, number};
 use super::threads::Nothing;
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, NoQuery, get, post};
 use crate::problem::Problem;
@@ -122,6 +124,8 @@ pub(crate) struct MovedBy {
     moved: Option<Moved>,
     /// Whether nothing was moved, and this is only what would be.
     dry_run: bool,
+    /// What would be done to the conversation, where nothing was.
+    would: Option<Foreseen>,
     /// What became of files, path by path; none where no files are known, or only the conversation moved.
     files: Option<FileReport>,
 }
@@ -192,13 +196,20 @@ fn go<P, B>(
 ) -> Result<Answer<MovedBy>, Problem> {
     let handling = halves.handling(conflicts, call.query.dry_run);
     let caller = call.caller(thread)?;
+    let would = match handling.preview {
+        true => Some(call.service.timeline.foresee_move(thread, goal, &caller)?),
+        false => None,
+    };
     let moment = match call.service.desk_for(thread, handling)? {
         Some(desk) => desk.go(thread, goal, caller, handling)?,
         None if handling.preview => Moment { moved: None, files: None },
         None => Moment { moved: Some(call.service.timeline.go(thread, goal, caller)?), files: None },
     };
-    let version = moment.moved.as_ref().map(|moved| moved.done.version);
-    let body = MovedBy { dry_run: handling.preview, moved: moment.moved, files: moment.files };
+    let version = match (&moment.moved, &would) {
+        (Some(moved), _) => Some(moved.done.version),
+        (None, would) => would.as_ref().map(|would| would.version),
+    };
+    let body = MovedBy { dry_run: handling.preview, moved: moment.moved, would, files: moment.files };
     Ok(Answer { body, version, location: None })
 }
 
@@ -231,6 +242,6 @@ fn save_session(call: &Call<'_, NoPath, NoQuery, SessionBody>) -> Result<Answer<
     call.change(thread, Command::Save { name })
 }
 
-fn reset(call: &Call<'_, ThreadPath, NoQuery, Nothing>) -> Result<Answer<Done>, Problem> {
-    call.change(call.path.thread, Command::Reset)
+fn reset(call: &Call<'_, ThreadPath, Ahead, Nothing>) -> Result<Answer<DoneOrForeseen>, Problem> {
+    call.change_or_foresee(call.path.thread, Command::Reset, call.query.dry_run)
 }

@@ -33,7 +33,9 @@ async fn enter(service: Arc<Service>, ticket: String) -> Response<Body> {
             with_cookie(go("/"), &format!("{COOKIE_NAME}={cookie}; {attributes}"))
         }
         Ok(Err(problem)) => refuse(&problem, ""),
-        Err(_) => refuse(&crate::problem::Problem::new(crate::problem::Code::Internal, "the server failed"), ""),
+        Err(_) => {
+            refuse(&crate::problem::Problem::new(crate::problem::Code::Internal, "the server failed"), "")
+        }
     }
 }
 

@@ -22,7 +22,11 @@ pub(super) fn all() -> Vec<Endpoint> {
             "Change settings",
             "Those that are named; one operation. Null sets provider or model back to the usual one.",
         ),
-        get("/v1/threads/{thread}/draft", draft).about(GROUP, "Read the draft", "What is being typed and not yet sent."),
+        get("/v1/threads/{thread}/draft", draft).about(
+            GROUP,
+            "Read the draft",
+            "What is being typed and not yet sent.",
+        ),
         change(Method::PUT, "/v1/threads/{thread}/draft", set_draft).about(
             GROUP,
             "Record what is being typed",

@@ -2,11 +2,14 @@
 
 use retake_model::id::{EntryId, TakeId};
 use retake_model::summary::TakeSummary;
-use retake_timeline::{Changed, Command, Done, Halves, Promoted};
+use retake_timeline::{Command, Done, Halves, Promoted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common::{Ahead, Conflicts, MOST, Page, TakePath, ThreadPath, WhichHalves, limit, number, take_of};
+use super::common::{
+    Ahead, ChangedOrForeseen, Conflicts, MOST, Page, TakePath, ThreadPath, WhichHalves, limit, number,
+    take_of,
+};
 use crate::endpoint::{Answer, Call, Endpoint, NoQuery, delete, get, post};
 use crate::problem::Problem;
 
@@ -122,9 +125,8 @@ fn show(call: &Call<'_, TakePath>) -> Result<Answer<TakeShown>, Problem> {
     let version = looking.thread(call.path.thread)?.summary.version;
     let state = looking.state(call.path.thread)?;
     let take = take_of(&looking, &state, Some(call.path.take))?;
-    let text = |id| -> Result<String, Problem> {
-        Ok(String::from_utf8_lossy(&looking.blob(id)?).into_owned())
-    };
+    let text =
+        |id| -> Result<String, Problem> { Ok(String::from_utf8_lossy(&looking.blob(id)?).into_owned()) };
     let (sent_markdown, sent_system_prompt) = match &take.sent {
         Some(sent) => (Some(text(sent.markdown)?), Some(text(sent.system_prompt)?)),
         None => (None, None),
@@ -173,7 +175,9 @@ struct BranchBody {
     conflicts: Conflicts,
 }
 
-fn branch(call: &Call<'_, ThreadPath, BranchQuery, BranchBody>) -> Result<Answer<Changed>, Problem> {
+fn branch(
+    call: &Call<'_, ThreadPath, BranchQuery, BranchBody>,
+) -> Result<Answer<ChangedOrForeseen>, Problem> {
     let body = &call.body;
     let from = super::common::take_id(call.service, call.path.thread, call.query.take)?;
     let command = Command::Branch { from, at: body.entry, name: body.name.clone() };
@@ -195,7 +199,7 @@ struct ForkBody {
     conflicts: Conflicts,
 }
 
-fn fork(call: &Call<'_, ThreadPath, BranchQuery, ForkBody>) -> Result<Answer<Changed>, Problem> {
+fn fork(call: &Call<'_, ThreadPath, BranchQuery, ForkBody>) -> Result<Answer<ChangedOrForeseen>, Problem> {
     let body = &call.body;
     let from = super::common::take_id(call.service, call.path.thread, call.query.take)?;
     let command = Command::Fork { from, at: body.entry, name: body.name.clone() };
@@ -213,7 +217,7 @@ struct SwitchBody {
     conflicts: Conflicts,
 }
 
-fn switch(call: &Call<'_, TakePath, Ahead, SwitchBody>) -> Result<Answer<Changed>, Problem> {
+fn switch(call: &Call<'_, TakePath, Ahead, SwitchBody>) -> Result<Answer<ChangedOrForeseen>, Problem> {
     let handling = call.body.halves.handling(call.body.conflicts, call.query.dry_run);
     call.change_takes(call.path.thread, Command::Switch { take: call.path.take }, handling)
 }
@@ -230,7 +234,7 @@ fn rename(call: &Call<'_, TakePath, NoQuery, RenameBody>) -> Result<Answer<Done>
     call.change(call.path.thread, Command::RenameTake { take, name })
 }
 
-fn remove(call: &Call<'_, TakePath, Ahead>) -> Result<Answer<Changed>, Problem> {
+fn remove(call: &Call<'_, TakePath, Ahead>) -> Result<Answer<ChangedOrForeseen>, Problem> {
     let handling = WhichHalves::Both.handling(Conflicts::Keep, call.query.dry_run);
     call.change_takes(call.path.thread, Command::DeleteTake { take: call.path.take }, handling)
 }

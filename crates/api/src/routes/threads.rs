@@ -163,7 +163,8 @@ fn create(call: &Call<'_, NoPath, NoQuery, NewThreadBody>) -> Result<Answer<Done
         Some(project) => call.service.known_project(project)?,
         None => call.service.timeline.project(&call.service.folder)?.id,
     };
-    let new = NewThread { title: body.title.clone(), private: body.private, ..NewThread::in_project(project) };
+    let new =
+        NewThread { title: body.title.clone(), private: body.private, ..NewThread::in_project(project) };
     let caller = call.caller_in(project);
     let done = call.service.timeline.create_thread(new, caller)?;
     let location = format!("/v1/threads/{}", done.thread);
