@@ -229,3 +229,9 @@ fn field(value: &Value, name: &str) -> String {
         other => other.to_string(),
     }
 }
+
+/// A port that nobody listens on just now.
+pub(crate) fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
+    listener.local_addr().expect("it has an address").port()
+}
