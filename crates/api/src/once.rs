@@ -125,15 +125,37 @@ pub(crate) fn carry_out(
             }
         }
     }
+    let unsettled = Unsettled { service, request: key.request };
     match (endpoint.run)(service, arrived) {
-        Ok(reply) => keep(service, &key, reply),
+        Ok(reply) => {
+            let reply = keep(service, &key, reply)?;
+            std::mem::forget(unsettled);
+            Ok(reply)
+        }
         Err(problem) => {
-            // What may have been done keeps its key, so that it is looked for in the log.
             if !problem.code.status().is_server_error() {
                 ledger.abandon_request(key.request)?;
+                std::mem::forget(unsettled);
             }
             Err(problem)
         }
+    }
+}
+
+/// A request of which it is not known what became of it. When it is dropped, by a failure of the store or by a mistake
+/// in the server, nobody has it: whoever comes with its key next looks for it in the log.
+struct Unsettled<'a> {
+    service: &'a Service,
+    request: RequestId,
+}
+
+/// Who has a request that nobody has.
+const NOBODY: &str = "nobody";
+
+impl Drop for Unsettled<'_> {
+    fn drop(&mut self) {
+        // A store that cannot even take this down leaves it to the next start.
+        let _ = self.service.ledger.take_over_request(self.request, &self.service.owner, NOBODY);
     }
 }
 

@@ -19,7 +19,7 @@ use crate::service::Service;
 /// A client hears from the server at least this often, so that both notice when the other is gone.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 /// How many pieces wait for a client that reads slowly.
-const WAITING: usize = 64;
+const WAITING: usize = 4;
 
 /// What a client wants to hear of.
 #[derive(Clone, Debug)]
@@ -77,16 +77,15 @@ impl Stream {
         let mut state = self.send(hello.into()).await;
         while state.is_ok() {
             newest.mark_unchanged();
-            if self.catch_up().await.is_err() {
+            // The token may have changed before anybody watched for it.
+            let current = *token.borrow_and_update();
+            if current.is_some_and(|current| current != self.token) || self.catch_up().await.is_err() {
                 break;
             }
             state = tokio::select! {
                 () = stop.wait() => Err(Over),
                 changed = newest.changed() => changed.map_err(|_| Over),
-                changed = token.changed() => {
-                    let holds = *token.borrow() == Some(self.token);
-                    if changed.is_ok() && holds { Ok(()) } else { Err(Over) }
-                }
+                changed = token.changed() => changed.map_err(|_| Over),
                 heard = live.recv(), if self.following.turns => match heard {
                     Ok(heard) if self.wants(heard.thread) => self.send(heard.text.clone().into()).await,
                     // Words that were missed are in the entry that they become.

@@ -19,6 +19,9 @@ use crate::problem::{Code, Problem};
 /// What git said is believed for so long: asking for each of a thousand changes would cost more than they do.
 const BELIEVED: Duration = Duration::from_secs(2);
 
+/// A folder that was not asked about for so long is not kept in mind.
+const FORGOTTEN: Duration = Duration::from_mins(5);
+
 /// What is known of folders.
 #[derive(Default)]
 pub(super) struct Places {
@@ -43,14 +46,17 @@ pub(crate) struct GitNow {
 impl Service {
     /// Where changes of a project's threads are made; none if its folder is not there.
     pub(crate) fn surroundings(&self, project: ProjectId) -> Option<Surroundings> {
-        let mut seen = self.places.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((when, found)) = seen.get(&project)
-            && when.elapsed() < BELIEVED
-        {
-            return found.clone();
+        let lock = || self.places.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((when, found)) = lock().get_mut(&project) {
+            if when.elapsed() < BELIEVED {
+                return found.clone();
+            }
+            // Others believe it a little longer, and need not wait while this one looks again.
+            *when = Instant::now();
         }
         let found = self.look_around(project);
-        seen.retain(|_, (when, _)| when.elapsed() < BELIEVED);
+        let mut seen = lock();
+        seen.retain(|_, (when, _)| when.elapsed() < FORGOTTEN);
         seen.insert(project, (Instant::now(), found.clone()));
         found
     }

@@ -207,7 +207,7 @@ impl Sandbox {
         text
     }
 
-    fn environment(&self) -> Vec<(String, String)> {
+    pub(crate) fn environment(&self) -> Vec<(String, String)> {
         let inside = |name: &str| self.folder.path().join(name).to_string_lossy().into_owned();
         let path = std::env::var("PATH").unwrap_or_default();
         [
