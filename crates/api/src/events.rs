@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 use retake_agent::TurnEvent;
 use retake_model::id::{TakeId, ThreadId, TurnId};
 use retake_model::turn::PartialAnswer;
+use retake_timeline::store::{Ledger, LedgerStamp, ThreadFilter};
 use retake_timeline::{Happened, Tail, Timeline};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -166,46 +167,61 @@ impl Event {
 pub(crate) fn follow(service: &Arc<Service>) -> std::io::Result<JoinHandle<()>> {
     let service = Arc::clone(service);
     std::thread::Builder::new().name("retake-follow".to_owned()).spawn(move || {
-        let mut follower = Follower { tail: None, partials: Vec::new(), looked: Instant::now() - WHILE };
+        let mut follower = None;
         while !service.stop.wait_timeout(MOMENT) {
-            if let Err(error) = follower.look(&service) {
-                tracing::warn!(detail = error.detail, "the log could not be followed");
-                follower.tail = None;
+            let looked = match &mut follower {
+                None => Follower::new(&service).map(|new| follower = Some(new)),
+                Some(follower) => follower.look(&service),
+            };
+            if let Err(problem) = looked {
+                tracing::warn!(detail = problem.detail, "the log could not be followed");
+                follower = None;
                 service.stop.wait_timeout(WHILE);
             }
         }
     })
 }
 
+/// Looks at what other programs do.
 struct Follower {
-    tail: Option<Tail>,
+    tail: Tail,
+    /// Its own: nobody who writes to the ledger makes it wait.
+    ledger: Ledger,
+    stamp: Option<LedgerStamp>,
     partials: Vec<(TakeId, PartialAnswer)>,
-    looked: Instant,
+    looked: Option<Instant>,
 }
 
 impl Follower {
+    fn new(service: &Service) -> Result<Self, Problem> {
+        let (tail, ledger) = (service.timeline.tail()?, service.timeline.store().ledger()?);
+        Ok(Self { tail, ledger, stamp: None, partials: Vec::new(), looked: None })
+    }
+
     fn look(&mut self, service: &Service) -> Result<(), Problem> {
         let hub = &service.hub;
-        if self.tail.is_none() {
-            self.tail = Some(service.timeline.tail()?);
-        }
-        let tail = self.tail.as_mut().expect("just made");
-        while tail.last()? > hub.newest() {
-            let found = tail.since(hub.newest(), PAGE)?;
+        let mut news = false;
+        while self.tail.last()? > hub.newest() {
+            let found = self.tail.since(hub.newest(), PAGE)?;
             if found.is_empty() {
                 break;
             }
             hub.add(found.iter().map(Event::of).collect());
+            news = true;
+        }
+        if news {
             service.metrics.sequence.set(hub.newest());
         }
-        if self.looked.elapsed() >= WHILE {
-            self.looked = Instant::now();
+        if self.looked.is_none_or(|looked| looked.elapsed() >= WHILE) {
+            self.looked = Some(Instant::now());
             let current = service.gate.current();
             hub.token.send_if_modified(|token| {
                 let other = *token != current;
                 *token = current;
                 other
             });
+            // Whoever lists threads next finds the list nearly up to date.
+            service.timeline.threads_page(&ThreadFilter::default(), None, 1)?;
             self.look_at_others(service)?;
         }
         Ok(())
@@ -216,8 +232,13 @@ impl Follower {
         if service.hub.live.receiver_count() == 0 {
             return Ok(());
         }
+        let stamp = Some(self.ledger.stamp()?);
+        if stamp == self.stamp {
+            return Ok(());
+        }
+        self.stamp = stamp;
         let mut partials = Vec::new();
-        for running in service.ledger.turns()? {
+        for running in self.ledger.turns()? {
             let Some(partial) = running.partial.filter(|_| !service.turns.has(running.turn)) else {
                 continue;
             };
