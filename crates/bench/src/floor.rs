@@ -48,8 +48,13 @@ impl Floor {
     /// Inserts one row durably, and says how long that took.
     pub(crate) fn insert(&mut self) -> Outcome<Duration> {
         let text = self.messages.text();
+        self.insert_text(&text)
+    }
+
+    /// The same with a text that the caller has.
+    pub(crate) fn insert_text(&mut self, text: &str) -> Outcome<Duration> {
         let mut statement = self.connection.prepare_cached("INSERT INTO message (body) VALUES (?1)")?;
-        let (_, took) = timed(|| Ok(statement.execute([&text])?))?;
+        let (_, took) = timed(|| Ok(statement.execute([text])?))?;
         Ok(took)
     }
 }

@@ -3,6 +3,7 @@
 //! ```text
 //!   cargo run --release -p retake-bench            the whole table, for 100 to 100,000 entries
 //!   cargo run --release -p retake-bench -- --quick a few seconds, to see that it still runs
+//!   cargo run --release -p retake-bench -- http    the HTTP API under load
 //! ```
 //!
 //! Every number stands beside the floor that was measured in the same breath: one durable insert of one 2 KB
@@ -13,6 +14,7 @@
 mod edits;
 mod floor;
 mod growth;
+mod http;
 mod lists;
 mod measure;
 mod messages;
@@ -41,6 +43,10 @@ fn main() -> ExitCode {
     let options = Options::parse();
     let outcome = match &options.part {
         None => measure_all(&options),
+        Some(Part::Http) => measure_http(&options),
+        Some(Part::Serve { folder }) => http::serve_ours(folder),
+        Some(Part::ServeFloor { folder }) => http::serve_floor(folder),
+        Some(Part::Pulse { folder, thread, count }) => http::pulse(folder, *thread, *count),
         Some(Part::LastPage { folder, thread }) => pages::child(folder, *thread),
         Some(Part::Writer { folder, thread, millis }) => writers::child(folder, *thread, *millis),
     };
@@ -72,9 +78,20 @@ fn measure_all(options: &Options) -> Outcome<()> {
     growth::measure(place.path(), extent, &mut report)?;
     writers::measure(place.path(), extent, &mut report)?;
 
+    publish(options, &report)
+}
+
+fn measure_http(options: &Options) -> Outcome<()> {
+    let place = place::Place::choose(options.folder.as_deref())?;
+    let mut report = Report::new(place.conditions()?);
+    http::measure(place.path(), options.extent(), &mut report)?;
+    publish(options, &report)
+}
+
+fn publish(options: &Options, report: &Report) -> Outcome<()> {
     print!("{}", report.text());
     if let Some(file) = &options.json {
-        std::fs::write(file, serde_json::to_vec_pretty(&report)?)?;
+        std::fs::write(file, serde_json::to_vec_pretty(report)?)?;
     }
     Ok(())
 }

@@ -35,6 +35,16 @@ impl Samples {
         self.quantile(95)
     }
 
+    /// The one that only a hundredth exceeds.
+    pub(crate) fn slowest(&self) -> Duration {
+        self.quantile(99)
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.0.len()
+    }
+
     fn quantile(&self, percent: usize) -> Duration {
         let mut sorted = self.0.clone();
         sorted.sort_unstable();

@@ -22,9 +22,33 @@ pub(crate) struct Options {
     pub(crate) part: Option<Part>,
 }
 
-/// What this program asks of a second process of its own.
+/// What is measured on its own, and what this program asks of a second process of its own.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Part {
+    /// Measure the HTTP API under load, beside a bare handler that does one durable insert.
+    Http,
+    /// Serve a store.
+    #[command(hide = true)]
+    Serve {
+        /// The store.
+        folder: PathBuf,
+    },
+    /// Serve one insert.
+    #[command(hide = true)]
+    ServeFloor {
+        /// Where the database is made.
+        folder: PathBuf,
+    },
+    /// Change a thread now and then, and say when.
+    #[command(hide = true)]
+    Pulse {
+        /// The store.
+        folder: PathBuf,
+        /// The thread.
+        thread: ThreadId,
+        /// How often.
+        count: usize,
+    },
     /// Open a store, read the last page of a thread, and say what that took.
     #[command(hide = true)]
     LastPage {

@@ -39,3 +39,20 @@ fn the_quick_form_prints_the_whole_table() {
     assert!(figures["figures"].as_array().is_some_and(|figures| figures.len() > 50));
     assert!(figures["verdicts"].as_array().is_some_and(|verdicts| verdicts.len() > 20));
 }
+
+#[test]
+fn the_quick_form_measures_the_api_too() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let output = Command::new(env!("CARGO_BIN_EXE_retake-bench"))
+        .args(["--quick", "--folder"])
+        .arg(folder.path())
+        .arg("http")
+        .output()
+        .expect("the benchmark starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    for row in ["bare axum handler", "with an Idempotency-Key", "list of threads", "undo", "99th percentile"]
+    {
+        assert!(text.contains(row), "no {row} in\n{text}");
+    }
+}
