@@ -49,7 +49,7 @@ impl Client {
     }
 
     /// Opens a stream of events; gives its lines.
-    pub(crate) fn stream(mut self, path: &str) -> Outcome<impl BufRead> {
+    pub(crate) fn stream(mut self, path: &str) -> Outcome<impl BufRead + use<>> {
         let request = format!("GET {path} HTTP/1.1\r\n{}\r\n", self.head);
         self.writer.write_all(request.as_bytes())?;
         match self.head()? {
