@@ -210,8 +210,10 @@ fn never_null(mut field: Value) -> Value {
             return (*one).clone();
         }
     }
-    if let Some(fields) = field.as_object_mut() {
-        fields.remove("default").filter(Value::is_null);
+    if let Some(fields) = field.as_object_mut()
+        && fields.get("default").is_some_and(Value::is_null)
+    {
+        fields.remove("default");
     }
     field
 }
@@ -229,4 +231,43 @@ fn operation_id(endpoint: &Endpoint) -> String {
         id.push_str(&name.replace(['-', '.'], "_"));
     }
     id
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn the_document_is_whole() {
+        let document = Document::of(&crate::routes::all());
+        let paths = document.value["paths"].as_object().expect("paths");
+        let operations = paths.values().flat_map(|path| path.as_object().into_iter().flatten());
+        let ids: Vec<&str> =
+            operations.map(|(_, operation)| operation["operationId"].as_str().unwrap_or_default()).collect();
+        let distinct: BTreeSet<&str> = ids.iter().copied().collect();
+        assert_eq!(ids.len(), distinct.len(), "no two operations have one name");
+        let schemas = document.value["components"]["schemas"].as_object().expect("schemas");
+        for reference in document.text.split("\"#/components/schemas/").skip(1) {
+            let name = reference.split('"').next().unwrap_or_default();
+            assert!(schemas.contains_key(name), "{name} is referred to and is not there");
+        }
+    }
+
+    #[test]
+    fn what_a_path_names_is_a_parameter_of_it() {
+        for endpoint in crate::routes::all() {
+            let named: BTreeSet<String> = endpoint
+                .path
+                .split('/')
+                .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+                .map(str::to_owned)
+                .collect();
+            let known = parameters("path", endpoint.path_schema);
+            let known: BTreeSet<String> =
+                known.iter().filter_map(|parameter| parameter["name"].as_str().map(str::to_owned)).collect();
+            assert_eq!(named, known, "{}", endpoint.path);
+        }
+    }
 }
