@@ -140,6 +140,14 @@ impl Request {
         read_answer(&self.asked(), &mut BufReader::new(connection))
     }
 
+    /// Sends it, and reads an answer that has no body.
+    pub(crate) fn send_head(&self) -> Answer {
+        let mut connection = connect(self.address).expect("the server listens");
+        connection.write_all(&self.head(true)).expect("the server reads");
+        let (status, headers) = stream::read_head(&mut BufReader::new(connection)).expect("an answer");
+        Answer { asked: self.asked(), status, headers, body: Vec::new() }
+    }
+
     /// Sends it, and reads a stream of events.
     pub(crate) fn open(&self) -> Stream {
         let mut connection = connect(self.address).expect("the server listens");
@@ -217,6 +225,13 @@ pub(crate) fn connect(address: SocketAddr) -> std::io::Result<TcpStream> {
     connection.set_read_timeout(Some(PATIENCE))?;
     connection.set_write_timeout(Some(PATIENCE))?;
     Ok(connection)
+}
+
+/// Sends bytes as they are, and reads one answer.
+pub(crate) fn raw(address: SocketAddr, bytes: &[u8]) -> std::io::Result<Answer> {
+    let mut connection = connect(address)?;
+    connection.write_all(bytes)?;
+    read_answer("bytes", &mut BufReader::new(connection))
 }
 
 /// Reads one answer, whole; of one that does not end its head alone.

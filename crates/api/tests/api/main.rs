@@ -3,9 +3,15 @@
 //! ```text
 //!   world   a store, a project, servers, other programs at the store
 //!   http    a client that sends exactly what it is told to, and reads strictly
+//!   routes  what the served document says there is          scene   something for each of them to do
 //! ```
 
 mod http;
+mod routes;
+mod scene;
 mod world;
 
+mod browser;
+mod matrix;
 mod smoke;
+mod versions;
