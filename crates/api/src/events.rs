@@ -34,7 +34,7 @@ use crate::service::Service;
 
 /// How often the log is looked at.
 const MOMENT: Duration = Duration::from_millis(20);
-/// How often the token, and turns of other processes, are looked at.
+/// How often turns of other processes are looked at.
 const WHILE: Duration = Duration::from_millis(100);
 /// How many events are kept for streams that are nearly up to date.
 const RECENT: usize = 2048;
@@ -206,20 +206,18 @@ impl Follower {
             if found.is_empty() {
                 break;
             }
+            // After the log was read and before anybody is told: what happened under a new token, streams that were
+            // opened with the old one never hear.
+            look_at_token(service);
             hub.add(found.iter().map(Event::of).collect());
             news = true;
         }
         if news {
             service.metrics.sequence.set(hub.newest());
         }
+        look_at_token(service);
         if self.looked.is_none_or(|looked| looked.elapsed() >= WHILE) {
             self.looked = Some(Instant::now());
-            let current = service.gate.current();
-            hub.token.send_if_modified(|token| {
-                let other = *token != current;
-                *token = current;
-                other
-            });
             // Whoever lists threads next finds the list nearly up to date.
             service.timeline.threads_page(&ThreadFilter::default(), None, 1)?;
             self.look_at_others(service)?;
@@ -254,4 +252,14 @@ impl Follower {
         self.partials = partials;
         Ok(())
     }
+}
+
+/// Tells streams which token holds now, if it is another one.
+fn look_at_token(service: &Service) {
+    let current = service.gate.current();
+    service.hub.token.send_if_modified(|token| {
+        let other = *token != current;
+        *token = current;
+        other
+    });
 }

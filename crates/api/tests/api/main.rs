@@ -12,6 +12,7 @@ mod scene;
 mod world;
 
 mod browser;
+mod events;
 mod matrix;
 mod smoke;
 mod versions;

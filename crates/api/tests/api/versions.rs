@@ -75,8 +75,8 @@ fn looking_ahead_changes_nothing_on_any_route() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
-    let scene = Scene::set(&client);
     std::fs::write(world.project().join("mine.txt"), "by hand").expect("our folder");
+    let scene = Scene::set(&client);
     let before = (client.sequence(), files(&world.project()));
     let routes: Vec<Route> = Route::all(&client).into_iter().filter(|route| route.foresees).collect();
     assert!(routes.len() >= 9, "{routes:?}");
