@@ -149,10 +149,10 @@ impl Stream {
         match self.sender.send_timeout(piece, self.service.limits.unread).await {
             Ok(()) => Ok(()),
             Err(mpsc::error::SendTimeoutError::Timeout(_)) => {
-                self.service.metrics.slow_readers.inc();
                 debug!(after = self.after, "a stream that nobody reads is closed");
                 Err(Over)
             }
+            // The connection gives up first, as a rule, and counts it.
             Err(mpsc::error::SendTimeoutError::Closed(_)) => Err(Over),
         }
     }

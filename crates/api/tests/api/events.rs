@@ -203,6 +203,44 @@ fn a_new_token_ends_old_streams_before_they_hear_another_word() {
 }
 
 #[test]
+fn a_client_that_does_not_read_is_cut_off_and_goes_on_where_it_was() {
+    let limits = retake_api::Limits { unread: Duration::from_millis(300), ..retake_api::Limits::default() };
+    let world = World::with(limits);
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Much");
+    // Events that are as large as they get: there must be more than all buffers on the way hold.
+    let (timeline, id) = (world.timeline(), thread.parse().expect("an id"));
+    let tags: Vec<String> = (0..250).map(|number| format!("{number:-<90}")).collect();
+    for _ in 0..100 {
+        for (add, remove) in [(tags.clone(), Vec::new()), (Vec::new(), tags.clone())] {
+            timeline.change(id, Command::Tag { add, remove }, Caller::human()).expect("the change is made");
+        }
+    }
+    let counted = |name: &str| -> u64 {
+        let metrics = client.get("/metrics").text();
+        let line = metrics.lines().find_map(|line| line.strip_prefix(name)).expect("it is counted");
+        line.trim().parse().expect("a number")
+    };
+    let mut stream = client.request("GET", "/v1/events?after=0").open_narrow();
+    until("the stream is given up", || counted("retake_event_streams ") == 0);
+    assert_eq!(counted("retake_slow_readers_total "), 1);
+    // What had arrived is good; what had not is heard the next time.
+    let mut heard = Vec::new();
+    while let Some(event) = stream.next_operation(SOON) {
+        heard.extend(event.id);
+    }
+    assert!(stream.is_over());
+    let (told, arrived) = (log(&world), heard.len());
+    assert!(arrived < told.len(), "the client had heard everything before it was cut off");
+    let mut again = client.events(heard.last().copied().unwrap_or(0));
+    while heard.len() < told.len() {
+        heard.extend(again.next_operation(SOON).expect("the rest is told").id);
+    }
+    assert_eq!(judge(&heard, &told), Ok(()));
+}
+
+#[test]
 fn there_are_only_so_many_streams_and_one_that_ends_makes_room() {
     let world = World::with(retake_api::Limits { streams: 3, ..retake_api::Limits::default() });
     let server = world.serve();

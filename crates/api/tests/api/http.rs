@@ -155,6 +155,20 @@ impl Request {
         Stream::read(&self.asked(), connection)
     }
 
+    /// The same over a connection that takes in little at a time, so that who does not read is soon noticed.
+    pub(crate) fn open_narrow(&self) -> Stream {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().expect("a runtime");
+        let connection = runtime.block_on(async {
+            let socket = tokio::net::TcpSocket::new_v4()?;
+            socket.set_recv_buffer_size(4096)?;
+            socket.connect(self.address).await?.into_std()
+        });
+        let mut connection = connection.expect("the server listens");
+        connection.set_nonblocking(false).expect("a socket can wait");
+        connection.write_all(&self.head(true)).expect("the server reads");
+        Stream::read(&self.asked(), connection)
+    }
+
     /// Its first lines, as they are sent.
     pub(crate) fn head(&self, with_length: bool) -> Vec<u8> {
         let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.path);
