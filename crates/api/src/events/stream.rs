@@ -125,7 +125,7 @@ impl Stream {
     async fn read(&self) -> Result<Vec<Event>, Over> {
         let (service, after) = (Arc::clone(&self.service), self.after);
         let read = move || -> Result<Vec<Event>, Problem> {
-            let events = service.timeline.tail()?.since(after, PAGE)?.iter().map(Event::of).collect();
+            let events = super::one_piece(service.timeline.tail()?.since(after, PAGE)?.iter().map(Event::of));
             super::look_at_token(&service);
             Ok(events)
         };
