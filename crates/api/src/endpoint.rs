@@ -303,11 +303,6 @@ impl Endpoint {
             Arc::new(move |service, arrived| run(service, arrived).map(|reply| Reply { status, ..reply }));
         self
     }
-
-    /// Whether it can change anything.
-    pub(crate) fn changes(&self) -> bool {
-        self.method != Method::GET
-    }
 }
 
 fn endpoint<P: JsonSchema, Q: JsonSchema, A: JsonSchema>(

@@ -96,15 +96,20 @@ impl EntryInput {
     /// The entry that it says.
     pub(crate) fn read(&self, service: &Service, role: &str) -> Result<NewEntry, Problem> {
         #[derive(Deserialize)]
-        struct Identity {
+        struct Said {
             id: Option<EntryId>,
+            content: Option<String>,
         }
         let refused = |error: String| Problem::new(Code::Refused, error);
-        let Identity { id } =
+        let Said { id, content } =
             serde_json::from_str(self.0.get()).map_err(|error| refused(error.to_string()))?;
         let mut version = from_json(self.0.get(), role, service.timeline.now())
             .map_err(|error| refused(error.to_string()))?;
         version.extra.remove("id");
+        // Where blocks came along, a text that is not theirs is an edit of them: thinking and calls survive it.
+        if let Some(content) = content.filter(|content| *content != version.text()) {
+            version = version.with_text(&content, service.timeline.now());
+        }
         Ok(NewEntry { id, version, blobs: Vec::new() })
     }
 }
@@ -193,7 +198,7 @@ fn add(call: &Call<'_, ThreadPath, OfTake, AddBody>) -> Result<Answer<Done>, Pro
     call.change(thread, Command::AddEntries { take, at, entries })
 }
 
-fn pictures(texts: &[String]) -> Result<Vec<Vec<u8>>, Problem> {
+pub(super) fn pictures(texts: &[String]) -> Result<Vec<Vec<u8>>, Problem> {
     let decode = |text: &String| BASE64.decode(text.as_bytes());
     texts
         .iter()
