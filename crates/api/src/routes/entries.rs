@@ -185,7 +185,7 @@ fn add(call: &Call<'_, ThreadPath, OfTake, AddBody>) -> Result<Answer<Done>, Pro
         (Some(entry), None, false) => Spot::Before(entry),
         (None, Some(entry), false) => Spot::After(entry),
         (None, None, true) => Spot::Start,
-        _ => return Err(Problem::invalid("at most one of `before`, `after` and `first`")),
+        _ => return Err(Problem::new(Code::Refused, "at most one of `before`, `after` and `first`")),
     };
     if body.entries.is_empty() {
         return Err(Problem::new(Code::Refused, "there is no entry to add"));
@@ -204,7 +204,7 @@ pub(super) fn pictures(texts: &[String]) -> Result<Vec<Vec<u8>>, Problem> {
         .iter()
         .map(decode)
         .collect::<Result<_, _>>()
-        .map_err(|error| Problem::invalid(format!("a picture is not base64: {error}")))
+        .map_err(|error| Problem::new(Code::Refused, format!("a picture is not base64: {error}")))
 }
 
 /// The entries that a client wrote.
@@ -271,7 +271,7 @@ fn edit(call: &Call<'_, EntryPath, OfTake, EditBody>) -> Result<Answer<Done>, Pr
     let command = match (&call.body.content, &call.body.role) {
         (Some(text), None) => Command::EditEntry { take, entry, text: text.clone() },
         (None, Some(role)) => Command::ChangeRole { take, entry, role: role.clone() },
-        _ => return Err(Problem::invalid("exactly one of `content` and `role`")),
+        _ => return Err(Problem::new(Code::Refused, "exactly one of `content` and `role`")),
     };
     call.change(thread, command)
 }
