@@ -2,7 +2,9 @@
 
 mod common;
 mod entries;
+mod file_common;
 mod history;
+mod moments;
 pub(crate) mod pages;
 mod server;
 mod state;
@@ -13,6 +15,14 @@ use crate::endpoint::Endpoint;
 
 /// Every route, in the order in which the document lists them.
 pub(crate) fn all() -> Vec<Endpoint> {
-    let groups = [threads::all(), entries::all(), takes::all(), history::all(), state::all(), server::all()];
+    let groups = [
+        threads::all(),
+        entries::all(),
+        takes::all(),
+        history::all(),
+        moments::all(),
+        state::all(),
+        server::all(),
+    ];
     groups.into_iter().flatten().collect()
 }
