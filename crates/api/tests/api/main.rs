@@ -13,6 +13,8 @@ mod world;
 
 mod browser;
 mod events;
+mod hooks;
 mod matrix;
 mod smoke;
+mod turns;
 mod versions;
