@@ -13,6 +13,7 @@ mod world;
 
 mod browser;
 mod events;
+mod keys;
 mod matrix;
 mod smoke;
 mod versions;
