@@ -15,5 +15,6 @@ mod browser;
 mod events;
 mod keys;
 mod matrix;
+mod races;
 mod smoke;
 mod versions;
