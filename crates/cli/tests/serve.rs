@@ -43,8 +43,7 @@ fn the_walk_in_the_documentation_works_as_it_stands_there() {
         .stdin(Stdio::null())
         .output()
         .expect("bash is there");
-    let (stdout, stderr) =
-        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{stdout}\n--\n{stderr}");
     for part in ["\"code\":\"version_conflict\"", "\"dry_run\":true", "\"undoable\":true"] {
         assert!(stdout.contains(part), "{part} is not in\n{stdout}");

@@ -1,12 +1,13 @@
 //! Which refusal is which problem.
 
-use retake_agent::{CompressError, TurnError, Unreached};
+use retake_agent::{CompressError, SetupError, TurnError, Unreached};
 use retake_model::command::Refusal;
 use retake_model::object::Unavailable;
 use retake_model::settings::BadSetting;
 use retake_timeline::store::{RedactError, SearchError, StoreError};
 use retake_timeline::{
-    BlameError, ChangeError, ExportError, FileError, FindError, ImportError, LookError, ProjectError,
+    BlameError, ChangeError, ExportError, FileError, FindError, ImportError, LookError, MomentError,
+    ProjectError,
 };
 
 use super::{Code, Problem};
@@ -143,14 +144,26 @@ impl From<Unreached> for Problem {
     fn from(error: Unreached) -> Self {
         match error {
             Unreached::Store(error) => error.into(),
-            error @ Unreached::NothingRuns => Self::new(Code::Conflict, error),
+            Unreached::Look(error) => error.into(),
+            error @ (Unreached::NothingRuns | Unreached::NotAsked(_) | Unreached::Decided(_)) => {
+                Self::new(Code::Conflict, error)
+            }
         }
     }
 }
 
 impl From<CompressError> for Problem {
     fn from(error: CompressError) -> Self {
-        Self::new(Code::Conflict, with_causes(&error))
+        match error {
+            CompressError::Turn(error) => error.into(),
+            error @ CompressError::Model(_) => Self::new(Code::Conflict, with_causes(&error)),
+        }
+    }
+}
+
+impl From<SetupError> for Problem {
+    fn from(error: SetupError) -> Self {
+        Self::new(Code::Refused, with_causes(&error))
     }
 }
 
@@ -196,6 +209,17 @@ impl From<RedactError> for Problem {
         match error {
             RedactError::Store(error) => error.into(),
             other @ RedactError::Structure { .. } => Self::new(Code::Conflict, other),
+        }
+    }
+}
+
+impl From<MomentError> for Problem {
+    fn from(error: MomentError) -> Self {
+        match error {
+            MomentError::Find(error) => error.into(),
+            MomentError::Look(error) => error.into(),
+            error @ MomentError::Several { .. } => Self::new(Code::Conflict, error),
+            other => Self::new(Code::NotFound, other),
         }
     }
 }
