@@ -33,6 +33,7 @@ fn every_route_with_a_key_is_carried_out_once() {
         let request = route.request(&client, &scene).key(&format!("key {number}"));
         let first = request.send();
         assert_eq!(first.header("idempotency-replayed"), None, "{}", route.name());
+        client.idle(&scene.thread);
         let sequence = client.sequence();
         let second = request.send();
         assert_eq!(client.sequence(), sequence, "{} was carried out twice", route.name());
