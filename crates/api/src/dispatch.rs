@@ -168,9 +168,8 @@ async fn answer(service: Arc<Service>, endpoint: &Arc<Endpoint>, request: Reques
         last_event: headers::last_event(&parts.headers)?,
     };
     let waited = tokio::time::timeout(service.limits.queue, service.workers.clone().acquire_owned()).await;
-    let permit = match waited {
-        Ok(Ok(permit)) => permit,
-        _ => return Err(Problem::new(Code::Unavailable, "the server has too much to do")),
+    let Ok(Ok(permit)) = waited else {
+        return Err(Problem::new(Code::Unavailable, "the server has too much to do"));
     };
     let endpoint = Arc::clone(endpoint);
     let worked = tokio::task::spawn_blocking(move || {
