@@ -150,7 +150,8 @@ async fn answer(service: Arc<Service>, endpoint: &Arc<Endpoint>, request: Reques
     }
     let key = headers::key(&parts.headers)?.filter(|_| endpoint.method == Method::POST);
     headers::check_kind(&parts.headers, endpoint)?;
-    let arriving = body::Arriving { limits: &service.limits, bodies: &service.bodies };
+    let arriving =
+        body::Arriving { limits: &service.limits, bodies: &service.bodies, reading: &service.reading };
     let (content, weight) = match endpoint.takes {
         Takes::Nothing => arriving.nothing(body).await?,
         Takes::Json(_) => arriving.in_memory(&parts.headers, body).await?,
