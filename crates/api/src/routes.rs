@@ -6,6 +6,7 @@ mod file_common;
 mod history;
 mod moments;
 pub(crate) mod pages;
+mod projects;
 mod server;
 mod state;
 mod takes;
@@ -21,6 +22,7 @@ pub(crate) fn all() -> Vec<Endpoint> {
         takes::all(),
         history::all(),
         moments::all(),
+        projects::all(),
         state::all(),
         server::all(),
     ];

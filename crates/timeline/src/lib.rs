@@ -58,8 +58,8 @@ pub use changes::{
 pub use clock::{Clock, Seeded, SystemClock};
 pub use create::NewThread;
 pub use desk::{
-    Advanced, ApartFolder, Around, Changed, ClosedApart, Desk, FileError, FileReport, FilesAt, Halves,
-    Handling, Moment, OpenedApart, Outcome, PathReport, Present, Recovered, Restored, Seen,
+    Advanced, ApartFolder, Around, Changed, ClosedApart, Desk, FileError, FileReport, FilesAt, Glance,
+    Halves, Handling, Moment, OpenedApart, Outcome, PathReport, Present, Recovered, Restored, Seen,
 };
 pub use error::{ChangeError, LookError};
 pub use export::{ExportError, Exported};
@@ -72,7 +72,7 @@ pub use looking::Looking;
 pub use moments::{FOLDER, LookAtFolder, MomentError, Moments, NamedFiles};
 pub use moves::{Goal, Moved};
 pub use paging::{NotACursor, Page, ThreadCursor};
-pub use project::{Noticed, Project, ProjectError};
+pub use project::{KnownProject, Noticed, Project, ProjectError};
 pub use promote::Promoted;
 pub use retake_model as model;
 pub use retake_model::command::{Command, NewEntry, Spot};

@@ -17,7 +17,7 @@ use retake_workspace::apply::{Identity, OpenRoot};
 use retake_workspace::copy::{self, MaterialiseError, Materialised, Nearby};
 use retake_workspace::folder::{path_from_text, path_to_text};
 use retake_workspace::snapshot::{Known, Workspace};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::plan::files_of_take;
 use super::{Desk, FileError, Seen};
@@ -31,6 +31,8 @@ pub struct OpenedApart {
     /// The take.
     pub take: TakeId,
     /// Its folder.
+    #[serde(serialize_with = "as_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub path: PathBuf,
     /// The snapshot that it was filled with.
     pub snapshot: ContentId,
@@ -47,6 +49,8 @@ pub struct ClosedApart {
     /// Its last state.
     pub seen: Seen,
     /// Where the folder is, or was.
+    #[serde(serialize_with = "as_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub path: PathBuf,
     /// Whether the files were removed from it.
     pub removed: bool,
@@ -66,6 +70,8 @@ pub struct ApartFolder {
     /// Which take.
     pub take: TakeId,
     /// Where it is.
+    #[serde(serialize_with = "as_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub path: PathBuf,
 }
 
@@ -236,6 +242,11 @@ impl Timeline {
         self.store.write(move |writing| writing.forget_folder(id).map_err(FileError::from))?;
         Ok(())
     }
+}
+
+/// A path as text, one to one: not every path is Unicode, and JSON is.
+fn as_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path_to_text(path))
 }
 
 fn canonical(path: &Path) -> PathBuf {
