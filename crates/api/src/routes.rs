@@ -1,5 +1,6 @@
 //! What each route does: read the request, ask the timeline or the agent, say what came of it.
 
+mod changes;
 mod common;
 mod entries;
 mod file_common;
@@ -22,6 +23,7 @@ pub(crate) fn all() -> Vec<Endpoint> {
         takes::all(),
         history::all(),
         moments::all(),
+        changes::all(),
         projects::all(),
         state::all(),
         server::all(),

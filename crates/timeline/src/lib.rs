@@ -24,6 +24,7 @@ mod create;
 mod desk;
 mod error;
 mod export;
+mod file_changes;
 mod file_log;
 mod filed;
 mod find;
@@ -52,8 +53,8 @@ use retake_store::{Listing, OpenError, Store};
 pub use blame::{Blame, BlameError, BlameLine, WroteLines};
 pub use change::Done;
 pub use changes::{
-    Changes, Compared, Detail, FileDiff, FileFacts, HunkView, LineView, PartView, Question, Stat,
-    USUAL_CONTEXT,
+    Changes, Compared, Detail, FileDiff, FileFacts, HunkView, LineView, PartView, Question, SomeChanges,
+    Stat, USUAL_CONTEXT,
 };
 pub use clock::{Clock, Seeded, SystemClock};
 pub use create::NewThread;
@@ -63,6 +64,7 @@ pub use desk::{
 };
 pub use error::{ChangeError, LookError};
 pub use export::{ExportError, Exported};
+pub use file_changes::FileChanges;
 pub use file_log::{FileLog, FileLogItem, Wrote};
 pub use find::{FindError, Found};
 pub use foresee::Foreseen;

@@ -159,7 +159,9 @@ impl From<BlameError> for Problem {
     fn from(error: BlameError) -> Self {
         match error {
             BlameError::Look(error) => error.into(),
-            other => Self::new(Code::NotFound, other),
+            BlameError::NoSuchFile => Self::new(Code::NotFound, error),
+            // A folder, or a file without lines.
+            other => Self::new(Code::Conflict, other),
         }
     }
 }
