@@ -8,6 +8,7 @@ mod history;
 mod moments;
 pub(crate) mod pages;
 mod projects;
+mod search;
 mod server;
 mod state;
 mod takes;
@@ -26,6 +27,7 @@ pub(crate) fn all() -> Vec<Endpoint> {
         changes::all(),
         projects::all(),
         state::all(),
+        search::all(),
         server::all(),
     ];
     groups.into_iter().flatten().collect()
