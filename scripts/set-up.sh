@@ -28,6 +28,13 @@ need_component() {
   rustup component add "$2"
 }
 
+# schemathesis is a Python program, and lives in an environment of its own.
+need_python() {
+  command -v python3 >/dev/null || install_packages python3 python3-venv
+  # Debian splits the part that makes environments off.
+  python3 -c 'import venv, ensurepip' 2>/dev/null || install_packages python3-venv
+}
+
 set_up() {
   # rustup writes its PATH line into shell profiles, which a bare machine may not have read yet.
   if ! command -v cargo >/dev/null && [ -x "${CARGO_HOME:-${HOME:-/root}/.cargo}/bin/cargo" ]; then
@@ -43,4 +50,6 @@ set_up() {
   if [ "$(id -u)" -eq 0 ] && ! PATH="$PATH:/usr/sbin:/sbin" command -v mkfs.ext4 >/dev/null; then
     install_packages e2fsprogs
   fi
+  # The walk-through in docs/api.md is run as it stands there.
+  command -v curl >/dev/null || install_packages curl
 }

@@ -170,8 +170,7 @@ impl Place {
 
     fn turn(&self, thread: ThreadId) -> Result<(), Box<dyn Error>> {
         let entry = EntryVersion::from_text("User", "Go on.", self.shop.timeline.now());
-        let beginning =
-            Beginning { prompt: Prompt::Entry(entry.into()), settings: Vec::new(), expected: None };
+        let beginning = Beginning::with(Prompt::Entry(entry.into()));
         let take = self.shop.timeline.look()?.state(thread)?.active;
         let outcome = self.shop.run(thread, take, beginning, &Cancel::new(), &mut Nobody)?;
         match outcome.message {

@@ -34,6 +34,8 @@ pub struct Side {
     pub take: TakeId,
     /// Its name.
     pub name: String,
+    /// How many entries it has since.
+    pub count: u64,
     /// What was said since.
     pub entries: Vec<EntryView>,
     /// Tokens of all answers since.
@@ -109,7 +111,18 @@ impl Side {
         let moment = |view: Option<&EntryView>| view.map_or(0, |view| view.entry.created.millis());
         let millis = (moment(entries.last()) - moment(entries.first())).max(0);
         let name = take.name.clone();
-        Self { take: take.id, name, entries, usage, micro_dollars, millis, calls, models, files }
+        Self {
+            take: take.id,
+            name,
+            count: entries.len() as u64,
+            entries,
+            usage,
+            micro_dollars,
+            millis,
+            calls,
+            models,
+            files,
+        }
     }
 }
 

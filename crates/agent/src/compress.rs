@@ -10,12 +10,13 @@ use std::fmt::Write as _;
 use std::time::Instant;
 
 use retake_model::command::NewEntry;
+use retake_model::content::ContentId;
 use retake_model::entry::{Block, EntryVersion, RoleKind};
-use retake_model::id::{EntryId, TakeId, ThreadId, TurnId};
+use retake_model::id::{EntryId, RequestId, TakeId, ThreadId, TurnId};
 use retake_model::json::Json;
 use retake_model::operation::{Actor, Version};
 use retake_model::take::Take;
-use retake_timeline::{Caller, Command, EntryView, LookError, Looking};
+use retake_timeline::{Caller, ChangeError, Command, Done, EntryView, LookError, Looking};
 
 use crate::brain::Brain;
 use crate::cancel::Cancel;
@@ -42,6 +43,10 @@ const LONGEST: usize = 4_000;
 pub struct Compressed {
     /// The thread's version now.
     pub version: Version,
+    /// The operation.
+    pub operation: Option<ContentId>,
+    /// Whether an undo takes it back.
+    pub undoable: bool,
     /// How many entries the summary stands for.
     pub removed: u64,
     /// The summary.
@@ -68,6 +73,17 @@ pub enum Keep {
     Tokens(u64),
 }
 
+/// What whoever asks for it knows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Knowing {
+    /// The version that they saw; `None` if any will do.
+    pub expected: Option<Version>,
+    /// The request that asks for it, if it has a name.
+    pub request: Option<RequestId>,
+    /// The turn that it is a part of, and undone together with.
+    pub turn: Option<TurnId>,
+}
+
 impl Workshop {
     /// Puts a summary by the model in the place of old entries.
     pub fn compress(
@@ -75,22 +91,10 @@ impl Workshop {
         thread: ThreadId,
         take: TakeId,
         keep: Keep,
-        expected: Option<Version>,
+        knowing: Knowing,
         cancel: &Cancel,
     ) -> Result<Compressed, CompressError> {
-        self.compress_in(thread, take, keep, expected, None, cancel)
-    }
-
-    /// The same as a part of a turn, undone together with it.
-    pub(crate) fn compress_in(
-        &self,
-        thread: ThreadId,
-        take: TakeId,
-        keep: Keep,
-        expected: Option<Version>,
-        turn: Option<TurnId>,
-        cancel: &Cancel,
-    ) -> Result<Compressed, CompressError> {
+        let Knowing { expected, request, turn } = knowing;
         let looking = self.timeline.look().map_err(TurnError::from)?;
         let state = looking.state(thread).map_err(TurnError::from)?;
         let settings = looking.settings(&state).map_err(TurnError::from)?;
@@ -98,6 +102,10 @@ impl Workshop {
         let found = found.ok_or(TurnError::NoSuchTake)?;
         let length = found.entries.len();
         let seen = looking.thread(thread).map_err(TurnError::from)?.summary.version;
+        if let Some(expected) = expected.filter(|expected| *expected != seen) {
+            // Nobody need be asked for a summary that would not be taken.
+            return Err(TurnError::from(ChangeError::Conflict { expected, current: seen }).into());
+        }
         let page = tail(&looking, thread, &found, keep).map_err(TurnError::from)?;
         let cut = cut(&page).unwrap_or(length - page.len() as u64);
         let text = self.told(thread, &found, cut).map_err(TurnError::from)?;
@@ -128,10 +136,11 @@ impl Workshop {
             turn,
             // Whoever changed an old entry meanwhile would find it gone, and their change not in the summary.
             expected: Some(expected.unwrap_or(seen)),
-            request: None,
+            request,
         };
         let done = self.timeline.change(thread, command, caller).map_err(TurnError::from)?;
-        Ok(Compressed { version: done.version, removed: cut, summary })
+        let Done { version, operation, undoable, .. } = done;
+        Ok(Compressed { version, operation, undoable, removed: cut, summary })
     }
 
     fn summary_entry(&self, summary: &str, removed: u64, before: Version) -> NewEntry {

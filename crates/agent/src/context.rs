@@ -8,14 +8,14 @@ use std::path::Path;
 
 use retake_model::command::NewEntry;
 use retake_model::content::{ContentId, Kind};
-use retake_model::entry::{Block, EntryVersion, Fields};
+use retake_model::entry::{Block, EntryVersion, Fields, media_of};
 use retake_model::id::ThreadId;
 use retake_model::take::Take;
 use retake_model::time::Timestamp;
 
 use retake_timeline::{LookError, Looking};
 
-use crate::tools::{Room, image_kind};
+use crate::tools::Room;
 
 /// The role of what goes along with a prompt.
 const ROLE: &str = "Context";
@@ -55,7 +55,7 @@ pub(crate) fn gather(folder: &Path, take: &Take, now: Timestamp, last: Option<&s
     let mut blocks = Vec::new();
     let mut blobs = Vec::new();
     for item in screenshots {
-        let picture = room.read_file(&item.path).map(|bytes| (image_kind(&bytes), bytes));
+        let picture = room.read_file(&item.path).map(|bytes| (media_of(&bytes), bytes));
         match picture {
             Ok((Some(media), bytes)) => {
                 let _ = writeln!(

@@ -24,11 +24,14 @@ mod request;
 pub mod setup;
 pub mod tools;
 mod turn;
+mod usage;
 
 pub use brain::{Brain, NotCallable};
 pub use cancel::Cancel;
-pub use compress::{CompressError, Compressed, Keep};
+pub use compress::{CompressError, Compressed, Keep, Knowing};
 pub use setup::{Setup, SetupError};
 pub use turn::{
-    Again, Audience, Beginning, Outcome, Reply, Sender, TurnError, TurnEvent, Unreached, Workshop,
+    Again, Asked, Audience, Beginning, Outcome, Reply, Resuming, Sender, TurnError, TurnEvent, Unreached,
+    Workshop, asked,
 };
+pub use usage::{ModelUse, models_used};

@@ -10,6 +10,8 @@
 //! Every front (the command line, a server) asks here, so that the same thread is answered by the same model under the
 //! same rules whoever asks.
 
+mod models;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -20,6 +22,8 @@ use retake_model::settings::Settings;
 use retake_model::surroundings::Surroundings;
 use retake_timeline::{Desk, FileError, Timeline};
 use retake_workspace::snapshot::Options;
+
+pub use models::{ListedProvider, Models, UsualModel};
 
 use crate::approval::{BadRule, Decision, Mode, Policy as Approval, Rule};
 use crate::brain::Brain;

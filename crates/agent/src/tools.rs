@@ -39,7 +39,6 @@ use crate::cancel::Cancel;
 
 pub use closed::Closed;
 pub(crate) use closed::{Case, PathPattern};
-pub(crate) use read::image as image_kind;
 pub(crate) use room::spot;
 pub use room::{Limits, PathRefused, Room, Spot};
 

@@ -29,11 +29,12 @@ use std::path::PathBuf;
 
 use retake_model::agent::{Ended, Policy};
 use retake_model::command::{Prompt, SentText, Start};
-use retake_model::id::{EntryId, ProjectId, TakeId, ThreadId, TurnId};
+use retake_model::id::{EntryId, ProjectId, RequestId, TakeId, ThreadId, TurnId};
 use retake_model::operation::{Actor, Version};
 use retake_model::surroundings::Surroundings;
 use retake_timeline::{Caller, ChangeError, Command, Desk, Handling, Timeline};
 
+pub use calls::{Asked, asked};
 pub(crate) use entries::TOOL;
 pub use error::TurnError;
 pub use event::{Audience, Reply, TurnEvent};
@@ -84,6 +85,19 @@ pub struct Beginning {
     pub settings: Vec<(String, String)>,
     /// The version that the caller saw; `None` if any will do.
     pub expected: Option<Version>,
+    /// The request that asks for it, if it has a name.
+    pub request: Option<RequestId>,
+}
+
+/// What a turn that stands still goes on with.
+#[derive(Default)]
+pub struct Resuming {
+    /// Settings that hold from here on, such as another model.
+    pub settings: Vec<(String, String)>,
+    /// The version that the caller saw; `None` if any will do.
+    pub expected: Option<Version>,
+    /// The request that asks for it, if it has a name.
+    pub request: Option<RequestId>,
 }
 
 /// What is tried again.
@@ -114,6 +128,13 @@ pub struct Outcome {
     pub version: Version,
 }
 
+impl Beginning {
+    /// A turn that begins with that, whatever the version.
+    pub fn with(prompt: Prompt) -> Self {
+        Self { prompt, settings: Vec::new(), expected: None, request: None }
+    }
+}
+
 impl Workshop {
     /// Runs a turn in a take, and returns when it has ended. A server lets a thread of its own do that: what stands
     /// against the turn comes back as the error, that it is on disk is heard as [`TurnEvent::Started`], and where
@@ -127,11 +148,9 @@ impl Workshop {
         audience: &mut dyn Audience,
     ) -> Result<Outcome, TurnError> {
         let mut driver = Driver::lease(self, thread, take, cancel, audience)?;
+        self.check_here(thread, take)?;
         // Before anything is closed: who expects another version wants nothing changed.
-        let current = self.timeline.look()?.thread(thread)?.summary.version;
-        if let Some(expected) = beginning.expected.filter(|expected| *expected != current) {
-            return Err(ChangeError::Conflict { expected, current }.into());
-        }
+        self.check_version(thread, beginning.expected)?;
         let closed = driver.close_leftover()?;
         let expected = beginning.expected.filter(|_| !closed);
         let beginning = Beginning { expected, ..beginning };
@@ -179,11 +198,14 @@ impl Workshop {
         &self,
         thread: ThreadId,
         take: TakeId,
+        resuming: Resuming,
         cancel: &Cancel,
         audience: &mut dyn Audience,
     ) -> Result<Outcome, TurnError> {
         let mut driver = Driver::lease(self, thread, take, cancel, audience)?;
-        driver.resume()?;
+        self.check_here(thread, take)?;
+        self.check_version(thread, resuming.expected)?;
+        driver.resume(resuming)?;
         driver.drive()
     }
 
@@ -197,6 +219,23 @@ impl Workshop {
         let cancel = Cancel::new();
         let mut audience = Nobody;
         Driver::lease(self, thread, take, &cancel, &mut audience)?.close_leftover()
+    }
+
+    /// Tools work on the files of the take that is being worked on, or that has its folder for itself.
+    fn check_here(&self, thread: ThreadId, take: TakeId) -> Result<(), TurnError> {
+        let shared = self.desk.as_ref().is_some_and(|desk| desk.apart().is_none());
+        if shared && self.timeline.look()?.state(thread)?.active != take {
+            return Err(TurnError::NotActive);
+        }
+        Ok(())
+    }
+
+    fn check_version(&self, thread: ThreadId, expected: Option<Version>) -> Result<(), TurnError> {
+        let current = self.timeline.look()?.thread(thread)?.summary.version;
+        match expected.filter(|expected| *expected != current) {
+            Some(expected) => Err(ChangeError::Conflict { expected, current }.into()),
+            None => Ok(()),
+        }
     }
 
     fn start(
@@ -232,7 +271,7 @@ impl Workshop {
             surroundings: self.surroundings.clone(),
             turn: Some(turn),
             expected: beginning.expected,
-            request: None,
+            request: beginning.request,
         };
         Ok((start, caller))
     }

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use axum::http::Method;
 use schemars::Schema;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
+use schemars::transform::{RecursiveTransform, Transform};
 use serde_json::{Map, Value, json};
 
-use crate::endpoint::{Endpoint, JSON, MakeSchema, Takes};
+use crate::endpoint::{EVENTS, Endpoint, JSON, MakeSchema, Takes};
 use crate::gate::COOKIE_NAME;
 use crate::problem::{Code, Written};
 
@@ -90,8 +91,24 @@ fn generator(shapes: Shapes) -> SchemaGenerator {
     settings.into_generator()
 }
 
+/// Says how large a number may be: a schema has no other word for how many bits are read.
+fn bound(schema: &mut Schema) {
+    let (least, most) = match schema.get("format").and_then(Value::as_str) {
+        Some("uint64" | "uint") => (json!(0), json!(u64::MAX)),
+        Some("int64") => (json!(i64::MIN), json!(i64::MAX)),
+        Some("uint32") => (json!(0), json!(u32::MAX)),
+        Some("int32") => (json!(i32::MIN), json!(i32::MAX)),
+        _ => return,
+    };
+    let fields = schema.ensure_object();
+    fields.entry("minimum").or_insert(least);
+    fields.entry("maximum").or_insert(most);
+}
+
 fn in_place(make: MakeSchema) -> Schema {
-    make(&mut generator(Shapes::InPlace))
+    let mut schema = make(&mut generator(Shapes::InPlace));
+    RecursiveTransform(bound).transform(&mut schema);
+    schema
 }
 
 fn tags(endpoints: &[Endpoint]) -> Vec<Value> {
@@ -154,12 +171,13 @@ fn operation(endpoint: &Endpoint, answers: &mut SchemaGenerator) -> Value {
 }
 
 fn responses(endpoint: &Endpoint, answers: &mut SchemaGenerator) -> Value {
-    let schema =
-        endpoint.gives.schema.map_or_else(|| json!({"type": "string"}), |make| make(answers).to_value());
-    let mut good = json!({
-        "description": endpoint.summary,
-        "content": {endpoint.gives.kind: {"schema": schema}},
-    });
+    let content = match endpoint.gives.schema {
+        Some(make) => json!({"schema": make(answers).to_value()}),
+        // A stream is a row of events and has no shape as a whole; OpenAPI 3.1 has no word for one of them.
+        None if endpoint.gives.kind == EVENTS => json!({}),
+        None => json!({"schema": {"type": "string"}}),
+    };
+    let mut good = json!({"description": endpoint.summary, "content": {endpoint.gives.kind: content}});
     if endpoint.versioned || endpoint.path.starts_with("/v1/threads/{thread}") {
         good["headers"] = json!({"ETag": {
             "description": "The thread's version", "schema": {"type": "string"},
@@ -252,6 +270,27 @@ mod tests {
         for reference in document.text.split("\"#/components/schemas/").skip(1) {
             let name = reference.split('"').next().unwrap_or_default();
             assert!(schemas.contains_key(name), "{name} is referred to and is not there");
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_read_say_how_large_they_may_be() {
+        fn check(value: &Value, at: &str) {
+            if let Some(fields) = value.as_object() {
+                let integer = fields.get("type").is_some_and(|kind| {
+                    kind == "integer"
+                        || kind.as_array().is_some_and(|kinds| kinds.contains(&"integer".into()))
+                });
+                assert!(!integer || fields.contains_key("maximum"), "{at}: {value}");
+                fields.values().for_each(|value| check(value, at));
+            }
+            value.as_array().into_iter().flatten().for_each(|value| check(value, at));
+        }
+        for endpoint in crate::routes::all() {
+            check(&in_place(endpoint.query_schema).to_value(), endpoint.path);
+            if let Takes::Json(make) = endpoint.takes {
+                check(&in_place(make).to_value(), endpoint.path);
+            }
         }
     }
 

@@ -10,6 +10,7 @@
 //! forgotten by one of them.
 
 mod input;
+mod strict;
 
 use std::sync::Arc;
 
@@ -28,6 +29,9 @@ use crate::upload::Upload;
 
 /// The kind of body that most routes take and answer with.
 pub(crate) const JSON: &str = "application/json";
+
+/// The kind of answer that goes on.
+pub(crate) const EVENTS: &str = "text/event-stream";
 
 /// One route with one method.
 pub(crate) struct Endpoint {
@@ -298,11 +302,6 @@ impl Endpoint {
         self.run =
             Arc::new(move |service, arrived| run(service, arrived).map(|reply| Reply { status, ..reply }));
         self
-    }
-
-    /// Whether it can change anything.
-    pub(crate) fn changes(&self) -> bool {
-        self.method != Method::GET
     }
 }
 

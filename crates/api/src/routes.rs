@@ -1,10 +1,12 @@
 //! What each route does: read the request, ask the timeline or the agent, say what came of it.
 
+mod agents;
 mod changes;
 mod common;
 mod entries;
 mod file_common;
 mod history;
+mod hooks;
 mod moments;
 pub(crate) mod pages;
 mod projects;
@@ -13,6 +15,7 @@ mod server;
 mod state;
 mod takes;
 mod threads;
+mod turns;
 
 use crate::endpoint::Endpoint;
 
@@ -22,12 +25,15 @@ pub(crate) fn all() -> Vec<Endpoint> {
         threads::all(),
         entries::all(),
         takes::all(),
+        turns::all(),
         history::all(),
         moments::all(),
         changes::all(),
         projects::all(),
         state::all(),
         search::all(),
+        agents::all(),
+        hooks::all(),
         server::all(),
     ];
     groups.into_iter().flatten().collect()

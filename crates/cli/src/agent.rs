@@ -11,7 +11,7 @@ use retake_agent::approval::Mode;
 use retake_agent::provider::config::Surroundings;
 use retake_agent::provider::prices::Prices;
 use retake_agent::setup::{Place, Wanted};
-use retake_agent::{Audience, Cancel, Outcome, Setup, SetupError, TurnError, Workshop};
+use retake_agent::{Audience, Cancel, Outcome, Setup, SetupError, TurnError, Unreached, Workshop};
 use retake_model::agent::Ended;
 use retake_model::settings::Settings;
 use retake_workspace::folder::path_from_text;
@@ -149,6 +149,18 @@ pub(crate) fn exit(outcome: &Outcome) -> std::process::ExitCode {
     }
 }
 
+impl From<Unreached> for Failure {
+    fn from(error: Unreached) -> Self {
+        match error {
+            Unreached::Look(error) => error.into(),
+            Unreached::Store(error) => error.into(),
+            error @ (Unreached::NothingRuns | Unreached::NotAsked(_) | Unreached::Decided(_)) => {
+                Self::new(Code::NotFound, error)
+            }
+        }
+    }
+}
+
 impl From<TurnError> for Failure {
     fn from(error: TurnError) -> Self {
         match error {
@@ -157,6 +169,7 @@ impl From<TurnError> for Failure {
             TurnError::Look(error) => error.into(),
             error @ (TurnError::Busy
             | TurnError::Apart
+            | TurnError::NotActive
             | TurnError::Gone
             | TurnError::Provider(_)
             | TurnError::TooLong { .. }) => Self::new(Code::Refused, error),

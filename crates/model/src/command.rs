@@ -11,8 +11,8 @@ mod thread;
 mod turns;
 
 use crate::agent::AgentState;
-use crate::content::ContentId;
-use crate::entry::EntryVersion;
+use crate::content::{ContentId, Kind};
+use crate::entry::{Block, EntryVersion, Fields, media_of};
 use crate::id::{EntryId, Fresh, TakeId, TurnId};
 use crate::name::BadName;
 use crate::object::{Additions, Objects, Unavailable};
@@ -280,6 +280,8 @@ pub struct Advance {
     pub turn: TurnId,
     /// Entries that it brings, behind the last one.
     pub entries: Vec<NewEntry>,
+    /// Settings that hold from here on, such as another model.
+    pub settings: Vec<(String, String)>,
     /// Where the agent stands then.
     pub state: AgentState,
     /// What it does, for the log.
@@ -314,6 +316,25 @@ pub struct NewEntry {
 impl From<EntryVersion> for NewEntry {
     fn from(version: EntryVersion) -> Self {
         Self { id: None, version, blobs: Vec::new() }
+    }
+}
+
+/// What was given as a picture is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a png, jpg, gif or webp picture")]
+pub struct NotAPicture;
+
+impl NewEntry {
+    /// An entry with pictures behind its text, given as their bytes.
+    pub fn with_pictures(version: EntryVersion, pictures: Vec<Vec<u8>>) -> Result<Self, NotAPicture> {
+        let mut entry = Self::from(version);
+        for bytes in pictures {
+            let media = media_of(&bytes).ok_or(NotAPicture)?.to_owned();
+            let blob = ContentId::of(Kind::Blob, &bytes);
+            entry.version.blocks.push(Block::Image { media, blob, extra: Fields::default() });
+            entry.blobs.push(bytes);
+        }
+        Ok(entry)
     }
 }
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use minicbor::{Decode, Encode};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::agent::Agent;
 use crate::content::{Content, ContentId, Kind};
@@ -58,7 +59,7 @@ pub struct Take {
 }
 
 /// A file that a take names. Fields that Retake does not know are kept.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileItem {
     /// The path, as the user gave it.
@@ -68,6 +69,16 @@ pub struct FileItem {
     #[n(1)]
     #[serde(flatten)]
     pub extra: BTreeMap<String, Json>,
+}
+
+// By hand: text that is kept to the byte cannot be read into a flattened field.
+impl<'de> Deserialize<'de> for FileItem {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut extra = BTreeMap::<String, Json>::deserialize(deserializer)?;
+        let path = extra.remove("path").ok_or_else(|| D::Error::missing_field("path"))?;
+        let path = serde_json::from_str(path.as_str()).map_err(D::Error::custom)?;
+        Ok(Self { path, extra })
+    }
 }
 
 /// What was last given to the model, as blobs.
@@ -169,6 +180,20 @@ mod tests {
         assert_eq!(encode(&running)[0], 0x8c);
         for take in [take, running] {
             assert_eq!(decode::<Take>(&encode(&take)), Ok(take));
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_of_a_file_is_kept_as_it_came() {
+        let text = r#"{"path":"a.txt","line":1.0,"more":{"b":[1e400],"a":null}}"#;
+        let item: FileItem = serde_json::from_str(text).expect("a file");
+        assert_eq!((item.path.as_str(), item.extra.len()), ("a.txt", 2));
+        assert_eq!(
+            serde_json::from_str::<FileItem>(&serde_json::to_string(&item).expect("JSON")).ok(),
+            Some(item)
+        );
+        for bad in ["{}", r#"{"path":1}"#, r#"["a.txt"]"#] {
+            assert!(serde_json::from_str::<FileItem>(bad).is_err(), "{bad}");
         }
     }
 }

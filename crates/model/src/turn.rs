@@ -57,6 +57,16 @@ pub struct PartialAnswer {
     pub began: Timestamp,
 }
 
+impl Letter {
+    /// The call that it decides about.
+    pub fn call(&self) -> Option<&str> {
+        match self {
+            Self::Decide { call, .. } => Some(call),
+            Self::Interrupt | Self::Steer { .. } => None,
+        }
+    }
+}
+
 /// What somebody wants of a turn that runs, perhaps in another process.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

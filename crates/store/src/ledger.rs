@@ -34,7 +34,7 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 pub use alive::{Alive, TurnLease};
 pub use comms::{Comm, CommFilter, NewComm};
 pub use requests::Begun;
-pub use turns::LedgerStamp;
+pub use turns::{DecisionSent, LedgerStamp};
 
 use gather::Gathered;
 

@@ -1,5 +1,6 @@
 //! Finding a thread, a take or an entry by what a person types: a name, or the beginning of an id.
 
+use retake_model::entry::RoleKind;
 use retake_model::id::{EntryId, ProjectId, ThreadId};
 use retake_model::take::Take;
 use retake_store::{StoreError, TakeRow, ThreadRow};
@@ -99,6 +100,22 @@ impl Looking<'_> {
                 candidates: several.iter().take(NAMED).map(|take| take.summary.name.clone()).collect(),
             }),
         }
+    }
+
+    /// The last message of the user's in a take.
+    pub fn last_message(&self, thread: ThreadId, take: &Take) -> Result<Option<EntryId>, LookError> {
+        const PAGE: u64 = 100;
+        let mut end = take.entries.len();
+        while end > 0 {
+            let start = end.saturating_sub(PAGE);
+            let page = self.page(thread, take, start..end)?;
+            let found = page.iter().rev().find(|view| RoleKind::of(&view.entry.role) == RoleKind::User);
+            if let Some(view) = found {
+                return Ok(Some(view.id));
+            }
+            end = start;
+        }
+        Ok(None)
     }
 
     /// An entry of a take by its number (from 1; negative from the end), `last`, or the beginning of its id.

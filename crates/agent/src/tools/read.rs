@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read};
 
+use retake_model::entry::media_of;
 use retake_model::path::TreePath;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -50,7 +51,7 @@ fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
     let mut reader = BufReader::with_capacity(64 * 1024, file);
     let mut beginning = Vec::new();
     reader.by_ref().take(BEGINNING as u64).read_to_end(&mut beginning)?;
-    if let Some(media) = image(&beginning) {
+    if let Some(media) = media_of(&beginning) {
         return read_image(&path, media, beginning, reader, bench);
     }
     if beginning.contains(&0) {
@@ -61,17 +62,6 @@ fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
         return Ok(Output::success(format!("{} is empty.", one_line(&path))));
     }
     read_lines(&path, beginning.chain(reader), &input, bench)
-}
-
-/// What kind of image begins like this.
-pub(crate) fn image(beginning: &[u8]) -> Option<&'static str> {
-    match beginning {
-        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
-        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
-        _ => None,
-    }
 }
 
 fn read_image(

@@ -5,6 +5,7 @@ use std::time::Duration;
 use retake_model::agent::Event;
 use retake_model::operation::{Actor, TurnStep};
 use retake_model::turn::Letter;
+use retake_timeline::store::DecisionSent;
 
 use super::TurnError;
 use super::driver::Driver;
@@ -44,15 +45,20 @@ impl Driver<'_> {
     }
 
     fn ask(&mut self, call: &Call) -> Result<(), TurnError> {
+        // A model may give two calls of a turn the same name: what was decided about one says nothing of the other.
+        self.forget_decisions(&call.id)?;
         let step = TurnStep::Asked { call: call.id.clone(), tool: call.name.clone() };
         self.go(Event::ToolAsked { call: call.id.clone() }, Vec::new(), step, Actor::Agent)?;
         let question = approval::describe(call);
         self.audience.hear(&TurnEvent::Asked { call: call.id.clone(), question: question.clone() });
         let (ledger, take, cancel) = (&self.ledger, self.take, self.cancel);
-        let ended = || cancel.is_set() || Self::is_told_to_end(ledger, take);
+        let ended = || cancel.is_set() || Self::is_settled(ledger, take, &call.id);
         let decision = match self.audience.ask(&question, &ended) {
-            Some(decision) => Some(decision),
-            None => self.wait_for_decision(&call.id)?,
+            // Whoever is asked here decides like anybody else: the first one holds.
+            Some(reply) if ledger.send_decision(take, &reply.letter(&call.id))? == DecisionSent::Sent => {
+                Some(reply)
+            }
+            _ => self.wait_for_decision(&call.id)?,
         };
         self.read_letters()?;
         match decision {

@@ -1,14 +1,42 @@
 //! The calls of an answer: found again by their names, and closed where they do not run.
 
-use retake_model::agent::{Event, Fault, Origin, ToolOutcome};
+use retake_model::agent::{Event, Fault, Origin, ToolOutcome, ToolStatus};
 use retake_model::entry::{Block, Fields};
+use retake_model::id::ThreadId;
 use retake_model::operation::{Actor, TurnStep};
+use retake_model::take::Take;
+use retake_timeline::{LookError, Looking};
 
 use super::driver::Driver;
 use super::event::TurnEvent;
 use super::{TurnError, entries};
+use crate::approval::{self, Question};
 use crate::provider::broken_input;
 use crate::tools::Call;
+
+/// A call that waits for a person.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "AskedCall"))]
+pub struct Asked {
+    /// Which call.
+    pub call: String,
+    /// What about.
+    #[serde(flatten)]
+    pub question: Question,
+}
+
+/// The calls of a take that wait for a person, in whatever process its turn runs.
+pub fn asked(looking: &Looking<'_>, thread: ThreadId, take: &Take) -> Result<Vec<Asked>, LookError> {
+    let Some(agent) = &take.agent else { return Ok(Vec::new()) };
+    let mut asked = Vec::new();
+    for run in agent.state.calls().iter().filter(|run| run.status == ToolStatus::Asking) {
+        // An answer that was edited meanwhile may have no such call any more.
+        if let Some((call, _)) = find(looking, thread, take, &run.call)? {
+            asked.push(Asked { call: run.call.clone(), question: approval::describe(&call) });
+        }
+    }
+    Ok(asked)
+}
 
 /// How many entries are read at a time.
 const PAGE: u64 = 200;
@@ -19,24 +47,7 @@ impl Driver<'_> {
         let looking = self.shop.timeline.look()?;
         let state = looking.state(self.thread)?;
         let take = state.take(&looking.queries(), self.take)?.ok_or(TurnError::NoSuchTake)?;
-        let mut end = take.entries.len();
-        // It is in the last answer, behind which there are only results of its other calls.
-        while end > 0 {
-            let start = end.saturating_sub(PAGE);
-            for view in looking.page(self.thread, &take, start..end)?.iter().rev() {
-                for block in &view.entry.blocks {
-                    if let Block::ToolCall { call: id, name, input, .. } = block
-                        && id == call
-                    {
-                        let input = serde_json::from_str(input.as_str()).unwrap_or_default();
-                        let call = Call { id: id.clone(), name: name.clone(), input };
-                        return Ok(Some((call, broken_input(block))));
-                    }
-                }
-            }
-            end = start;
-        }
-        Ok(None)
+        Ok(find(&looking, self.thread, &take, call)?)
     }
 
     pub(super) fn tool_of(&self, call: &str) -> String {
@@ -66,4 +77,31 @@ impl Driver<'_> {
         self.audience.hear(&event);
         Ok(())
     }
+}
+
+/// A call of the last answer, behind which there are only results of its other calls; what is wrong with it, if its
+/// input was cut off.
+fn find(
+    looking: &Looking<'_>,
+    thread: ThreadId,
+    take: &Take,
+    call: &str,
+) -> Result<Option<(Call, Option<String>)>, LookError> {
+    let mut end = take.entries.len();
+    while end > 0 {
+        let start = end.saturating_sub(PAGE);
+        for view in looking.page(thread, take, start..end)?.iter().rev() {
+            for block in &view.entry.blocks {
+                if let Block::ToolCall { call: id, name, input, .. } = block
+                    && id == call
+                {
+                    let input = serde_json::from_str(input.as_str()).unwrap_or_default();
+                    let call = Call { id: id.clone(), name: name.clone(), input };
+                    return Ok(Some((call, broken_input(block))));
+                }
+            }
+        }
+        end = start;
+    }
+    Ok(None)
 }

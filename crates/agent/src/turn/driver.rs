@@ -15,7 +15,7 @@ use retake_timeline::{Around, Caller, Command, Done, Spot};
 
 use super::entries::{self, Answered, INTERRUPTED};
 use super::event::{Audience, TurnEvent};
-use super::{Outcome, TurnError, Workshop};
+use super::{Outcome, Resuming, TurnError, Workshop};
 use crate::cancel::Cancel;
 use crate::comms::Comms;
 use crate::provider::{Answer, Stop};
@@ -146,17 +146,25 @@ impl<'a> Driver<'a> {
     }
 
     /// Goes on from where the take stands.
-    pub(super) fn resume(&mut self) -> Result<(), TurnError> {
+    pub(super) fn resume(&mut self, resuming: Resuming) -> Result<(), TurnError> {
+        let Resuming { settings, expected, request } = resuming;
         let agent = self.agent()?.ok_or(TurnError::Nothing)?;
         self.take_up(agent.turn);
         self.state = agent.state;
         let mut partial = self.leftover()?;
         partial.extend(self.unheard()?);
         self.sweep()?;
+        let before = self.newest()?;
         self.settle_files()?;
+        // What was just recorded of the files is not what the caller could have seen.
+        let expected = if self.newest()? == before { expected } else { None };
         self.alive = Some(self.shop.timeline.store().keep_alive(self.turn)?);
         self.ledger.put_turn(&self.running)?;
-        self.go(Event::Resumed, partial, TurnStep::Resumed, self.shop.actor.clone())?;
+        let (advance, actions) = self.next(Event::Resumed, partial, TurnStep::Resumed);
+        let caller = Caller { expected, request, ..self.caller(self.shop.actor.clone()) };
+        let done = self.publish(Advance { settings, ..advance.clone() }, caller)?;
+        self.arrived(&done, advance.state, actions);
+        self.forget_published()?;
         self.tell_start();
         Ok(())
     }
@@ -310,7 +318,7 @@ impl<'a> Driver<'a> {
     ) -> Result<(), TurnError> {
         let (advance, actions) = self.next(event, entries, turn_step);
         let state = advance.state.clone();
-        let done = self.publish(advance, actor)?;
+        let done = self.publish(advance, self.caller(actor))?;
         self.arrived(&done, state, actions);
         self.forget_published()
     }
@@ -322,14 +330,25 @@ impl<'a> Driver<'a> {
         turn_step: TurnStep,
         actor: Actor,
     ) -> Result<(), TurnError> {
-        let advance = Advance { turn: self.turn, entries, state: self.state.clone(), step: turn_step };
-        self.version = self.publish(advance, actor)?.version;
+        let advance = Advance {
+            turn: self.turn,
+            entries,
+            settings: Vec::new(),
+            state: self.state.clone(),
+            step: turn_step,
+        };
+        self.version = self.publish(advance, self.caller(actor))?.version;
         self.forget_published()
     }
 
-    fn publish(&self, advance: Advance, actor: Actor) -> Result<Done, TurnError> {
+    fn publish(&self, advance: Advance, caller: Caller) -> Result<Done, TurnError> {
         let command = Command::AdvanceTurn { take: self.take, advance };
-        Ok(self.shop.timeline.change(self.thread, command, self.caller(actor))?)
+        Ok(self.shop.timeline.change(self.thread, command, caller)?)
+    }
+
+    /// The thread's version now.
+    fn newest(&self) -> Result<Version, TurnError> {
+        Ok(self.shop.timeline.look()?.thread(self.thread)?.summary.version)
     }
 
     /// The same around a tool's work in the folder, with the files that it changed; says how many.
@@ -376,7 +395,7 @@ impl<'a> Driver<'a> {
         if ends {
             self.queue.clear();
         }
-        (Advance { turn: self.turn, entries, state, step: turn_step }, actions)
+        (Advance { turn: self.turn, entries, settings: Vec::new(), state, step: turn_step }, actions)
     }
 
     fn arrived(&mut self, done: &Done, state: AgentState, actions: Vec<Action>) {
@@ -512,7 +531,11 @@ impl<'a> Driver<'a> {
                     continue;
                 }
                 Letter::Interrupt => self.cancel.set(),
-                decision @ Letter::Decide { .. } => self.decisions.push(decision),
+                // It stays where it is, so that nobody decides a second time.
+                decision @ Letter::Decide { .. } => {
+                    self.decisions.push(decision);
+                    continue;
+                }
             }
             self.ledger.forget_letter(number)?;
         }
@@ -521,7 +544,7 @@ impl<'a> Driver<'a> {
 
     /// Stops soon where the turn was undone: nobody should pay for an answer that is thrown away.
     fn check_still_wanted(&mut self) -> Result<(), TurnError> {
-        let newest = self.shop.timeline.look()?.thread(self.thread)?.summary.version;
+        let newest = self.newest()?;
         if newest == self.looked {
             return Ok(());
         }
@@ -536,10 +559,23 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Whether somebody wants the turn to end, as far as letters say; for those who wait for a person.
-    pub(super) fn is_told_to_end(ledger: &Ledger, take: TakeId) -> bool {
-        let ends = |(_, letter): &(i64, Letter)| *letter == Letter::Interrupt;
-        ledger.letters(take).is_ok_and(|letters| letters.iter().any(ends))
+    /// Whether a question about a call need not be answered any more, as far as letters say: somebody wants the turn to
+    /// end, or has decided elsewhere. For those who wait for a person.
+    pub(super) fn is_settled(ledger: &Ledger, take: TakeId, call: &str) -> bool {
+        let settles =
+            |(_, letter): &(i64, Letter)| *letter == Letter::Interrupt || letter.call() == Some(call);
+        ledger.letters(take).is_ok_and(|letters| letters.iter().any(settles))
+    }
+
+    /// Forgets what was decided about a call: it is about to be asked about.
+    pub(super) fn forget_decisions(&mut self, call: &str) -> Result<(), TurnError> {
+        self.decisions.retain(|letter| letter.call() != Some(call));
+        for (number, letter) in self.ledger.letters(self.take)? {
+            if letter.call() == Some(call) {
+                self.ledger.forget_letter(number)?;
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn comms(&self) -> Comms<'_> {

@@ -23,6 +23,12 @@ pub enum TurnError {
     /// The thread has no such take.
     #[error("there is no such take in this thread; `retake tree` shows those there are")]
     NoSuchTake,
+    /// Another take's files are in the folder.
+    #[error(
+        "this take is not the one that is being worked on, and its files are not in the folder; switch to it, or \
+         give it a folder of its own, then run a turn in it"
+    )]
+    NotActive,
     /// A take's own folder has room for that take alone.
     #[error("this folder belongs to one take; go to the project's folder to try a message again")]
     Apart,

@@ -5,6 +5,7 @@ use retake_model::content::ContentId;
 use retake_model::entry::Usage;
 use retake_model::id::{EntryId, TakeId, ThreadId, TurnId};
 use retake_model::operation::Version;
+use retake_model::turn::Letter;
 use serde::Serialize;
 
 use crate::approval::Question;
@@ -156,13 +157,22 @@ pub struct Reply {
     pub reason: Option<String>,
 }
 
+impl Reply {
+    /// The letter that brings it to a turn.
+    pub(super) fn letter(&self, call: &str) -> Letter {
+        let Self { allowed, remember, reason } = self.clone();
+        Letter::Decide { call: call.to_owned(), allowed, remember, reason }
+    }
+}
+
 /// Who watches a turn, and is asked.
 pub trait Audience {
     /// Something happened.
     fn hear(&mut self, event: &TurnEvent);
 
     /// Whether a call may run; `None` if nobody is there to say so, and the answer comes by letter.
-    /// `ended` says whether the turn is to end meanwhile; who waits for a person asks it now and then.
+    /// `ended` says whether nothing need be asked any more, because the turn is to end or somebody has decided
+    /// elsewhere; who waits for a person asks it now and then.
     fn ask(&mut self, question: &Question, ended: &dyn Fn() -> bool) -> Option<Reply> {
         let _ = (question, ended);
         None

@@ -1,9 +1,10 @@
 //! Letters: how anybody, in whatever process, reaches a turn that runs.
 
-use retake_model::id::{EntryId, TakeId};
+use retake_model::agent::ToolStatus;
+use retake_model::id::{EntryId, TakeId, ThreadId};
 use retake_model::turn::Letter;
-use retake_timeline::Timeline;
-use retake_timeline::store::{Ledger, StoreError};
+use retake_timeline::store::{DecisionSent, Ledger, StoreError};
+use retake_timeline::{LookError, Timeline};
 
 use super::Reply;
 
@@ -19,6 +20,15 @@ pub enum Unreached {
     /// No turn runs there.
     #[error("no turn is running in this take")]
     NothingRuns,
+    /// The call does not wait for anybody.
+    #[error("call {0:?} does not wait for a decision; it may have run, or was never made")]
+    NotAsked(String),
+    /// Somebody else was first.
+    #[error("call {0:?} was decided on already")]
+    Decided(String),
+    /// The thread cannot be looked at.
+    #[error(transparent)]
+    Look(#[from] LookError),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -42,10 +52,19 @@ impl Sender {
         Ok(entry)
     }
 
-    /// Decides about a call that waits.
-    pub fn decide(&self, take: TakeId, call: &str, decision: Reply) -> Result<(), Unreached> {
-        let Reply { allowed, remember, reason } = decision;
-        self.send(take, &Letter::Decide { call: call.to_owned(), allowed, remember, reason })
+    /// Decides about a call that waits for a person. Of several who do, exactly one is heard.
+    pub fn decide(&self, thread: ThreadId, take: TakeId, call: &str, reply: &Reply) -> Result<(), Unreached> {
+        if !self.is_running(take)? {
+            return Err(Unreached::NothingRuns);
+        }
+        if !waits(&self.timeline, thread, take, call)? {
+            return Err(Unreached::NotAsked(call.to_owned()));
+        }
+        match self.ledger.send_decision(take, &reply.letter(call))? {
+            DecisionSent::Sent => Ok(()),
+            DecisionSent::DecidedBefore => Err(Unreached::Decided(call.to_owned())),
+            DecisionSent::NothingRuns => Err(Unreached::NothingRuns),
+        }
     }
 
     /// Whether a turn runs in a take, in whatever process.
@@ -61,4 +80,14 @@ impl Sender {
             Err(Unreached::NothingRuns)
         }
     }
+}
+
+/// Whether a call waits for a person.
+fn waits(timeline: &Timeline, thread: ThreadId, take: TakeId, call: &str) -> Result<bool, LookError> {
+    let looking = timeline.look()?;
+    let agent = looking.state(thread)?.take(&looking.queries(), take)?.and_then(|take| take.agent);
+    let asked = |agent: &retake_model::agent::Agent| {
+        agent.state.calls().iter().any(|run| run.call == call && run.status == ToolStatus::Asking)
+    };
+    Ok(agent.as_ref().is_some_and(asked))
 }

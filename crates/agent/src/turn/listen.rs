@@ -19,7 +19,7 @@ use super::driver::Driver;
 use super::entries::{Answered, unusual};
 use super::event::TurnEvent;
 use crate::comms::Said;
-use crate::compress::{CompressError, Keep};
+use crate::compress::{CompressError, Keep, Knowing};
 use crate::provider::{Answer, CallError, Delta, Fault as CallFault};
 use crate::request::Request;
 
@@ -84,8 +84,8 @@ impl Driver<'_> {
     fn compact(&mut self) -> Result<Option<CallError>, TurnError> {
         let keep = Keep::Tokens(self.shop.window / 3);
         let cancel = self.cancel.clone();
-        let turn = Some(self.turn());
-        match self.shop.compress_in(self.thread, self.take, keep, None, turn, &cancel) {
+        let knowing = Knowing { turn: Some(self.turn()), ..Knowing::default() };
+        match self.shop.compress(self.thread, self.take, keep, knowing, &cancel) {
             Ok(compressed) => {
                 self.audience.hear(&TurnEvent::Compressed { removed: compressed.removed });
                 Ok(None)

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use retake_agent::fault_server::{Act, Script};
-use retake_agent::{Cancel, TurnError, TurnEvent};
+use retake_agent::{Cancel, Resuming, TurnError, TurnEvent};
 use retake_model::agent::Ended;
 use serde_json::json;
 
@@ -40,14 +40,22 @@ fn a_failure_that_stays_keeps_what_came_and_can_be_resumed() {
     assert!(entries[1].text().starts_with("Half"), "{:?}", entries[1]);
     assert!(entries[1].extra.contains_key("interrupted"));
     let mut witness = Witness::default();
-    let outcome =
-        world.shop.resume(world.thread, world.take(), &Cancel::new(), &mut witness).expect("it goes on");
+    let outcome = world
+        .shop
+        .resume(world.thread, world.take(), Resuming::default(), &Cancel::new(), &mut witness)
+        .expect("it goes on");
     assert_eq!(outcome.how, Ended::Completed);
     assert_eq!(world.entries().len(), 3);
     world.check_requests();
     world.check_rest();
     assert!(matches!(
-        world.shop.resume(world.thread, world.take(), &Cancel::new(), &mut Witness::default()),
+        world.shop.resume(
+            world.thread,
+            world.take(),
+            Resuming::default(),
+            &Cancel::new(),
+            &mut Witness::default()
+        ),
         Err(TurnError::Nothing)
     ));
 }
@@ -106,8 +114,10 @@ fn a_turn_whose_program_died_is_closed_by_the_next_and_nothing_runs_twice() {
     assert!(died.is_err(), "the control: it died");
     assert_eq!(world.read("ran.txt"), None, "it died before the tool ran");
     let mut witness = Witness::default();
-    let outcome =
-        world.shop.resume(world.thread, world.take(), &Cancel::new(), &mut witness).expect("it goes on");
+    let outcome = world
+        .shop
+        .resume(world.thread, world.take(), Resuming::default(), &Cancel::new(), &mut witness)
+        .expect("it goes on");
     assert_eq!(outcome.how, Ended::Completed);
     assert_eq!(world.read("ran.txt"), None, "what was running is never run again");
     let result = &world.last_messages()[2]["content"][0];

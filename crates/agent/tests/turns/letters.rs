@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use retake_agent::approval::Mode;
 use retake_agent::fault_server::Act;
-use retake_agent::{Audience, Cancel, Reply, Sender, TurnError, TurnEvent, Unreached};
+use retake_agent::{Audience, Cancel, Reply, Resuming, Sender, TurnError, TurnEvent, Unreached};
 use retake_model::agent::Ended;
 use retake_model::operation::Actor;
 use retake_timeline::{Caller, Command, Goal, Handling, Unit};
@@ -70,12 +70,12 @@ fn a_letter_decides_where_nobody_is_at_the_terminal() {
         text("Written."),
     ]);
     world.shop.approval.mode = Mode::Ask;
-    let (timeline, take) = (world.shop.timeline.clone(), world.take());
+    let (timeline, thread, take) = (world.shop.timeline.clone(), world.thread, world.take());
     let mut witness = at(
         |event| matches!(event, TurnEvent::Asked { .. }),
         move || {
             let reply = Reply { allowed: true, remember: false, reason: None };
-            Sender::new(&timeline).expect("a sender").decide(take, "w", reply).expect("it is heard");
+            Sender::new(&timeline).expect("a sender").decide(thread, take, "w", &reply).expect("it is heard");
         },
     );
     world.run_with("write", &Cancel::new(), &mut witness).expect("the turn runs");
@@ -116,7 +116,7 @@ fn a_thread_of_a_server_runs_a_turn_for_a_program() {
     assert_eq!((Some(begun.operation), &begun.actor), (operation, &shop.actor));
     heard.find(|event| matches!(event, TurnEvent::Asked { .. })).expect("it asks");
     let reply = Reply { allowed: true, remember: false, reason: None };
-    Sender::new(&timeline).expect("a sender").decide(take, "w", reply).expect("it is heard");
+    Sender::new(&timeline).expect("a sender").decide(thread, take, "w", &reply).expect("it is heard");
     let outcome = background.join().expect("no panic").expect("the turn runs");
     assert_eq!(outcome.how, Ended::Completed);
     assert_eq!(std::fs::read_to_string(world.project.join("new.txt")).expect("a file"), "x");
@@ -186,7 +186,7 @@ fn a_message_to_a_turn_that_died_is_not_lost() {
     assert!(died.is_err(), "the control: it died");
     world
         .shop
-        .resume(world.thread, world.take(), &Cancel::new(), &mut Witness::default())
+        .resume(world.thread, world.take(), Resuming::default(), &Cancel::new(), &mut Witness::default())
         .expect("it goes on");
     let said = world.said();
     assert_eq!(said.iter().filter(|line| line.contains("by the way")).count(), 1, "{said:?}");

@@ -21,7 +21,7 @@ fn message(world: &World) -> EntryId {
 }
 
 fn retry(world: &World, prompt: Prompt) -> Result<Outcome, TurnError> {
-    let beginning = Beginning { prompt, settings: Vec::new(), expected: None };
+    let beginning = Beginning::with(prompt);
     let again = Again { from: world.take(), at: message(world), name: None };
     world.shop.retry(world.thread, again, beginning, &Cancel::new(), &mut Witness::default())
 }

@@ -118,7 +118,7 @@ impl World {
 
     pub(crate) fn prompt(&self, text: &str) -> Beginning {
         let entry = EntryVersion::from_text("User", text, self.shop.timeline.now());
-        Beginning { prompt: Prompt::Entry(entry.into()), settings: Vec::new(), expected: None }
+        Beginning::with(Prompt::Entry(entry.into()))
     }
 
     pub(crate) fn run_with(

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::{Arrived, Call, Content};
+use super::{Arrived, Call, Content, strict};
 use crate::problem::{Code, Problem};
 use crate::service::Service;
 use crate::upload::Upload;
@@ -38,7 +38,7 @@ where
         };
         // A route whose every field can be left out can be called without a body.
         let bytes: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
-        serde_json::from_slice(bytes).map_err(|error| Problem::invalid(format!("in the body: {error}")))
+        strict::from_slice(bytes).map_err(|error| Problem::invalid(format!("in the body: {error}")))
     })
 }
 

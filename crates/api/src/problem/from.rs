@@ -1,6 +1,6 @@
 //! Which refusal is which problem.
 
-use retake_agent::{CompressError, TurnError, Unreached};
+use retake_agent::{CompressError, SetupError, TurnError, Unreached};
 use retake_model::command::Refusal;
 use retake_model::object::Unavailable;
 use retake_model::settings::BadSetting;
@@ -144,14 +144,26 @@ impl From<Unreached> for Problem {
     fn from(error: Unreached) -> Self {
         match error {
             Unreached::Store(error) => error.into(),
-            error @ Unreached::NothingRuns => Self::new(Code::Conflict, error),
+            Unreached::Look(error) => error.into(),
+            error @ (Unreached::NothingRuns | Unreached::NotAsked(_) | Unreached::Decided(_)) => {
+                Self::new(Code::Conflict, error)
+            }
         }
     }
 }
 
 impl From<CompressError> for Problem {
     fn from(error: CompressError) -> Self {
-        Self::new(Code::Conflict, with_causes(&error))
+        match error {
+            CompressError::Turn(error) => error.into(),
+            error @ CompressError::Model(_) => Self::new(Code::Conflict, with_causes(&error)),
+        }
+    }
+}
+
+impl From<SetupError> for Problem {
+    fn from(error: SetupError) -> Self {
+        Self::new(Code::Refused, with_causes(&error))
     }
 }
 

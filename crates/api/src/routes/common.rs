@@ -251,11 +251,16 @@ pub(crate) fn take_id(service: &Service, thread: ThreadId, named: Option<TakeId>
     }
 }
 
+/// The cursor is text, but not one that was given out.
+pub(crate) fn not_a_cursor() -> Problem {
+    Problem::new(Code::Refused, "the cursor is not one that this list gave")
+}
+
 /// A cursor that is a number.
 pub(crate) fn number(cursor: Option<&str>) -> Result<Option<Version>, Problem> {
     match cursor.map(str::parse) {
         None => Ok(None),
         Some(Ok(number)) => Ok(Some(number)),
-        Some(Err(_)) => Err(Problem::invalid("the cursor is not one that this list gave")),
+        Some(Err(_)) => Err(not_a_cursor()),
     }
 }

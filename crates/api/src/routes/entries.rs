@@ -96,15 +96,20 @@ impl EntryInput {
     /// The entry that it says.
     pub(crate) fn read(&self, service: &Service, role: &str) -> Result<NewEntry, Problem> {
         #[derive(Deserialize)]
-        struct Identity {
+        struct Said {
             id: Option<EntryId>,
+            content: Option<String>,
         }
         let refused = |error: String| Problem::new(Code::Refused, error);
-        let Identity { id } =
+        let Said { id, content } =
             serde_json::from_str(self.0.get()).map_err(|error| refused(error.to_string()))?;
         let mut version = from_json(self.0.get(), role, service.timeline.now())
             .map_err(|error| refused(error.to_string()))?;
         version.extra.remove("id");
+        // Where blocks came along, a text that is not theirs is an edit of them: thinking and calls survive it.
+        if let Some(content) = content.filter(|content| *content != version.text()) {
+            version = version.with_text(&content, service.timeline.now());
+        }
         Ok(NewEntry { id, version, blobs: Vec::new() })
     }
 }
@@ -180,7 +185,7 @@ fn add(call: &Call<'_, ThreadPath, OfTake, AddBody>) -> Result<Answer<Done>, Pro
         (Some(entry), None, false) => Spot::Before(entry),
         (None, Some(entry), false) => Spot::After(entry),
         (None, None, true) => Spot::Start,
-        _ => return Err(Problem::invalid("at most one of `before`, `after` and `first`")),
+        _ => return Err(Problem::new(Code::Refused, "at most one of `before`, `after` and `first`")),
     };
     if body.entries.is_empty() {
         return Err(Problem::new(Code::Refused, "there is no entry to add"));
@@ -193,13 +198,13 @@ fn add(call: &Call<'_, ThreadPath, OfTake, AddBody>) -> Result<Answer<Done>, Pro
     call.change(thread, Command::AddEntries { take, at, entries })
 }
 
-fn pictures(texts: &[String]) -> Result<Vec<Vec<u8>>, Problem> {
+pub(super) fn pictures(texts: &[String]) -> Result<Vec<Vec<u8>>, Problem> {
     let decode = |text: &String| BASE64.decode(text.as_bytes());
     texts
         .iter()
         .map(decode)
         .collect::<Result<_, _>>()
-        .map_err(|error| Problem::invalid(format!("a picture is not base64: {error}")))
+        .map_err(|error| Problem::new(Code::Refused, format!("a picture is not base64: {error}")))
 }
 
 /// The entries that a client wrote.
@@ -266,7 +271,7 @@ fn edit(call: &Call<'_, EntryPath, OfTake, EditBody>) -> Result<Answer<Done>, Pr
     let command = match (&call.body.content, &call.body.role) {
         (Some(text), None) => Command::EditEntry { take, entry, text: text.clone() },
         (None, Some(role)) => Command::ChangeRole { take, entry, role: role.clone() },
-        _ => return Err(Problem::invalid("exactly one of `content` and `role`")),
+        _ => return Err(Problem::new(Code::Refused, "exactly one of `content` and `role`")),
     };
     call.change(thread, command)
 }

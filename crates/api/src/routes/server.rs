@@ -4,7 +4,7 @@ use retake_model::id::ThreadId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::endpoint::{Answer, Call, Endpoint, NoPath, NoQuery, ReplyBody, get, raw};
+use crate::endpoint::{Answer, Call, EVENTS, Endpoint, NoPath, NoQuery, ReplyBody, get, raw};
 use crate::events::{Following, open};
 use crate::page;
 use crate::problem::Problem;
@@ -13,7 +13,7 @@ const GROUP: &str = "Server";
 
 pub(super) fn all() -> Vec<Endpoint> {
     vec![
-        raw("/v1/events", "text/event-stream", events).about(
+        raw("/v1/events", EVENTS, events).about(
             GROUP,
             "Follow what happens",
             "Server-sent events, from whatever process. `operation` events have ids: name the last one that you saw in \

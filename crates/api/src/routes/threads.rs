@@ -9,7 +9,7 @@ use retake_timeline::{Command, Done, NewThread, Standing, TreeThread};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common::{MOST, Page, ThreadPath, limit};
+use super::common::{MOST, Page, ThreadPath, limit, not_a_cursor};
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, NoQuery, change, delete, get, post};
 use crate::problem::Problem;
 use crate::service::GitNow;
@@ -140,7 +140,7 @@ fn rows(call: &Call<'_, NoPath, ListQuery>) -> Result<Page<ThreadRow>, Problem> 
         title: query.title.clone(),
     };
     let after = query.cursor.as_deref().map(str::parse).transpose();
-    let after = after.map_err(|_| Problem::invalid("the cursor is not one that this list gave"))?;
+    let after = after.map_err(|_| not_a_cursor())?;
     let page = call.service.timeline.threads_page(&filter, after, limit(query.limit, 50, MOST)?)?;
     Ok(Page { items: page.items, next: page.next.map(|next| next.to_string()) })
 }
@@ -318,7 +318,7 @@ struct TreeQuery {
 fn tree(call: &Call<'_, NoPath, TreeQuery>) -> Result<Answer<Page<TreeThread>>, Problem> {
     let query = &call.query;
     let after = query.cursor.as_deref().map(str::parse).transpose();
-    let after = after.map_err(|_| Problem::invalid("the cursor is not one that this list gave"))?;
+    let after = after.map_err(|_| not_a_cursor())?;
     let limit = limit(query.limit, 100, MOST)?;
     let page = call.service.timeline.tree_page(query.project, query.deleted.into(), after, limit)?;
     Ok(Answer::of(Page { items: page.items, next: page.next.map(|next| next.to_string()) }))

@@ -76,6 +76,7 @@ impl Arguments {
             prompt: Prompt::Entry(entry.into()),
             settings: self.agent.settings(context, &settings),
             expected: None,
+            request: None,
         };
         let (thread, take) = (meant.thread.summary.id, meant.take.id);
         context.watched(|cancel, audience| shop.run(thread, take, beginning, cancel, audience))?;

@@ -1,7 +1,7 @@
 //! `retake compress`
 
 use clap::Args;
-use retake_agent::{CompressError, Keep};
+use retake_agent::{CompressError, Keep, Knowing};
 
 use crate::agent::{AgentFlags, Interruptible};
 use crate::arguments::Target;
@@ -42,7 +42,7 @@ impl Arguments {
                 meant.thread.summary.id,
                 meant.take.id,
                 Keep::Entries(self.keep),
-                self.target.expect,
+                Knowing { expected: self.target.expect, ..Knowing::default() },
                 interruptible.cancel(),
             )
             .map_err(|error| match error {

@@ -110,6 +110,6 @@ impl Content {
         } else {
             EntryVersion::from_text(role, text.strip_suffix('\n').unwrap_or(&text), now)
         };
-        Ok(Some(Read { entry: picture::attach(version, pictures), by_hand }))
+        Ok(Some(Read { entry: picture::attach(version, pictures)?, by_hand }))
     }
 }

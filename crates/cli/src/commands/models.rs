@@ -1,9 +1,7 @@
 //! `retake models`
 
 use clap::Args;
-use retake_agent::provider::config::{Surroundings, choose, models, resolve};
-use retake_agent::provider::known::{KNOWN, OFFLINE, known};
-use serde::Serialize;
+use retake_agent::provider::config::Surroundings;
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -21,49 +19,10 @@ Any model's name can be given; those shown are the ones that Retake knows a pric
 names.")]
 pub(crate) struct Arguments {}
 
-#[derive(Serialize)]
-struct Answer {
-    /// Who answers unless a thread says otherwise.
-    default: Default,
-    providers: Vec<Listed>,
-}
-
-#[derive(Serialize)]
-struct Default {
-    provider: String,
-    model: Option<String>,
-}
-
-#[derive(Serialize)]
-struct Listed {
-    name: String,
-    /// Whether it can be asked.
-    ready: bool,
-    /// What is missing, if anything is.
-    missing: Option<String>,
-    models: Vec<String>,
-}
-
 impl Arguments {
     #[expect(clippy::unused_self, reason = "all commands are run alike")]
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let config = &context.config;
-        let around = Surroundings::of_process();
-        let chosen = choose(None, config.agent.provider.as_deref(), &around).name().to_owned();
-        let own = config.providers.keys().map(String::as_str).filter(|name| known(name).is_none());
-        let names = KNOWN.iter().map(|known| known.name).chain(own).chain([OFFLINE]);
-        let providers: Vec<Listed> = names
-            .map(|name| {
-                let models = models(name, &config.providers);
-                let model = models.first().map_or("a-model", String::as_str);
-                let missing = resolve(name, Some(model), &config.providers, &around).err();
-                let missing = missing.map(|error| error.to_string());
-                Listed { name: name.to_owned(), ready: missing.is_none(), missing, models }
-            })
-            .collect();
-        let first = providers.iter().find(|listed| listed.name == chosen);
-        let model = config.agent.model.clone().or_else(|| first?.models.first().cloned());
-        let answer = Answer { default: Default { provider: chosen, model }, providers };
+        let answer = context.setup().models(&Surroundings::of_process());
         context.answer(&answer, |out, styles| {
             let (heading, muted, success) = (styles.heading, styles.muted, styles.success);
             for listed in &answer.providers {

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use retake_agent::Resuming;
 
 use crate::agent::{AgentFlags, exit};
 use crate::arguments::Target;
@@ -31,12 +32,14 @@ impl Arguments {
         let thread = meant.thread.summary.id;
         let settings = context.timeline()?.look()?.settings(&meant.state)?;
         let shop = context.workshop(&settings, &self.agent)?;
-        let changed = self.agent.settings(context, &settings);
-        if !changed.is_empty() {
-            context.change(thread, retake_timeline::Command::Set { values: changed }, None)?;
-        }
+        let resuming = Resuming {
+            settings: self.agent.settings(context, &settings),
+            expected: self.target.expect,
+            request: None,
+        };
         let take = meant.take.id;
-        let outcome = context.watched(|cancel, audience| shop.resume(thread, take, cancel, audience))?;
+        let outcome =
+            context.watched(|cancel, audience| shop.resume(thread, take, resuming, cancel, audience))?;
         Ok(exit(&outcome))
     }
 }

@@ -5,13 +5,11 @@ use std::process::ExitCode;
 use clap::Args;
 use retake_agent::{Again, Beginning};
 use retake_model::command::Prompt;
-use retake_model::entry::{EntryVersion, RoleKind};
-use retake_model::id::EntryId;
-use retake_timeline::Looking;
+use retake_model::entry::EntryVersion;
 
 use crate::agent::{AgentFlags, exit};
 use crate::arguments::Target;
-use crate::context::{Context, Meant};
+use crate::context::Context;
 use crate::failure::{Code, Failure};
 
 /// Try a message again, in a take of its own: the same or another prompt, the same or another model.
@@ -46,7 +44,9 @@ impl Arguments {
         let meant = context.meant(&looking, &self.target)?;
         let thread = meant.thread.summary.id;
         let at = match self.entry.as_deref() {
-            Some("last") | None => last_message(&looking, &meant)?,
+            Some("last") | None => looking.last_message(thread, &meant.take)?.ok_or_else(|| {
+                Failure::new(Code::NotFound, "this take has no message of yours to try again")
+            })?,
             Some(entry) => looking.find_entry(&meant.take, entry)?.1,
         };
         let settings = looking.settings(&meant.state)?;
@@ -63,6 +63,7 @@ impl Arguments {
             prompt,
             settings: self.agent.settings(context, &settings),
             expected: self.target.expect,
+            request: None,
         };
         let outcome = context.watched(|cancel, audience| {
             let again = Again { from: meant.take.id, at, name: self.name };
@@ -78,20 +79,4 @@ impl Arguments {
         }
         Ok(exit(&outcome))
     }
-}
-
-/// The last message of the user's.
-fn last_message(looking: &Looking<'_>, meant: &Meant) -> Result<EntryId, Failure> {
-    const PAGE: u64 = 100;
-    let mut end = meant.take.entries.len();
-    while end > 0 {
-        let start = end.saturating_sub(PAGE);
-        let page = looking.page(meant.thread.summary.id, &meant.take, start..end)?;
-        let found = page.iter().rev().find(|view| RoleKind::of(&view.entry.role) == RoleKind::User);
-        if let Some(view) = found {
-            return Ok(view.id);
-        }
-        end = start;
-    }
-    Err(Failure::new(Code::NotFound, "this take has no message of yours to try again"))
 }

@@ -70,12 +70,13 @@ impl Arguments {
             let role = default_role(&meant.state.roles);
             let version = EntryVersion::from_text(role, &text, context.now());
             let pictures = self.image.iter().map(|path| picture::read(path)).collect::<Result<_, _>>()?;
-            Prompt::Entry(picture::attach(version, pictures))
+            Prompt::Entry(picture::attach(version, pictures)?)
         };
         let beginning = Beginning {
             prompt,
             settings: self.agent.settings(context, &settings),
             expected: self.target.expect,
+            request: None,
         };
         let (thread, take) = (meant.thread.summary.id, meant.take.id);
         let outcome =

@@ -37,11 +37,11 @@ impl Arguments {
         let sender = Sender::new(context.timeline()?)?;
         match sender.steer(meant.take.id, &self.message) {
             Ok(entry) => context.report(&Answer { entry }, |out, _| writeln!(out, "It will hear it.")),
-            Err(Unreached::Store(error)) => Err(error.into()),
             Err(error @ Unreached::NothingRuns) => {
                 let message = format!("{error}; `retake run` begins one");
                 Err(Failure::new(Code::NotFound, message))
             }
+            Err(error) => Err(error.into()),
         }
     }
 }

@@ -36,7 +36,6 @@ impl Arguments {
         let sender = Sender::new(context.timeline()?)?;
         let answer = match sender.interrupt(meant.take.id) {
             Ok(()) => Answer { stopped: true, closed: false },
-            Err(Unreached::Store(error)) => return Err(error.into()),
             Err(Unreached::NothingRuns) => {
                 let settings = context.timeline()?.look()?.settings(&meant.state)?;
                 let shop = context.workshop(&settings, &AgentFlags::default())?;
@@ -46,6 +45,7 @@ impl Arguments {
                 }
                 Answer { stopped: false, closed }
             }
+            Err(error) => return Err(error.into()),
         };
         context.report(&answer, |out, _| {
             writeln!(

@@ -3,10 +3,10 @@
 mod models;
 
 use clap::Args;
+use retake_agent::{ModelUse, models_used};
 use retake_store::{BudgetState, Share, Usage};
 use serde::Serialize;
 
-use self::models::ModelUse;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::ui::bytes::{count, size};
@@ -59,7 +59,7 @@ impl Arguments {
             usage,
             budget,
             against: budget.map(|budget| usage.against(budget)),
-            models: models::used(store)?,
+            models: models_used(store, None)?,
             projects: if self.projects { Some(shares(context)?) } else { None },
         };
         context.answer(&answer, |out, styles| {

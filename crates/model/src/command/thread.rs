@@ -120,6 +120,9 @@ pub(super) fn set<O: Objects + ?Sized, F: Fresh>(
     values: &[(String, String)],
     context: &mut Context<'_, '_, O, F>,
 ) -> Result<Applied, Refusal> {
+    if values.is_empty() {
+        return Ok(Applied::Unchanged);
+    }
     let before: Settings = load(context.additions, state.settings)?;
     let mut after = before.clone();
     for (name, value) in values {

@@ -102,14 +102,18 @@ pub(super) fn advance<O: Objects + ?Sized, F: Fresh>(
         Refusal::NoSuchTake => Refusal::TurnGone,
         other => other,
     })?;
-    let Advance { turn, entries, state: stands, step } = advance;
+    let Advance { turn, entries, settings, state: stands, step } = advance;
     if take.agent.as_ref().map(|agent| agent.turn) != Some(turn) {
         return Err(Refusal::TurnGone);
     }
+    let state = match thread::set(state, &settings, context)? {
+        Applied::Changed { state, .. } => state,
+        Applied::Unchanged => state.clone(),
+    };
     let take = Take { agent: Agent::kept(turn, stands), ..take };
     let (take, added) = with_entries(take, Spot::End, entries, context)?;
     let kind = OperationKind::TurnAdvanced { take: take.id, step, added };
-    Ok(Applied::Changed { state: with_take(state, &take, context)?, kind })
+    Ok(Applied::Changed { state: with_take(&state, &take, context)?, kind })
 }
 
 pub(super) fn compress<O: Objects + ?Sized, F: Fresh>(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use retake_agent::{Again, Beginning, Cancel, CompressError, Keep, Outcome, TurnError};
+use retake_agent::{Again, Beginning, Cancel, CompressError, Keep, Knowing, Outcome, Resuming, TurnError};
 use retake_model::command::{Prompt, Refusal};
 use retake_model::entry::{EntryVersion, RoleKind};
 use retake_model::id::{EntryId, TakeId};
@@ -231,7 +231,7 @@ impl Walk {
             Way::Run => {
                 world.shop.run(world.thread, take, world.beginning("Do something."), &cancel, &mut watcher)
             }
-            Way::Resume => world.shop.resume(world.thread, take, &cancel, &mut watcher),
+            Way::Resume => world.shop.resume(world.thread, take, Resuming::default(), &cancel, &mut watcher),
             Way::Retry(at, prompt) => {
                 let beginning = Beginning { prompt: prompt.clone(), ..world.beginning("") };
                 {
@@ -389,7 +389,7 @@ impl Walk {
         self.world.assistant.begin(wire, self.dice.split());
         let take = self.world.active()?.id;
         let keep = Keep::Entries(self.dice.below(20));
-        match self.world.shop.compress(self.world.thread, take, keep, None, &Cancel::new()) {
+        match self.world.shop.compress(self.world.thread, take, keep, Knowing::default(), &Cancel::new()) {
             Ok(_)
             | Err(
                 CompressError::Model(_)

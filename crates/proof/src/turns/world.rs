@@ -93,7 +93,7 @@ impl World {
 
     pub(super) fn beginning(&self, text: &str) -> Beginning {
         let entry = EntryVersion::from_text("User", text, self.shop.timeline.now());
-        Beginning { prompt: Prompt::Entry(entry.into()), settings: Vec::new(), expected: None }
+        Beginning::with(Prompt::Entry(entry.into()))
     }
 
     /// The take that is worked on.

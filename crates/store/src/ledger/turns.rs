@@ -17,6 +17,17 @@ pub struct LedgerStamp {
     own: u64,
 }
 
+/// What became of a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecisionSent {
+    /// It is the one that holds.
+    Sent,
+    /// Another one was first.
+    DecidedBefore,
+    /// No turn runs in the take.
+    NothingRuns,
+}
+
 impl Ledger {
     /// The present moment of the ledger, for who asks often whether anything has changed; it takes microseconds.
     pub fn stamp(&self) -> Result<LedgerStamp, StoreError> {
@@ -78,6 +89,27 @@ impl Ledger {
                     .execute(params![take.key(), record, digest(&record)])?;
             }
             Ok(running)
+        })
+    }
+
+    /// Sends a decision about a call that waits in a take: the first one holds. It stays until the turn has ended, or
+    /// the call is asked about again, so that whoever decides later learns that it is decided.
+    pub fn send_decision(&self, take: TakeId, decision: &Letter) -> Result<DecisionSent, StoreError> {
+        let record = minicbor::to_vec(decision).expect("encoding into memory cannot fail");
+        self.write(|transaction| {
+            let running =
+                transaction.prepare_cached("SELECT 1 FROM turn WHERE take = ?1")?.exists([take.key()])?;
+            if !running {
+                return Ok(DecisionSent::NothingRuns);
+            }
+            let letters = read_letters(transaction, take)?;
+            if letters.iter().any(|(_, letter)| letter.call().is_some() && letter.call() == decision.call()) {
+                return Ok(DecisionSent::DecidedBefore);
+            }
+            transaction
+                .prepare_cached("INSERT INTO letter (take, record, digest) VALUES (?1, ?2, ?3)")?
+                .execute(params![take.key(), record, digest(&record)])?;
+            Ok(DecisionSent::Sent)
         })
     }
 

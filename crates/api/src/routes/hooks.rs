@@ -1,0 +1,178 @@
+//! The hook API: the plain surface for scripts that drive one conversation.
+//!
+//! ```text
+//!   /api/session     all entries at once            GET, and POST what was got, changed or not
+//!   /api/fields      what is, by name               GET, and PUT what can be set
+//!   /api/callbacks   what can be done, by name      each is a route of `/v1` with the thread filled in
+//! ```
+//!
+//! Where no thread is named, the current one of the server's project is meant. Nothing here can do what `/v1` cannot:
+//! each change is the same operation, and an undo takes it back.
+
+mod callbacks;
+mod fields;
+
+use retake_model::id::{EntryId, TakeId, ThreadId};
+use retake_model::operation::Version;
+use retake_timeline::{Command, Done, EntryView};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::common::{take_id, take_of};
+use super::entries::{EntryInput, read_all};
+use crate::endpoint::{Answer, Call, Endpoint, NoPath, get, post};
+use crate::problem::{Code, Problem};
+use crate::service::Service;
+
+const GROUP: &str = "Hooks";
+
+/// A session with more entries is read by the page, from `/v1`.
+const MOST_ENTRIES: u64 = 10_000;
+
+pub(super) fn all() -> Vec<Endpoint> {
+    let mut all = vec![
+        get("/api/session", session).about(
+            GROUP,
+            "Read all entries of a conversation",
+            "At most 10,000; longer ones are read by the page from `/v1/threads/{thread}/entries`.",
+        ),
+        post("/api/session", replace).about(
+            GROUP,
+            "Replace all entries of a conversation",
+            "What GET gave can be changed and sent back: entries keep their identity by `id`, and what is in them \
+             beside the text survives. One operation.",
+        ),
+    ];
+    all.extend(fields::all());
+    all.extend(callbacks::all());
+    all
+}
+
+/// A query that names a conversation.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Meant {
+    /// The thread; the current one of the server's project if none is named.
+    thread: Option<ThreadId>,
+    /// The take; the active one if none is named.
+    take: Option<TakeId>,
+}
+
+fn thread_of(service: &Service, named: Option<ThreadId>) -> Result<ThreadId, Problem> {
+    match named {
+        Some(thread) => Ok(thread),
+        None => service.current_thread(),
+    }
+}
+
+/// An entry as scripts see it: its id beside its fields.
+#[derive(Serialize)]
+#[serde(transparent)]
+struct SessionEntry(Map<String, Value>);
+
+impl JsonSchema for SessionEntry {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "SessionEntry".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let id = generator.subschema_for::<EntryId>();
+        json_schema!({
+            "type": "object",
+            "description": "An entry: its id beside its fields.",
+            "properties": {
+                "id": id,
+                "role": {"type": "string", "description": "Who speaks."},
+                "content": {"type": "string", "description": "The text."},
+                "blocks": {"type": "array", "description": "All of it: text, thinking, tool calls, results, pictures."},
+            },
+            "required": ["id", "role", "content"],
+            "additionalProperties": true,
+        })
+    }
+}
+
+impl TryFrom<EntryView> for SessionEntry {
+    type Error = Problem;
+
+    fn try_from(view: EntryView) -> Result<Self, Problem> {
+        let internal = |error: serde_json::Error| Problem::new(Code::Internal, error);
+        let Value::Object(mut fields) = serde_json::to_value(&view.entry).map_err(internal)? else {
+            return Err(Problem::new(Code::Internal, "an entry is no object"));
+        };
+        // A field of that name that came along with an entry is not its identity.
+        fields.insert("id".to_owned(), serde_json::to_value(view.id).map_err(internal)?);
+        Ok(Self(fields))
+    }
+}
+
+/// All entries of a conversation.
+#[derive(Serialize, JsonSchema)]
+struct Whole {
+    session: Session,
+}
+
+/// A conversation.
+#[derive(Serialize, JsonSchema)]
+struct Session {
+    /// The thread.
+    thread: ThreadId,
+    /// The take.
+    take: TakeId,
+    /// The thread's version.
+    version: Version,
+    /// The entries, in order.
+    entries: Vec<SessionEntry>,
+}
+
+fn session(call: &Call<'_, NoPath, Meant>) -> Result<Answer<Whole>, Problem> {
+    let thread = thread_of(call.service, call.query.thread)?;
+    let looking = call.service.timeline.look()?;
+    let version = looking.thread(thread)?.summary.version;
+    let take = take_of(&looking, &looking.state(thread)?, call.query.take)?;
+    let count = take.entries.len();
+    if count > MOST_ENTRIES {
+        let detail =
+            format!("the take has {count} entries; read them by the page from /v1/threads/{thread}/entries");
+        return Err(Problem::new(Code::Conflict, detail));
+    }
+    let views = looking.page(thread, &take, 0..count)?;
+    let entries = views.into_iter().map(SessionEntry::try_from).collect::<Result<_, _>>()?;
+    let session = Session { thread, take: take.id, version, entries };
+    Ok(Answer::at(Whole { session }, version))
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct ReplaceBody {
+    session: NewSession,
+}
+
+/// A conversation to put in the place of the present one. Fields beside `entries` are passed over.
+#[derive(Deserialize, JsonSchema)]
+struct NewSession {
+    /// The entries, in order.
+    entries: Vec<EntryInput>,
+}
+
+/// What came of a change.
+#[derive(Serialize, JsonSchema)]
+struct Updated {
+    /// `updated`, or `unchanged` if everything was so already.
+    status: &'static str,
+    #[serde(flatten)]
+    done: Done,
+}
+
+fn replace(call: &Call<'_, NoPath, Meant, ReplaceBody>) -> Result<Answer<Updated>, Problem> {
+    let thread = thread_of(call.service, call.query.thread)?;
+    let entries = read_all(call.service, thread, &call.body.session.entries)?;
+    let take = take_id(call.service, thread, call.query.take)?;
+    updated(call.change(thread, Command::ReplaceEntries { take, entries })?)
+}
+
+fn updated(answer: Answer<Done>) -> Result<Answer<Updated>, Problem> {
+    let Answer { body: done, version, location } = answer;
+    let status = if done.operation.is_some() { "updated" } else { "unchanged" };
+    Ok(Answer { body: Updated { status, done }, version, location })
+}

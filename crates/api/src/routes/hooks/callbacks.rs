@@ -1,0 +1,240 @@
+//! What can be done, by name: each callback is a route of `/v1` with the thread filled in.
+
+use axum::http::Method;
+use retake_model::id::{TakeId, ThreadId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{GROUP, thread_of};
+use crate::endpoint::{Answer, Arrived, Call, Content, Endpoint, NoPath, NoQuery, ReplyBody, get, post};
+use crate::problem::{Code, Problem};
+
+pub(super) fn all() -> Vec<Endpoint> {
+    vec![
+        get("/api/callbacks", list).about(
+            GROUP,
+            "List callbacks",
+            "Each stands for a route, which the reference describes.",
+        ),
+        post("/api/callbacks/{callback}", call_back).about(
+            GROUP,
+            "Call a callback",
+            "`arguments` are the body of the route that it stands for.",
+        ),
+    ]
+}
+
+/// A name for a route.
+struct Callback {
+    name: &'static str,
+    method: Method,
+    path: &'static str,
+    /// What else the path names.
+    named: &'static [(&'static str, &'static str)],
+    /// What the route's query takes.
+    query: &'static [&'static str],
+}
+
+const fn callback(
+    name: &'static str,
+    method: Method,
+    path: &'static str,
+    query: &'static [&'static str],
+) -> Callback {
+    Callback { name, method, path, named: &[], query }
+}
+
+const fn list_of(name: &'static str, list: &'static [(&'static str, &'static str)]) -> Callback {
+    let path = "/v1/threads/{thread}/lists/{list}";
+    Callback { name, method: Method::PUT, path, named: list, query: &["take"] }
+}
+
+const CALLBACKS: &[Callback] = &[
+    callback("undo", Method::POST, "/v1/threads/{thread}/undo", &["dry_run"]),
+    callback("patch_undo", Method::POST, "/v1/threads/{thread}/patch-undo", &["dry_run"]),
+    callback("redo", Method::POST, "/v1/threads/{thread}/redo", &["dry_run"]),
+    callback("jump", Method::POST, "/v1/threads/{thread}/jump", &["dry_run"]),
+    callback("save", Method::POST, "/v1/threads/{thread}/save", &[]),
+    callback("reset", Method::POST, "/v1/threads/{thread}/reset", &["dry_run"]),
+    callback("add_entries", Method::POST, "/v1/threads/{thread}/entries", &["take"]),
+    callback("truncate", Method::POST, "/v1/threads/{thread}/truncate", &["take", "dry_run"]),
+    callback("clear", Method::POST, "/v1/threads/{thread}/clear", &["take", "dry_run"]),
+    callback("compress", Method::POST, "/v1/threads/{thread}/compress", &["take"]),
+    callback("send_draft", Method::POST, "/v1/threads/{thread}/send-draft", &["take"]),
+    callback("branch", Method::POST, "/v1/threads/{thread}/branch", &["take", "dry_run"]),
+    callback("fork", Method::POST, "/v1/threads/{thread}/fork", &["take", "dry_run"]),
+    callback("switch", Method::POST, "/v1/threads/{thread}/takes/{take}/switch", &["dry_run"]),
+    callback("run", Method::POST, "/v1/threads/{thread}/turns", &["take"]),
+    callback("retry", Method::POST, "/v1/threads/{thread}/retry", &["take"]),
+    callback("resume", Method::POST, "/v1/threads/{thread}/turn/resume", &["take"]),
+    callback("steer", Method::POST, "/v1/threads/{thread}/turn/steer", &["take"]),
+    callback("approve", Method::POST, "/v1/threads/{thread}/turn/approve", &["take"]),
+    callback("interrupt", Method::POST, "/v1/threads/{thread}/turn/interrupt", &["take"]),
+    callback("set_settings", Method::PATCH, "/v1/threads/{thread}/settings", &[]),
+    callback("set_roles", Method::PUT, "/v1/threads/{thread}/roles", &[]),
+    callback("set_draft", Method::PUT, "/v1/threads/{thread}/draft", &["take"]),
+    list_of("set_files", &[("list", "files")]),
+    list_of("set_context_files", &[("list", "context_files")]),
+    list_of("set_screenshots", &[("list", "screenshots")]),
+];
+
+/// A callback in the list.
+#[derive(Serialize, JsonSchema)]
+struct Listed {
+    /// Its name.
+    name: &'static str,
+    /// What it does.
+    about: &'static str,
+    /// The method of the route that it stands for.
+    method: String,
+    /// The route that it stands for.
+    path: &'static str,
+}
+
+/// All callbacks.
+#[derive(Serialize, JsonSchema)]
+struct AllListed {
+    /// In no particular order.
+    callbacks: Vec<Listed>,
+}
+
+fn list(_: &Call<'_, NoPath, NoQuery>) -> Result<Answer<AllListed>, Problem> {
+    let routes = crate::routes::all();
+    let about = |callback: &Callback| {
+        let route = routes.iter().find(|route| callback.stands_for(route));
+        route.map_or("", |route| route.summary)
+    };
+    let listed = |callback: &Callback| Listed {
+        name: callback.name,
+        about: about(callback),
+        method: callback.method.to_string(),
+        path: callback.path,
+    };
+    Ok(Answer::of(AllListed { callbacks: CALLBACKS.iter().map(listed).collect() }))
+}
+
+impl Callback {
+    fn stands_for(&self, route: &Endpoint) -> bool {
+        route.method == self.method && route.path == self.path
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct CallbackPath {
+    /// The callback's name.
+    callback: String,
+}
+
+/// What is meant.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct CallQuery {
+    /// The thread; the current one of the server's project if none is named.
+    thread: Option<ThreadId>,
+    /// The take; the active one if none is named.
+    take: Option<TakeId>,
+    /// Only say what would happen.
+    dry_run: Option<bool>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct CallBody {
+    /// The body of the route that it stands for.
+    #[serde(default)]
+    arguments: Map<String, Value>,
+}
+
+/// What a callback answered.
+#[derive(Serialize, JsonSchema)]
+struct Called {
+    /// Its name.
+    callback: &'static str,
+    /// The answer of the route that it stands for.
+    result: Value,
+}
+
+fn call_back(call: &Call<'_, CallbackPath, CallQuery, CallBody>) -> Result<Answer<Called>, Problem> {
+    let name = &call.path.callback;
+    let callback = CALLBACKS.iter().find(|callback| callback.name == *name).ok_or_else(|| {
+        Problem::not_found(format!("there is no callback {name:?}; GET /api/callbacks lists them"))
+    })?;
+    let routes = crate::routes::all();
+    let route = routes.iter().find(|route| callback.stands_for(route));
+    let route = route.ok_or_else(|| Problem::new(Code::Internal, "the callback stands for nothing"))?;
+    if call.expected.is_some() && !route.versioned {
+        return Err(Problem::invalid(format!("{name} changes no thread, so that it takes no If-Match")));
+    }
+    let thread = thread_of(call.service, call.query.thread)?;
+    let arrived = Arrived {
+        who: call.who.clone(),
+        path: path(callback, call, thread)?,
+        query: query(callback, &call.query)?,
+        body: Content::Bytes(
+            serde_json::to_vec(&call.body.arguments).map_err(|error| Problem::new(Code::Internal, error))?,
+        ),
+        expected: call.expected,
+        request: call.request,
+        last_event: None,
+    };
+    let reply = (route.run)(call.service, arrived)?;
+    let ReplyBody::Bytes(bytes) = reply.body else {
+        return Err(Problem::new(Code::Internal, "the callback answers with a stream"));
+    };
+    let result = serde_json::from_slice(&bytes).map_err(|error| Problem::new(Code::Internal, error))?;
+    let body = Called { callback: callback.name, result };
+    Ok(Answer { body, version: reply.version, location: reply.location })
+}
+
+fn path(
+    callback: &Callback,
+    call: &Call<'_, CallbackPath, CallQuery, CallBody>,
+    thread: ThreadId,
+) -> Result<Vec<(String, String)>, Problem> {
+    let mut path = vec![("thread".to_owned(), thread.to_string())];
+    path.extend(callback.named.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    if callback.path.contains("{take}") {
+        let none = || Problem::invalid(format!("{} needs `take` in the query", callback.name));
+        path.push(("take".to_owned(), call.query.take.ok_or_else(none)?.to_string()));
+    }
+    Ok(path)
+}
+
+fn query(callback: &Callback, asked: &CallQuery) -> Result<String, Problem> {
+    let take = asked.take.filter(|_| !callback.path.contains("{take}"));
+    let given = [
+        ("take", take.map(|take| take.to_string())),
+        ("dry_run", asked.dry_run.map(|dry_run| dry_run.to_string())),
+    ];
+    let mut query = Vec::new();
+    for (name, value) in given {
+        let Some(value) = value else { continue };
+        if !callback.query.contains(&name) {
+            return Err(Problem::invalid(format!("{} takes no `{name}`", callback.name)));
+        }
+        query.push((name, value));
+    }
+    serde_urlencoded::to_string(query).map_err(|error| Problem::new(Code::Internal, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_callback_stands_for_a_route_whose_query_it_knows() {
+        let routes = crate::routes::all();
+        for callback in CALLBACKS {
+            let route = routes.iter().find(|route| callback.stands_for(route));
+            let route = route.unwrap_or_else(|| panic!("{} stands for nothing", callback.name));
+            let mut generator = schemars::SchemaGenerator::default();
+            (route.query_schema)(&mut generator);
+            let known = serde_json::to_string(generator.definitions()).expect("schemas are JSON");
+            for name in ["take", "dry_run"] {
+                let takes = known.contains(&format!("\"{name}\":"));
+                assert_eq!(callback.query.contains(&name), takes, "{} and {name}", callback.name);
+            }
+        }
+    }
+}

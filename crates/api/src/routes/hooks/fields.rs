@@ -1,0 +1,287 @@
+//! What is, by name; and what of it can be set.
+
+use axum::http::Method;
+use retake_model::settings::{NAMES, Settings};
+use retake_model::state::ThreadState;
+use retake_model::take::{FileItem, FileList, Take};
+use retake_timeline::store::ThreadRow;
+use retake_timeline::{Command, Standing};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::super::common::take_of;
+use super::super::state::values;
+use super::{GROUP, Meant, Updated, thread_of, updated};
+use crate::endpoint::{Answer, Call, Endpoint, NoPath, change, get};
+use crate::problem::{Code, Problem};
+use crate::service::Service;
+
+pub(super) fn all() -> Vec<Endpoint> {
+    vec![
+        get("/api/fields", list).about(
+            GROUP,
+            "Read all fields",
+            "With what each is, and whether it can be set.",
+        ),
+        get("/api/fields/{field}", read).about(GROUP, "Read a field", ""),
+        change(Method::PUT, "/api/fields/{field}", write).about(
+            GROUP,
+            "Set a field",
+            "One operation, as any other change.",
+        ),
+    ]
+}
+
+/// What a conversation is, at one moment.
+struct Seen {
+    row: ThreadRow,
+    state: ThreadState,
+    take: Take,
+    settings: Settings,
+    standing: Standing,
+}
+
+/// A field that is no setting.
+struct Field {
+    name: &'static str,
+    about: &'static str,
+    read: fn(&Seen) -> Value,
+    write: Option<fn(&Seen, Value) -> Result<Command, serde_json::Error>>,
+}
+
+const FIELDS: &[Field] = &[
+    Field {
+        name: "title",
+        about: "What the thread is called.",
+        read: |seen| json!(seen.row.summary.title),
+        write: Some(|_, value| Ok(Command::Rename { title: serde_json::from_value(value)? })),
+    },
+    Field {
+        name: "pinned",
+        about: "Whether the thread stays on top of lists.",
+        read: |seen| json!(seen.row.summary.pinned),
+        write: Some(|_, value| Ok(Command::Pin { pinned: serde_json::from_value(value)? })),
+    },
+    Field {
+        name: "tags",
+        about: "The thread's tags.",
+        read: |seen| json!(seen.row.summary.tags),
+        write: Some(|seen, value| {
+            let wanted: Vec<String> = serde_json::from_value(value)?;
+            let had = &seen.row.summary.tags;
+            let remove = had.iter().filter(|tag| !wanted.contains(tag)).cloned().collect();
+            let add = wanted.into_iter().filter(|tag| !had.contains(tag)).collect();
+            Ok(Command::Tag { add, remove })
+        }),
+    },
+    Field {
+        name: "private",
+        about: "Whether the thread never leaves this machine.",
+        read: |seen| json!(seen.row.summary.private),
+        write: Some(|_, value| {
+            let private = Some(serde_json::from_value(value)?);
+            Ok(Command::Share { visibility: None, private, shared_with_support: None })
+        }),
+    },
+    Field {
+        name: "roles",
+        about: "The roles that entries are given, in order.",
+        read: |seen| json!(seen.state.roles),
+        write: Some(|_, value| Ok(Command::SetRoles { roles: serde_json::from_value(value)? })),
+    },
+    Field {
+        name: "draft",
+        about: "What is being typed and not yet sent.",
+        read: |seen| json!(seen.take.draft),
+        write: Some(|seen, value| {
+            Ok(Command::SetDraft { take: seen.take.id, text: serde_json::from_value(value)? })
+        }),
+    },
+    Field {
+        name: "files",
+        about: "Files of the take.",
+        read: |seen| json!(seen.take.files),
+        write: Some(|seen, value| set_files(seen, FileList::Files, value)),
+    },
+    Field {
+        name: "context_files",
+        about: "Files whose content goes into the next request.",
+        read: |seen| json!(seen.take.context_files),
+        write: Some(|seen, value| set_files(seen, FileList::ContextFiles, value)),
+    },
+    Field {
+        name: "screenshots",
+        about: "Pictures that go into the next request.",
+        read: |seen| json!(seen.take.screenshots),
+        write: Some(|seen, value| set_files(seen, FileList::Screenshots, value)),
+    },
+    Field { name: "thread", about: "The thread's id.", read: |seen| json!(seen.row.summary.id), write: None },
+    Field {
+        name: "project",
+        about: "The project that the thread is listed under.",
+        read: |seen| json!(seen.row.home),
+        write: None,
+    },
+    Field {
+        name: "version",
+        about: "How many operations the thread has had.",
+        read: |seen| json!(seen.row.summary.version),
+        write: None,
+    },
+    Field { name: "take", about: "The take's id.", read: |seen| json!(seen.take.id), write: None },
+    Field { name: "take_name", about: "The take's name.", read: |seen| json!(seen.take.name), write: None },
+    Field {
+        name: "active_take",
+        about: "The take that is being worked on. The callback `switch` changes it, with the files.",
+        read: |seen| json!(seen.state.active),
+        write: None,
+    },
+    Field {
+        name: "takes",
+        about: "How many takes there are.",
+        read: |seen| json!(seen.row.summary.takes),
+        write: None,
+    },
+    Field {
+        name: "entries",
+        about: "How many entries the take has. `/api/session` has them.",
+        read: |seen| json!(seen.take.entries.len()),
+        write: None,
+    },
+    Field {
+        name: "agent",
+        about: "What the take's agent does; null if nothing runs and nothing failed.",
+        read: |seen| json!(seen.take.agent),
+        write: None,
+    },
+    Field {
+        name: "can_undo",
+        about: "Whether an undo is possible.",
+        read: |seen| json!(seen.standing.can_undo),
+        write: None,
+    },
+    Field {
+        name: "can_redo",
+        about: "Whether a redo is possible.",
+        read: |seen| json!(seen.standing.can_redo),
+        write: None,
+    },
+];
+
+fn set_files(seen: &Seen, list: FileList, value: Value) -> Result<Command, serde_json::Error> {
+    /// A file, by its path alone or with what is known of it.
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Named {
+        Path(String),
+        Item(FileItem),
+    }
+    let named: Vec<Named> = serde_json::from_value(value)?;
+    let item = |named| match named {
+        Named::Path(path) => serde_json::from_value(json!({ "path": path })),
+        Named::Item(item) => Ok(item),
+    };
+    let items = named.into_iter().map(item).collect::<Result<_, _>>()?;
+    Ok(Command::SetFiles { take: seen.take.id, list, items })
+}
+
+fn see(service: &Service, meant: &Meant) -> Result<Seen, Problem> {
+    let thread = thread_of(service, meant.thread)?;
+    let looking = service.timeline.look()?;
+    let state = looking.state(thread)?;
+    let take = take_of(&looking, &state, meant.take)?;
+    let (settings, standing) = (looking.settings(&state)?, looking.standing(thread)?);
+    Ok(Seen { row: looking.thread(thread)?, state, take, settings, standing })
+}
+
+/// Settings by name, as JSON.
+fn settings(seen: &Seen) -> Map<String, Value> {
+    match serde_json::to_value(&seen.settings) {
+        Ok(Value::Object(settings)) => settings,
+        _ => Map::new(),
+    }
+}
+
+/// A field.
+#[derive(Serialize, JsonSchema)]
+struct Shown {
+    /// Its name.
+    name: String,
+    /// What it is for.
+    about: String,
+    /// Whether it can be set.
+    settable: bool,
+    /// What it is now.
+    value: Value,
+}
+
+/// All fields.
+#[derive(Serialize, JsonSchema)]
+struct AllShown {
+    /// Settings first, then the others.
+    fields: Vec<Shown>,
+}
+
+fn shown(seen: &Seen) -> Vec<Shown> {
+    let mut settings = settings(seen);
+    let mut all: Vec<Shown> = NAMES
+        .iter()
+        .map(|name| Shown {
+            name: (*name).to_owned(),
+            about: "A setting of the thread.".to_owned(),
+            settable: true,
+            value: settings.remove(*name).unwrap_or_default(),
+        })
+        .collect();
+    all.extend(FIELDS.iter().map(|field| Shown {
+        name: field.name.to_owned(),
+        about: field.about.to_owned(),
+        settable: field.write.is_some(),
+        value: (field.read)(seen),
+    }));
+    all
+}
+
+fn list(call: &Call<'_, NoPath, Meant>) -> Result<Answer<AllShown>, Problem> {
+    let seen = see(call.service, &call.query)?;
+    Ok(Answer::at(AllShown { fields: shown(&seen) }, seen.row.summary.version))
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct FieldPath {
+    /// The field's name.
+    field: String,
+}
+
+fn unknown(name: &str) -> Problem {
+    Problem::not_found(format!("there is no field {name:?}; GET /api/fields lists them"))
+}
+
+fn read(call: &Call<'_, FieldPath, Meant>) -> Result<Answer<Shown>, Problem> {
+    let seen = see(call.service, &call.query)?;
+    let found = shown(&seen).into_iter().find(|shown| shown.name == call.path.field);
+    let found = found.ok_or_else(|| unknown(&call.path.field))?;
+    Ok(Answer::at(found, seen.row.summary.version))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct WriteBody {
+    /// What it is to be.
+    value: Value,
+}
+
+fn write(call: &Call<'_, FieldPath, Meant, WriteBody>) -> Result<Answer<Updated>, Problem> {
+    let (name, value) = (call.path.field.as_str(), call.body.value.clone());
+    let seen = see(call.service, &call.query)?;
+    let command = if NAMES.contains(&name) {
+        Command::Set { values: values(&Map::from_iter([(name.to_owned(), value)])) }
+    } else {
+        let field = FIELDS.iter().find(|field| field.name == name).ok_or_else(|| unknown(name))?;
+        let write =
+            field.write.ok_or_else(|| Problem::new(Code::Refused, format!("{name} can only be read")))?;
+        write(&seen, value).map_err(|error| Problem::new(Code::Refused, format!("{name}: {error}")))?
+    };
+    updated(call.change(seen.row.summary.id, command)?)
+}

@@ -1,0 +1,12 @@
+//! Pictures: what they are shows in their first bytes, whatever a name says.
+
+/// The media type of a picture that begins like this; none if it is no picture that models are shown.
+pub fn media_of(beginning: &[u8]) -> Option<&'static str> {
+    match beginning {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        _ => None,
+    }
+}

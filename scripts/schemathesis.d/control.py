@@ -1,0 +1,59 @@
+"""Writes documents that are wrong on purpose; says of each what is wrong, its file, and the route to look at."""
+
+import copy
+import json
+import os
+import sys
+import urllib.request
+
+PLACE = sys.argv[1]
+
+
+def served():
+    headers = {"Authorization": f"Bearer {os.environ['RETAKE_TOKEN']}"}
+    request = urllib.request.Request(os.environ["RETAKE_URL"] + "/openapi.json", headers=headers)
+    with urllib.request.urlopen(request, timeout=20) as answer:
+        return json.load(answer)
+
+
+def answer_of(document, operation):
+    for methods in document["paths"].values():
+        for described in methods.values():
+            if described["operationId"] == operation:
+                return described["responses"]
+    raise SystemExit(f"there is no operation {operation}")
+
+
+def other_field(document):
+    """An answer must have a field that it does not have."""
+    schema = {"type": "object", "required": ["statuz"], "properties": {"statuz": {"type": "string"}}}
+    answer_of(document, "get_health")["200"]["content"]["application/json"]["schema"] = schema
+
+
+def other_status(document):
+    """An answer has a status that it never has."""
+    responses = answer_of(document, "post_v1_threads")
+    responses["200"] = responses.pop("201")
+
+
+def other_kind(document):
+    """An answer is of another kind."""
+    content = answer_of(document, "get_docs_css")["200"]["content"]
+    content["text/plain"] = content.pop(next(iter(content)))
+
+
+MISTAKES = [(other_field, "get_health"), (other_status, "post_v1_threads"), (other_kind, "get_docs_css")]
+
+
+def main():
+    right = served()
+    for mistake, operation in MISTAKES:
+        document = copy.deepcopy(right)
+        mistake(document)
+        file = f"{mistake.__name__}.json"
+        with open(os.path.join(PLACE, file), "w", encoding="utf-8") as written:
+            json.dump(document, written)
+        print(mistake.__name__, file, operation)
+
+
+main()

@@ -1,0 +1,28 @@
+"""Says what the server's log counted: how many requests, how many of them were carried out, and which routes never were.
+
+A route that was only ever refused was not looked at.
+"""
+
+import collections
+import json
+import sys
+
+
+def main():
+    routes = collections.defaultdict(collections.Counter)
+    for line in sys.stdin:
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue
+        if event.get("message") == "answered" and event["route"] != "other":
+            routes[f"{event['method']} {event['route']}"][event["status"] // 100] += 1
+    asked = sum(sum(counts.values()) for counts in routes.values())
+    done = sum(counts[2] for counts in routes.values())
+    print(f"schemathesis: {asked} requests to {len(routes)} routes, {done} of them carried out")
+    never = sorted(route for route, counts in routes.items() if not counts[2])
+    if never:
+        print(f"schemathesis: never carried out: {', '.join(never)}")
+
+
+main()
