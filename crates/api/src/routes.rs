@@ -15,6 +15,7 @@ mod server;
 mod state;
 mod takes;
 mod threads;
+mod transfer;
 mod turns;
 
 use crate::endpoint::Endpoint;
@@ -32,6 +33,7 @@ pub(crate) fn all() -> Vec<Endpoint> {
         projects::all(),
         state::all(),
         search::all(),
+        transfer::all(),
         agents::all(),
         hooks::all(),
         server::all(),

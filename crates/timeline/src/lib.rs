@@ -65,7 +65,7 @@ pub use desk::{
     Halves, Handling, Moment, OpenedApart, Outcome, PathReport, Present, Recovered, Restored, Seen,
 };
 pub use error::{ChangeError, LookError};
-pub use export::{ExportError, Exported};
+pub use export::{ExportError, Exported, Front, Piece};
 pub use file_changes::FileChanges;
 pub use file_log::{FileLog, FileLogItem, Wrote};
 pub use find::{FindError, Found};
