@@ -5,6 +5,7 @@ mod changes;
 mod common;
 mod entries;
 mod file_common;
+mod files;
 mod history;
 mod hooks;
 mod moments;
@@ -30,6 +31,7 @@ pub(crate) fn all() -> Vec<Endpoint> {
         history::all(),
         moments::all(),
         changes::all(),
+        files::all(),
         projects::all(),
         state::all(),
         search::all(),

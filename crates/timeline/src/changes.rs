@@ -231,7 +231,7 @@ impl LineView {
 }
 
 impl FileFacts {
-    fn of(node: &Node) -> Self {
+    pub(crate) fn of(node: &Node) -> Self {
         let octal = |mode: &u16| format!("{mode:03o}");
         match node {
             Node::File { size, mode, .. } => Self::File { size: *size, mode: octal(mode) },
