@@ -1,6 +1,7 @@
 //! What each route does: read the request, ask the timeline or the agent, say what came of it.
 
 mod agents;
+mod apart;
 mod changes;
 mod common;
 mod entries;
@@ -27,6 +28,7 @@ pub(crate) fn all() -> Vec<Endpoint> {
         threads::all(),
         entries::all(),
         takes::all(),
+        apart::all(),
         turns::all(),
         history::all(),
         moments::all(),
