@@ -13,6 +13,8 @@ mod world;
 
 mod browser;
 mod events;
+mod keys;
 mod matrix;
+mod races;
 mod smoke;
 mod versions;

@@ -171,6 +171,22 @@ impl Client {
         self.get(&format!("/v1/threads/{thread}/standing")).done()["version"].as_u64().expect("a number")
     }
 
+    /// Begins a turn in which tools may write files; gives what came of it.
+    pub(crate) fn prompt(&self, thread: &str, prompt: &str) -> Value {
+        let body = json!({"prompt": prompt, "approve": "edits"});
+        self.post(&format!("/v1/threads/{thread}/turns"), &body).done()
+    }
+
+    /// What the agent of a thread's active take does.
+    pub(crate) fn turn(&self, thread: &str) -> Value {
+        self.get(&format!("/v1/threads/{thread}/turn")).done()
+    }
+
+    /// Waits until no turn runs in a thread's active take.
+    pub(crate) fn idle(&self, thread: &str) {
+        until("the turn is over", || self.turn(thread)["running"] == false);
+    }
+
     /// How far the log is.
     pub(crate) fn sequence(&self) -> i64 {
         self.get("/health").done()["sequence"].as_i64().expect("a number")
