@@ -34,7 +34,7 @@ use crate::service::Service;
 
 /// How often the log is looked at.
 const MOMENT: Duration = Duration::from_millis(20);
-/// How often the token, and turns of other processes, are looked at.
+/// How often turns of other processes are looked at.
 const WHILE: Duration = Duration::from_millis(100);
 /// How many events are kept for streams that are nearly up to date.
 const RECENT: usize = 2048;
@@ -42,6 +42,10 @@ const RECENT: usize = 2048;
 const LIVE: usize = 1024;
 /// How many events are read at once.
 const PAGE: usize = 256;
+/// How many bytes of events are sent at once, or one event: some are large.
+const PIECE_BYTES: usize = 256 << 10;
+/// How many bytes of events are kept for streams that are nearly up to date.
+const RECENT_BYTES: usize = 16 << 20;
 
 /// Where streams get their events from.
 pub(crate) struct Hub {
@@ -65,6 +69,8 @@ struct Recent {
     /// All events behind this place are here.
     after: i64,
     events: VecDeque<Event>,
+    /// What they take.
+    bytes: usize,
 }
 
 /// What happens in a turn, while it happens.
@@ -104,7 +110,7 @@ impl Hub {
     pub(crate) fn new(timeline: &Timeline) -> Result<Self, Problem> {
         let newest = timeline.look()?.queries().last_sequence()?;
         Ok(Self {
-            recent: Mutex::new(Recent { after: newest, events: VecDeque::new() }),
+            recent: Mutex::new(Recent { after: newest, events: VecDeque::new(), bytes: 0 }),
             newest: watch::Sender::new(newest),
             token: watch::Sender::new(None),
             live: broadcast::Sender::new(LIVE),
@@ -137,17 +143,18 @@ impl Hub {
             return None;
         }
         let from = recent.events.partition_point(|event| event.sequence <= after);
-        Some(recent.events.range(from..).take(PAGE).cloned().collect())
+        Some(one_piece(recent.events.range(from..).take(PAGE).cloned()))
     }
 
     fn add(&self, events: Vec<Event>) {
         let Some(last) = events.last().map(|event| event.sequence) else { return };
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        recent.bytes += events.iter().map(|event| event.text.len()).sum::<usize>();
         recent.events.extend(events);
-        while recent.events.len() > RECENT {
-            if let Some(gone) = recent.events.pop_front() {
-                recent.after = gone.sequence;
-            }
+        while recent.events.len() > RECENT || recent.bytes > RECENT_BYTES {
+            let Some(gone) = recent.events.pop_front() else { break };
+            recent.after = gone.sequence;
+            recent.bytes -= gone.text.len();
         }
         drop(recent);
         self.newest.send_replace(last);
@@ -161,6 +168,18 @@ impl Event {
         let kind = if thread.is_some() { "operation" } else { "purged" };
         Self { sequence, thread, text: format!("id: {sequence}\nevent: {kind}\ndata: {data}\n\n").into() }
     }
+}
+
+/// The first events, as many as are sent at once.
+fn one_piece(events: impl Iterator<Item = Event>) -> Vec<Event> {
+    let mut bytes = 0;
+    events
+        .take_while(|event| {
+            let first = bytes == 0;
+            bytes += event.text.len();
+            first || bytes <= PIECE_BYTES
+        })
+        .collect()
 }
 
 /// Follows the log until the server stops.
@@ -206,20 +225,18 @@ impl Follower {
             if found.is_empty() {
                 break;
             }
+            // After the log was read and before anybody is told: what happened under a new token, streams that were
+            // opened with the old one never hear.
+            look_at_token(service);
             hub.add(found.iter().map(Event::of).collect());
             news = true;
         }
         if news {
             service.metrics.sequence.set(hub.newest());
         }
+        look_at_token(service);
         if self.looked.is_none_or(|looked| looked.elapsed() >= WHILE) {
             self.looked = Some(Instant::now());
-            let current = service.gate.current();
-            hub.token.send_if_modified(|token| {
-                let other = *token != current;
-                *token = current;
-                other
-            });
             // Whoever lists threads next finds the list nearly up to date.
             service.timeline.threads_page(&ThreadFilter::default(), None, 1)?;
             self.look_at_others(service)?;
@@ -253,5 +270,61 @@ impl Follower {
         }
         self.partials = partials;
         Ok(())
+    }
+}
+
+/// Tells streams which token holds now, if it is another one.
+fn look_at_token(service: &Service) {
+    let current = service.gate.current();
+    service.hub.token.send_if_modified(|token| {
+        let other = *token != current;
+        *token = current;
+        other
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(sequence: i64, bytes: usize) -> Event {
+        Event { sequence, thread: None, text: "x".repeat(bytes).into() }
+    }
+
+    #[test]
+    fn a_piece_is_one_event_or_as_many_as_fit() {
+        let check = |sizes: &[usize], expected: usize| {
+            let events = sizes.iter().map(|bytes| event(0, *bytes));
+            assert_eq!(one_piece(events).len(), expected, "{sizes:?}");
+        };
+        check(&[], 0);
+        check(&[1, 1, 1], 3);
+        check(&[PIECE_BYTES * 2, 1], 1);
+        check(&[1, PIECE_BYTES * 2, 1], 1);
+        check(&[PIECE_BYTES / 2, PIECE_BYTES / 2, 1], 2);
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded_in_number_and_in_bytes_and_has_no_hole() {
+        let check = |count: i64, bytes: usize| {
+            let hub = Hub {
+                recent: Mutex::new(Recent { after: 0, events: VecDeque::new(), bytes: 0 }),
+                newest: watch::Sender::new(0),
+                token: watch::Sender::new(None),
+                live: broadcast::Sender::new(LIVE),
+            };
+            (1..=count).for_each(|sequence| hub.add(vec![event(sequence, bytes)]));
+            let recent = hub.recent.lock().expect("nobody panicked");
+            assert!(recent.events.len() <= RECENT && recent.bytes <= RECENT_BYTES);
+            assert_eq!(recent.bytes, recent.events.len() * bytes);
+            let kept: Vec<i64> = recent.events.iter().map(|event| event.sequence).collect();
+            assert_eq!(kept, (recent.after + 1..=count).collect::<Vec<_>>());
+            drop(recent);
+            assert_eq!(hub.newest(), count);
+        };
+        check(10, 100);
+        check(RECENT as i64 + 10, 100);
+        check(40, RECENT_BYTES / 10);
+        check(3, RECENT_BYTES * 2);
     }
 }

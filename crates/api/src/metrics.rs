@@ -1,6 +1,5 @@
 //! What the server counts, for Prometheus.
 
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use prometheus_client::encoding::{EncodeLabelSet, text};
@@ -19,7 +18,7 @@ pub(crate) struct Metrics {
     pub(crate) streams: Gauge,
     pub(crate) turns: Gauge,
     pub(crate) sequence: Gauge,
-    pub(crate) slow_readers: Counter<u64, AtomicU64>,
+    pub(crate) slow_readers: Counter,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -56,7 +55,7 @@ impl Metrics {
         let slow_readers = Counter::default();
         registry.register(
             "slow_readers",
-            "Streams that were closed because nobody read them",
+            "Connections that were closed because nobody read them",
             slow_readers.clone(),
         );
         Self { registry, requests, seconds, connections, streams, turns, sequence, slow_readers }

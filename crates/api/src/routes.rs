@@ -3,8 +3,10 @@
 mod agents;
 mod common;
 mod entries;
+mod file_common;
 mod history;
 mod hooks;
+mod moments;
 pub(crate) mod pages;
 mod server;
 mod state;
@@ -22,6 +24,7 @@ pub(crate) fn all() -> Vec<Endpoint> {
         takes::all(),
         turns::all(),
         history::all(),
+        moments::all(),
         state::all(),
         agents::all(),
         hooks::all(),

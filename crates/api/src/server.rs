@@ -117,7 +117,7 @@ type Connection = http1::Connection<TokioIo<Patient<TcpStream>>, TowerToHyperSer
 fn connection(service: &Service, stream: TcpStream, router: TowerToHyperService<axum::Router>) -> Connection {
     // Answers are small, and a stream of events must not wait for more.
     let _ = stream.set_nodelay(true);
-    let patient = Patient::new(stream, service.limits.unread);
+    let patient = Patient::new(stream, service.limits.unread, service.metrics.slow_readers.clone());
     http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(service.limits.head)

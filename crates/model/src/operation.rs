@@ -147,6 +147,13 @@ pub enum Actor {
     Recovery,
 }
 
+impl Actor {
+    /// Who goes by that name.
+    pub fn named(name: &str) -> Self {
+        if name == "agent" { Self::Agent } else { Self::Client { name: name.to_owned() } }
+    }
+}
+
 /// What an operation did.
 #[derive(Clone, Debug, PartialEq, Encode, Decode, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

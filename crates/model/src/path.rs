@@ -10,6 +10,7 @@
 //! ```
 
 use std::fmt::{self, Write as _};
+use std::str::FromStr;
 
 use minicbor::{Decode, Encode};
 use serde::{Serialize, Serializer};
@@ -218,6 +219,34 @@ impl fmt::Display for TreePath {
     }
 }
 
+impl FromStr for TreePath {
+    type Err = BadPath;
+
+    /// Reads a path as it is shown, so that whoever was shown one can name it. A backslash that begins nothing stands
+    /// for itself.
+    fn from_str(text: &str) -> Result<Self, BadPath> {
+        let mut bytes = Vec::with_capacity(text.len());
+        let mut rest = text.as_bytes();
+        while let Some((&byte, after)) = rest.split_first() {
+            let (byte, after) = match (byte, after) {
+                (b'\\', [b'\\', after @ ..]) => (b'\\', after),
+                (b'\\', [b'x', high, low, after @ ..]) => match (hexadecimal(*high), hexadecimal(*low)) {
+                    (Some(high), Some(low)) => (high << 4 | low, after),
+                    _ => (byte, &rest[1..]),
+                },
+                plain => plain,
+            };
+            bytes.push(byte);
+            rest = after;
+        }
+        Self::new(&bytes)
+    }
+}
+
+fn hexadecimal(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
+}
+
 impl fmt::Debug for TreePath {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{:?}", self.to_string())
@@ -248,6 +277,22 @@ impl Serialize for TreePath {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_that_is_shown_can_be_read() {
+        let whole = |bytes: &[u8]| TreePath::new(bytes).expect("a path");
+        for bytes in [&b"src/main.rs"[..], b"a\\b/\xff\\x41", b"\\\\", b"\xc3\x28", "größe/ü".as_bytes()] {
+            let path = whole(bytes);
+            assert_eq!(path.to_string().parse(), Ok(path), "{}", bytes.escape_ascii());
+        }
+        let check = |text: &str, expected: &[u8]| assert_eq!(text.parse(), Ok(whole(expected)), "{text}");
+        check("a\\b", b"a\\b");
+        check("a\\xzz", b"a\\xzz");
+        check("a\\", b"a\\");
+        for text in ["", "/", "a//b", "..", "\\x2e\\x2e/a", "a\\x00", ".git/hooks", "\\x2fetc"] {
+            assert!(text.parse::<TreePath>().is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn what_leads_out_or_into_a_repository_is_no_path() {

@@ -10,18 +10,19 @@
 //! Each operation with files is asked only whether its two snapshots differ at the path, which reads no further
 //! than to the first folder that is the same in both. Whatever costs more is done for those that touched it.
 
-use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::collections::BTreeSet;
 
 use retake_model::content::ContentId;
 use retake_model::id::ProjectId;
 use retake_model::object::load;
-use retake_model::operation::{FileChange, Version};
+use retake_model::operation::FileChange;
 use retake_model::path::{RootPath, TreePath};
 use retake_model::tree::{
     self, Happened, Node, PathChange, Snapshot, SnapshotRoot, difference_at, pair_renames,
 };
-use retake_store::{Deleted, Queries, StoreError, StoredOperation, ThreadFilter, ThreadRow};
+use retake_store::{Queries, StoredOperation, ThreadRow};
 
+use crate::filed::ProjectFiled;
 use crate::{LookError, Looking};
 
 /// An operation that touched a path.
@@ -41,10 +42,7 @@ pub(crate) struct Touches<'queries, 'transaction> {
     root: String,
     /// The names that the file has in the operations that are still to come.
     names: BTreeSet<TreePath>,
-    threads: Vec<ThreadRow>,
-    /// The next operation of each thread: its place in the store's log, and the thread.
-    next: BinaryHeap<(i64, usize)>,
-    waiting: HashMap<usize, StoredOperation>,
+    filed: ProjectFiled<'queries, 'transaction>,
     ready: Vec<Touch>,
 }
 
@@ -56,57 +54,19 @@ impl Looking<'_> {
         path: &RootPath,
         up_to: i64,
     ) -> Result<Touches<'queries, 'transaction>, LookError> {
-        // What a thread did to files stays done when the thread is put away.
-        let filter =
-            ThreadFilter { project: Some(project), deleted: Deleted::Shown, ..ThreadFilter::default() };
-        let threads = queries.threads(&filter)?;
-        let mut touches = Touches {
-            queries,
-            root: path.root.clone(),
-            names: BTreeSet::from([path.path.clone()]),
-            threads,
-            next: BinaryHeap::new(),
-            waiting: HashMap::new(),
-            ready: Vec::new(),
-        };
-        for thread in 0..touches.threads.len() {
-            let newest = touches.threads[thread].summary.version;
-            touches.wait_for(thread, newest)?;
+        let mut filed = ProjectFiled::of(queries, project)?;
+        if let Some(beyond) = up_to.checked_add(1) {
+            filed.pass_over(beyond)?;
         }
-        while touches.next.peek().is_some_and(|(sequence, _)| *sequence > up_to) {
-            touches.step()?;
-        }
-        Ok(touches)
+        let names = BTreeSet::from([path.path.clone()]);
+        Ok(Touches { queries, root: path.root.clone(), names, filed, ready: Vec::new() })
     }
 }
 
 impl Touches<'_, '_> {
     /// The threads that the touches refer to.
     pub(crate) fn threads(&self) -> &[ThreadRow] {
-        &self.threads
-    }
-
-    /// Puts the last operation with files up to a version in line.
-    fn wait_for(&mut self, thread: usize, version: Version) -> Result<(), StoreError> {
-        let number = self.threads[thread].number;
-        let missing = |version: Version| StoreError::Damaged(format!("operation {version} is missing"));
-        if version == 0 {
-            return Ok(());
-        }
-        let found = self.queries.operation(number, version)?.ok_or_else(|| missing(version))?;
-        let Some(filed) = found.operation.filed else { return Ok(()) };
-        let stored = self.queries.operation(number, filed)?.ok_or_else(|| missing(filed))?;
-        self.next.push((stored.sequence, thread));
-        self.waiting.insert(thread, stored);
-        Ok(())
-    }
-
-    /// Takes the newest operation that is in line.
-    fn step(&mut self) -> Result<Option<(usize, StoredOperation)>, StoreError> {
-        let Some((_, thread)) = self.next.pop() else { return Ok(None) };
-        let Some(stored) = self.waiting.remove(&thread) else { return Ok(None) };
-        self.wait_for(thread, stored.operation.version.saturating_sub(1))?;
-        Ok(Some((thread, stored)))
+        self.filed.threads()
     }
 
     fn find(&mut self) -> Result<Option<Touch>, LookError> {
@@ -114,7 +74,7 @@ impl Touches<'_, '_> {
             if let Some(touch) = self.ready.pop() {
                 return Ok(Some(touch));
             }
-            let Some((thread, stored)) = self.step()? else { return Ok(None) };
+            let Some((thread, stored)) = self.filed.step()? else { return Ok(None) };
             let Some(files) = stored.operation.files else { continue };
             if files.before != files.after {
                 self.look_at(thread, &stored, files)?;

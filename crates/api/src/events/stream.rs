@@ -77,9 +77,8 @@ impl Stream {
         let mut state = self.send(hello.into()).await;
         while state.is_ok() {
             newest.mark_unchanged();
-            // The token may have changed before anybody watched for it.
-            let current = *token.borrow_and_update();
-            if current.is_some_and(|current| current != self.token) || self.catch_up().await.is_err() {
+            token.mark_unchanged();
+            if !self.token_holds() || self.catch_up().await.is_err() {
                 break;
             }
             state = tokio::select! {
@@ -105,6 +104,10 @@ impl Stream {
                 Some(events) => events,
                 None => self.read().await?,
             };
+            // Only now: the token was looked at after these events were.
+            if !self.token_holds() {
+                return Err(Over);
+            }
             let Some(last) = events.last().map(|event| event.sequence) else { return Ok(()) };
             let wanted: String = events
                 .iter()
@@ -122,12 +125,19 @@ impl Stream {
     async fn read(&self) -> Result<Vec<Event>, Over> {
         let (service, after) = (Arc::clone(&self.service), self.after);
         let read = move || -> Result<Vec<Event>, Problem> {
-            Ok(service.timeline.tail()?.since(after, PAGE)?.iter().map(Event::of).collect())
+            let events = super::one_piece(service.timeline.tail()?.since(after, PAGE)?.iter().map(Event::of));
+            super::look_at_token(&service);
+            Ok(events)
         };
         match tokio::task::spawn_blocking(read).await {
             Ok(Ok(events)) => Ok(events),
             _ => Err(Over),
         }
+    }
+
+    /// Whether the token that the stream was opened with is still the one, as far as anybody has looked.
+    fn token_holds(&self) -> bool {
+        self.service.hub.token.borrow().is_none_or(|current| current == self.token)
     }
 
     fn wants(&self, thread: ThreadId) -> bool {
@@ -139,10 +149,10 @@ impl Stream {
         match self.sender.send_timeout(piece, self.service.limits.unread).await {
             Ok(()) => Ok(()),
             Err(mpsc::error::SendTimeoutError::Timeout(_)) => {
-                self.service.metrics.slow_readers.inc();
                 debug!(after = self.after, "a stream that nobody reads is closed");
                 Err(Over)
             }
+            // The connection gives up first, as a rule, and counts it.
             Err(mpsc::error::SendTimeoutError::Closed(_)) => Err(Over),
         }
     }

@@ -6,7 +6,8 @@ use retake_model::object::Unavailable;
 use retake_model::settings::BadSetting;
 use retake_timeline::store::{RedactError, SearchError, StoreError};
 use retake_timeline::{
-    BlameError, ChangeError, ExportError, FileError, FindError, ImportError, LookError, ProjectError,
+    BlameError, ChangeError, ExportError, FileError, FindError, ImportError, LookError, MomentError,
+    ProjectError,
 };
 
 use super::{Code, Problem};
@@ -208,6 +209,17 @@ impl From<RedactError> for Problem {
         match error {
             RedactError::Store(error) => error.into(),
             other @ RedactError::Structure { .. } => Self::new(Code::Conflict, other),
+        }
+    }
+}
+
+impl From<MomentError> for Problem {
+    fn from(error: MomentError) -> Self {
+        match error {
+            MomentError::Find(error) => error.into(),
+            MomentError::Look(error) => error.into(),
+            error @ MomentError::Several { .. } => Self::new(Code::Conflict, error),
+            other => Self::new(Code::NotFound, other),
         }
     }
 }

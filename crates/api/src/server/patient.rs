@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use prometheus_client::metrics::counter::Counter;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
@@ -15,11 +16,13 @@ pub(super) struct Patient<S> {
     patience: Duration,
     waiting: Pin<Box<Sleep>>,
     waits: bool,
+    /// Counts those that were given up.
+    given_up: Counter,
 }
 
 impl<S> Patient<S> {
-    pub(super) fn new(stream: S, patience: Duration) -> Self {
-        Self { stream, patience, waiting: Box::pin(sleep(patience)), waits: false }
+    pub(super) fn new(stream: S, patience: Duration, given_up: Counter) -> Self {
+        Self { stream, patience, waiting: Box::pin(sleep(patience)), waits: false, given_up }
     }
 
     fn written<T>(&mut self, poll: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
@@ -33,7 +36,10 @@ impl<S> Patient<S> {
             self.waiting.as_mut().reset(until);
         }
         match self.waiting.as_mut().poll(context) {
-            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            Poll::Ready(()) => {
+                self.given_up.inc();
+                Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+            }
             Poll::Pending => Poll::Pending,
         }
     }

@@ -4,13 +4,13 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::Args;
-use retake_timeline::{Blame, BlameError, WroteLines};
+use retake_timeline::{Blame, BlameError, FOLDER, NamedFiles, WroteLines};
 use serde::Serialize;
 
 use crate::context::Context;
 use crate::describe;
 use crate::failure::{Code, Failure};
-use crate::moments::{FOLDER, Moment, Moments};
+use crate::moments::moments;
 use crate::ui::label::Label;
 use crate::ui::sanitize::{Lines, sanitize};
 use crate::ui::width::{Align, expand_tabs};
@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
 
 #[derive(Serialize)]
 struct Answer {
-    at: Moment,
+    at: NamedFiles,
     #[serde(flatten)]
     blame: Blame,
 }
@@ -54,7 +54,7 @@ struct Answer {
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let path = context.root_path(&self.path)?;
-        let moments = Moments::of(context, self.thread.as_deref())?;
+        let moments = moments(context, self.thread.as_deref())?;
         let at = moments.find(&self.at)?;
         let project = context.project()?.id;
         let looking = context.timeline()?.look()?;

@@ -8,14 +8,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 use retake_model::id::ThreadId;
-use retake_timeline::{Changes, Detail, Question, USUAL_CONTEXT};
+use retake_timeline::{Changes, Detail, NamedFiles, Question, USUAL_CONTEXT};
 use serde::Serialize;
 
 pub(super) use self::draw::Words;
 pub(super) use self::stat::happened;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::moments::{Moment, Moments};
+use crate::moments::{Moments, moments};
 use crate::ui::sanitize::{Lines, sanitize};
 use crate::ui::style::Styles;
 
@@ -66,8 +66,8 @@ pub(crate) struct Arguments {
 #[derive(Serialize)]
 struct Answer {
     thread: ThreadId,
-    from: Moment,
-    to: Moment,
+    from: NamedFiles,
+    to: NamedFiles,
     #[serde(flatten)]
     changes: Changes,
 }
@@ -75,7 +75,7 @@ struct Answer {
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let paths = self.paths.iter().map(|path| context.root_path(path)).collect::<Result<Vec<_>, _>>()?;
-        let moments = Moments::of(context, self.thread.as_deref())?;
+        let moments = moments(context, self.thread.as_deref())?;
         let (from, to) = self.moments(&moments)?;
         let detail = match () {
             () if self.name_only => Detail::Paths,
@@ -100,12 +100,13 @@ impl Arguments {
         })
     }
 
-    fn moments(&self, moments: &Moments<'_>) -> Result<(Moment, Moment), Failure> {
-        match (self.of, self.moments.as_slice()) {
-            (Some(version), _) => moments.around(version),
-            (None, []) => Ok((moments.before_hand_edits()?, moments.folder()?)),
-            (None, [from]) => Ok((moments.find(from)?, moments.folder()?)),
-            (None, [from, to, ..]) => Ok((moments.find(from)?, moments.find(to)?)),
+    fn moments(&self, moments: &Moments<'_>) -> Result<(NamedFiles, NamedFiles), Failure> {
+        match self.of {
+            Some(version) => Ok(moments.around(version)?),
+            None => {
+                let mut named = self.moments.iter().map(String::as_str);
+                moments.between(named.next(), named.next())
+            }
         }
     }
 }

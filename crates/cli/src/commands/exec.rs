@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use clap::Args;
 use retake_model::id::TurnId;
+use retake_model::operation::Actor;
 use retake_timeline::{Caller, Seen};
 use serde::Serialize;
 use signal_hook::consts::{SIGINT, SIGQUIT};
 
-use super::snapshot::actor;
 use crate::arguments::ThreadTarget;
 use crate::context::Context;
 use crate::describe::files::write_report;
@@ -51,7 +51,7 @@ impl Arguments {
         let thread = context.thread(&context.timeline()?.look()?, self.target.thread.as_deref())?.summary.id;
         let turn = TurnId::fresh(&mut context.timeline()?.fresh());
         let alive = context.timeline()?.store().keep_alive(turn)?;
-        let by = actor(self.by);
+        let by = Actor::named(&self.by);
         let caller = Caller { actor: by.clone(), turn: Some(turn), ..context.caller(self.target.expect)? };
         desk.let_loose(thread, caller, turn)?;
         let (program, arguments) = self.command.split_first().expect("clap asks for at least one");

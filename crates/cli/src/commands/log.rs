@@ -11,7 +11,7 @@ use super::diff::happened;
 use crate::context::Context;
 use crate::describe;
 use crate::failure::{Code, Failure};
-use crate::moments::Moments;
+use crate::moments::moments;
 use crate::ui::label::Label;
 use crate::ui::sanitize::{Lines, sanitize};
 use crate::ui::table::{Column, Table};
@@ -51,7 +51,7 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let path = context.root_path(&self.path)?;
         // Without a current thread there is nobody to record hand edits for; the log is there all the same.
-        if let Ok(moments) = Moments::of(context, None) {
+        if let Ok(moments) = moments(context, None) {
             moments.folder()?;
         }
         let project = context.project()?.id;

@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::describe::files::write_report;
 use crate::desk::{Careful, Decision, STOPPED};
 use crate::failure::{Code, Failure};
-use crate::moments::Moments;
+use crate::moments::moments;
 
 /// Make files exactly what they were at another moment: all of them, or only some.
 #[derive(Args)]
@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let desk = context.desk()?;
-        let moments = Moments::of(context, self.target.thread.as_deref())?;
+        let moments = moments(context, self.target.thread.as_deref())?;
         let (thread, snapshot) = (moments.thread.summary.id, moments.find(&self.moment)?.snapshot);
         let only = self.paths.iter().map(|path| context.root_path(path)).collect::<Result<Vec<_>, _>>()?;
         let caller = context.caller(self.target.expect)?;

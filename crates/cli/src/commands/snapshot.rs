@@ -3,8 +3,6 @@
 mod list;
 mod take;
 
-pub(crate) use take::actor;
-
 use clap::Subcommand;
 
 use crate::context::Context;

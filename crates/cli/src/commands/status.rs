@@ -1,12 +1,10 @@
 //! `retake status`
 
-use std::fmt::Write as _;
-
 use clap::Args;
 use retake_model::object::load;
 use retake_model::operation::OperationKind;
-use retake_model::tree::{LeftOut, Reason, Snapshot};
-use retake_timeline::{FileReport, LookError, Looking};
+use retake_model::tree::{Reason, Snapshot};
+use retake_timeline::{FileReport, LookError, NotHeld};
 use serde::Serialize;
 
 use crate::arguments::ThreadTarget;
@@ -42,16 +40,7 @@ struct Answer {
     /// What was changed by hand since the last look.
     changed: FileReport,
     /// What is not held.
-    left_out: Vec<Left>,
-}
-
-/// A path that is not held.
-#[derive(Serialize)]
-pub(crate) struct Left {
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub(crate) root: String,
-    pub(crate) path: String,
-    pub(crate) reason: Reason,
+    left_out: Vec<NotHeld>,
 }
 
 const YOURS: &str = "Changed by hand, and recorded as yours:";
@@ -69,7 +58,7 @@ impl Arguments {
             version: seen.version,
             files_held: snapshot.files(),
             bytes_held: snapshot.bytes(),
-            left_out: left_out(&looking, &snapshot)?,
+            left_out: looking.left_out(&snapshot)?,
             changed: seen.files,
         };
         // A tool or a program that is at work, or that did not live to say what it did.
@@ -96,42 +85,15 @@ impl Arguments {
     }
 }
 
-/// Everything that a snapshot does not hold.
-pub(crate) fn left_out(looking: &Looking<'_>, snapshot: &Snapshot) -> Result<Vec<Left>, Failure> {
-    let mut found = Vec::new();
-    for root in &snapshot.roots {
-        let Some(id) = root.left_out else { continue };
-        let left: LeftOut = load(&looking.queries(), id).map_err(LookError::from)?;
-        found.extend(left.0.into_iter().map(|left| Left {
-            root: root.name.clone(),
-            path: shown(&left.path),
-            reason: left.reason,
-        }));
-    }
-    Ok(found)
-}
-
-/// A path as it is shown: bytes that are no text as `\xNN`.
-fn shown(path: &[u8]) -> String {
-    let mut text = String::new();
-    for chunk in path.utf8_chunks() {
-        text.push_str(chunk.valid());
-        for byte in chunk.invalid() {
-            write!(text, "\\x{byte:02x}").expect("writing into memory cannot fail");
-        }
-    }
-    text
-}
-
 pub(crate) fn write_left_out(
     out: &mut dyn std::io::Write,
     styles: &crate::ui::style::Styles,
-    left: &[Left],
+    left: &[NotHeld],
     all: bool,
 ) -> std::io::Result<()> {
     let muted = styles.muted;
     // What is ignored was left out on purpose; the rest a person may want to know of.
-    let (ignored, other): (Vec<&Left>, Vec<&Left>) =
+    let (ignored, other): (Vec<&NotHeld>, Vec<&NotHeld>) =
         left.iter().partition(|left| matches!(left.reason, Reason::Ignored | Reason::Repository));
     for left in other.iter().chain(ignored.iter().filter(|_| all)) {
         let name =

@@ -31,7 +31,7 @@ impl Arguments {
         let caller = context.caller(self.target.expect)?;
         let seen = match self.by {
             None => desk.look(thread, caller)?,
-            Some(name) => desk.record(thread, Caller { actor: actor(name), ..caller })?,
+            Some(name) => desk.record(thread, Caller { actor: Actor::named(&name), ..caller })?,
         };
         context.report(&seen, |out, styles| {
             let (id, muted) = (styles.id, styles.muted);
@@ -40,9 +40,4 @@ impl Arguments {
             writeln!(out, "Snapshot {id}{short}{id:#} {muted}at version {}{muted:#}", seen.version)
         })
     }
-}
-
-/// Who goes by that name.
-pub(crate) fn actor(name: String) -> Actor {
-    if name == "agent" { Actor::Agent } else { Actor::Client { name } }
 }

@@ -1,0 +1,274 @@
+//! A client that sends exactly what it is told to, right or wrong, and reads answers strictly.
+//!
+//! Each request has a connection of its own: nothing is repeated behind a test's back.
+
+mod stream;
+
+use std::io::{BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use serde_json::Value;
+
+pub(crate) use stream::{Event, Stream};
+
+/// Nothing here takes so long.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Whoever asks, with a token.
+#[derive(Clone)]
+pub(crate) struct Client {
+    pub(crate) address: SocketAddr,
+    token: String,
+}
+
+/// A request that is being put together.
+#[derive(Clone)]
+pub(crate) struct Request {
+    address: SocketAddr,
+    pub(crate) method: String,
+    pub(crate) path: String,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+}
+
+/// What came back.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    /// What was asked, for messages.
+    asked: String,
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Client {
+    pub(crate) fn new(address: SocketAddr, token: &str) -> Self {
+        Self { address, token: token.to_owned() }
+    }
+
+    /// The secret that it sends.
+    pub(crate) fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// A request with the headers that each needs.
+    pub(crate) fn request(&self, method: &str, path: &str) -> Request {
+        Request {
+            address: self.address,
+            method: method.to_owned(),
+            path: path.to_owned(),
+            headers: vec![
+                ("Host".to_owned(), self.address.to_string()),
+                ("Authorization".to_owned(), format!("Bearer {}", self.token)),
+            ],
+            body: Vec::new(),
+        }
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Answer {
+        self.request("GET", path).send()
+    }
+
+    pub(crate) fn delete(&self, path: &str) -> Answer {
+        self.request("DELETE", path).send()
+    }
+
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Answer {
+        self.request("POST", path).json(body).send()
+    }
+
+    pub(crate) fn put(&self, path: &str, body: &Value) -> Answer {
+        self.request("PUT", path).json(body).send()
+    }
+
+    pub(crate) fn patch(&self, path: &str, body: &Value) -> Answer {
+        self.request("PATCH", path).json(body).send()
+    }
+
+    /// Follows what happens, from behind a place in the log.
+    pub(crate) fn events(&self, after: i64) -> Stream {
+        self.request("GET", &format!("/v1/events?after={after}")).open()
+    }
+}
+
+impl Request {
+    /// The same with a header, in the place of another of its name.
+    pub(crate) fn header(self, name: &str, value: &str) -> Self {
+        let mut request = self.without(name);
+        request.headers.push((name.to_owned(), value.to_owned()));
+        request
+    }
+
+    /// The same without a header.
+    pub(crate) fn without(mut self, name: &str) -> Self {
+        self.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
+        self
+    }
+
+    /// The same with JSON in it.
+    pub(crate) fn json(self, body: &Value) -> Self {
+        self.body("application/json", body.to_string().as_bytes())
+    }
+
+    /// The same with a body of that kind.
+    pub(crate) fn body(self, kind: &str, body: &[u8]) -> Self {
+        Self { body: body.to_vec(), ..self.header("Content-Type", kind) }
+    }
+
+    /// The same, made only if the thread is at that version.
+    pub(crate) fn if_match(self, version: u64) -> Self {
+        self.header("If-Match", &format!("\"{version}\""))
+    }
+
+    /// The same under a name.
+    pub(crate) fn key(self, key: &str) -> Self {
+        self.header("Idempotency-Key", key)
+    }
+
+    /// Sends it, and reads the answer.
+    pub(crate) fn send(&self) -> Answer {
+        self.try_send().unwrap_or_else(|error| panic!("{} {}: {error}", self.method, self.path))
+    }
+
+    /// Sends it, and reads the answer, if there is somebody who gives one.
+    pub(crate) fn try_send(&self) -> std::io::Result<Answer> {
+        let mut connection = connect(self.address)?;
+        connection.write_all(&self.head(true))?;
+        // A server that has refused already need not read the body.
+        let _ = connection.write_all(&self.body);
+        read_answer(&self.asked(), &mut BufReader::new(connection))
+    }
+
+    /// Sends it, and reads an answer that has no body.
+    pub(crate) fn send_head(&self) -> Answer {
+        let mut connection = connect(self.address).expect("the server listens");
+        connection.write_all(&self.head(true)).expect("the server reads");
+        let (status, headers) = stream::read_head(&mut BufReader::new(connection)).expect("an answer");
+        Answer { asked: self.asked(), status, headers, body: Vec::new() }
+    }
+
+    /// Sends it, and reads a stream of events.
+    pub(crate) fn open(&self) -> Stream {
+        let mut connection = connect(self.address).expect("the server listens");
+        connection.write_all(&self.head(true)).expect("the server reads");
+        Stream::read(&self.asked(), connection)
+    }
+
+    /// The same over a connection that takes in little at a time, so that who does not read is soon noticed.
+    pub(crate) fn open_narrow(&self) -> Stream {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().expect("a runtime");
+        let connection = runtime.block_on(async {
+            let socket = tokio::net::TcpSocket::new_v4()?;
+            socket.set_recv_buffer_size(4096)?;
+            socket.connect(self.address).await?.into_std()
+        });
+        let mut connection = connection.expect("the server listens");
+        connection.set_nonblocking(false).expect("a socket can wait");
+        connection.write_all(&self.head(true)).expect("the server reads");
+        Stream::read(&self.asked(), connection)
+    }
+
+    /// Its first lines, as they are sent.
+    pub(crate) fn head(&self, with_length: bool) -> Vec<u8> {
+        let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.path);
+        for (name, value) in &self.headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        if with_length && (!self.body.is_empty() || self.method != "GET") {
+            head.push_str(&format!("Content-Length: {}\r\n", self.body.len()));
+        }
+        head.push_str("\r\n");
+        head.into_bytes()
+    }
+
+    fn asked(&self) -> String {
+        format!("{} {}", self.method, self.path)
+    }
+}
+
+impl Answer {
+    /// The value of a header.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let named = |(known, _): &&(String, String)| known.eq_ignore_ascii_case(name);
+        self.headers.iter().find(named).map(|(_, value)| value.as_str())
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|error| panic!("{}: {error} in {:?}", self.asked, self.text()))
+    }
+
+    /// The code of the problem; empty if it is none.
+    pub(crate) fn code(&self) -> String {
+        let body: Value = serde_json::from_slice(&self.body).unwrap_or_default();
+        body["code"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// What came of a request that must have been carried out.
+    #[track_caller]
+    pub(crate) fn done(&self) -> Value {
+        assert!((200..300).contains(&self.status), "{}: {} {}", self.asked, self.status, self.text());
+        self.json()
+    }
+
+    /// The problem of a request that must have been refused, for that reason.
+    #[track_caller]
+    pub(crate) fn refused(&self, status: u16, code: &str) -> Value {
+        let found = (self.status, self.code());
+        assert_eq!(found, (status, code.to_owned()), "{}: {}", self.asked, self.text());
+        assert_eq!(self.header("content-type"), Some("application/problem+json"), "{}", self.asked);
+        let problem = self.json();
+        for field in ["type", "title", "detail", "action"] {
+            let said = problem[field].as_str().is_some_and(|text| !text.is_empty());
+            assert!(said, "{}: a problem says its {field}: {problem}", self.asked);
+        }
+        assert_eq!(problem["status"], status, "{}", self.asked);
+        problem
+    }
+}
+
+/// A connection that is given up after a long time.
+pub(crate) fn connect(address: SocketAddr) -> std::io::Result<TcpStream> {
+    let connection = TcpStream::connect(address)?;
+    connection.set_nodelay(true)?;
+    connection.set_read_timeout(Some(PATIENCE))?;
+    connection.set_write_timeout(Some(PATIENCE))?;
+    Ok(connection)
+}
+
+/// Sends bytes as they are, and reads one answer.
+pub(crate) fn raw(address: SocketAddr, bytes: &[u8]) -> std::io::Result<Answer> {
+    let mut connection = connect(address)?;
+    connection.write_all(bytes)?;
+    read_answer("bytes", &mut BufReader::new(connection))
+}
+
+/// Reads one answer, whole; of one that does not end its head alone.
+pub(crate) fn read_answer(asked: &str, reader: &mut BufReader<TcpStream>) -> std::io::Result<Answer> {
+    let (status, headers) = stream::read_head(reader)?;
+    let mut answer = Answer { asked: asked.to_owned(), status, headers, body: Vec::new() };
+    if answer.header("content-type") == Some("text/event-stream") {
+        return Ok(answer);
+    }
+    if let Some(length) = answer.header("content-length") {
+        let length: usize = length.parse().map_err(|_| malformed("a length is a number"))?;
+        answer.body = vec![0; length];
+        reader.read_exact(&mut answer.body)?;
+    } else if answer.header("transfer-encoding").is_some() {
+        while let Some(mut piece) = stream::read_chunk(reader)? {
+            answer.body.append(&mut piece);
+        }
+    } else {
+        return Err(malformed("an answer says how long it is"));
+    }
+    Ok(answer)
+}
+
+fn malformed(what: &str) -> std::io::Error {
+    std::io::Error::new(std::io::ErrorKind::InvalidData, what.to_owned())
+}

@@ -1,0 +1,66 @@
+//! Every route that there is, as the served document tells it: a new one is covered by being there.
+
+use serde_json::Value;
+
+use crate::http::{Client, Request};
+use crate::scene::Scene;
+
+/// A route of the document.
+#[derive(Clone, Debug)]
+pub(crate) struct Route {
+    pub(crate) method: String,
+    /// With placeholders.
+    pub(crate) path: String,
+    /// The kind of body that it takes; none if it takes none.
+    pub(crate) kind: Option<String>,
+    /// Whether a version can be expected.
+    pub(crate) versioned: bool,
+    /// Whether it can be carried out once.
+    pub(crate) keyed: bool,
+    /// Whether it can say what it would do.
+    pub(crate) foresees: bool,
+}
+
+impl Route {
+    /// All routes.
+    pub(crate) fn all(client: &Client) -> Vec<Self> {
+        let document = client.get("/openapi.json").done();
+        let paths = document["paths"].as_object().expect("a document has paths");
+        let routes: Vec<Self> = paths
+            .iter()
+            .flat_map(|(path, methods)| methods.as_object().into_iter().flatten().map(move |one| (path, one)))
+            .map(|(path, (method, operation))| Self::read(path, method, operation))
+            .collect();
+        assert!(routes.len() > 40, "the document has only {} routes", routes.len());
+        routes
+    }
+
+    fn read(path: &str, method: &str, operation: &Value) -> Self {
+        let parameters = operation["parameters"].as_array().expect("parameters are a list");
+        let has = |name: &str| parameters.iter().any(|parameter| parameter["name"] == name);
+        let content = operation["requestBody"]["content"].as_object();
+        Self {
+            method: method.to_uppercase(),
+            path: path.to_owned(),
+            kind: content.and_then(|content| content.keys().next().cloned()),
+            versioned: has("If-Match"),
+            keyed: has("Idempotency-Key"),
+            foresees: has("dry_run"),
+        }
+    }
+
+    /// How it is called in messages, and in the table of bodies.
+    pub(crate) fn name(&self) -> String {
+        format!("{} {}", self.method, self.path)
+    }
+
+    /// A request that the route takes, about what is in a scene.
+    pub(crate) fn request(&self, client: &Client, scene: &Scene) -> Request {
+        let request = client.request(&self.method, &scene.path(&self.path));
+        match self.kind.as_deref() {
+            None => request,
+            Some("application/json") => request.json(&scene.body(&self.name())),
+            Some(kind) => request.body(kind, b"{}\n"),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! A thread in which there is something of everything, so that every route has something to do.
+
+use serde_json::{Value, json};
+
+use crate::http::Client;
+
+/// A thread with entries, two takes, a draft, something to undo and something to redo.
+pub(crate) struct Scene {
+    pub(crate) thread: String,
+    /// The active take.
+    pub(crate) take: String,
+    /// The other take.
+    pub(crate) other: String,
+    /// A user message of both takes.
+    pub(crate) entry: String,
+}
+
+impl Scene {
+    /// Sets it. The title is another one each time.
+    pub(crate) fn set(client: &Client) -> Self {
+        let made = client.post("/v1/threads", &json!({})).done();
+        let thread = made["thread"].as_str().expect("an id").to_owned();
+        let at = |rest: &str| format!("/v1/threads/{thread}/{rest}");
+        let talk = json!({"entries": [
+            {"role": "User", "content": "one"}, {"role": "AI", "content": "two"},
+            {"role": "User", "content": "three"}, {"role": "AI", "content": "four"},
+        ]});
+        client.post(&at("entries"), &talk).done();
+        let entries = client.entries(&thread);
+        let entry = |index: usize| entries[index]["id"].as_str().expect("an id").to_owned();
+        let shown = || client.get(&format!("/v1/threads/{thread}")).done();
+        let active = |shown: &Value| shown["active"]["id"].as_str().expect("an id").to_owned();
+        let other = active(&shown());
+        client.post(&at("branch"), &json!({"entry": entry(3)})).done();
+        client.put(&at("draft"), &json!({"text": "a draft"})).done();
+        client.post(&at("tags"), &json!({"add": ["undone"]})).done();
+        client.post(&at("undo"), &json!({})).done();
+        let take = active(&shown());
+        assert_ne!(take, other, "a branch becomes the active take");
+        Self { take, other, entry: entry(2), thread }
+    }
+
+    /// A path, with what is here in the place of its placeholders.
+    pub(crate) fn path(&self, pattern: &str) -> String {
+        let known = [("{thread}", &self.thread), ("{take}", &self.other), ("{entry}", &self.entry)];
+        let mut path = pattern.to_owned();
+        for (placeholder, id) in known {
+            path = path.replace(placeholder, id);
+        }
+        path.replace("{list}", "files").replace(['{', '}'], "")
+    }
+
+    /// A body that a route takes. What is not here is taken with nothing said.
+    pub(crate) fn body(&self, route: &str) -> Value {
+        let entries = || json!({"entries": [{"role": "User", "content": "more"}]});
+        match route
+            .strip_prefix("POST /v1/threads/{thread}/")
+            .or(route.strip_prefix("PUT /v1/threads/{thread}/"))
+        {
+            Some("entries") => entries(),
+            Some("entries/{entry}/shown") => json!({"collapsed": true}),
+            Some("truncate") => json!({"pairs": 1}),
+            Some("rename") => json!({"title": format!("Renamed {}", self.thread)}),
+            Some("tags") => json!({"add": ["blue"]}),
+            Some("pinned") => json!({"pinned": true}),
+            Some("sharing") => json!({"private": true}),
+            Some("branch" | "fork" | "retry") => json!({"entry": self.entry}),
+            Some("takes/{take}/rename") => json!({"name": "another"}),
+            Some("jump") => json!({"version": 2}),
+            Some("save") => json!({"name": "a moment"}),
+            Some("draft") => json!({"text": "another draft"}),
+            Some("roles") => json!({"roles": ["User", "AI", "Judge"]}),
+            Some("lists/{list}") => json!({"items": [{"path": "a.txt"}]}),
+            Some("turns") => json!({"prompt": "say hi"}),
+            _ => match route {
+                "PATCH /v1/threads/{thread}/entries/{entry}" => json!({"content": "edited"}),
+                "PATCH /v1/threads/{thread}/settings" => json!({"temperature": 0.5}),
+                "POST /v1/sessions" => json!({"thread": self.thread}),
+                _ => json!({}),
+            },
+        }
+    }
+}

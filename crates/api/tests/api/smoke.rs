@@ -1,0 +1,21 @@
+//! The least that must work: what is said is there, what happens is told, and a server that stopped comes back.
+
+use std::time::Duration;
+
+use crate::world::World;
+
+#[test]
+fn a_thread_is_made_and_told_of_and_survives_the_server() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let mut stream = client.events(0);
+    let thread = client.thread("First");
+    client.say(&thread, "User", "hello");
+    let kinds = [(); 2].map(|()| stream.next_operation(Duration::from_secs(5)).expect("it is told").data);
+    assert_eq!(kinds[1]["version"], 2, "{kinds:?}");
+    server.stop();
+    assert!(stream.next(Duration::from_secs(5)).is_none() && stream.is_over());
+    let again = world.serve().client().entries(&thread);
+    assert_eq!(again.len(), 1, "{again:?}");
+}

@@ -1,0 +1,71 @@
+//! The operations of a project that have files, over all its threads, newest first.
+
+use std::collections::{BinaryHeap, HashMap};
+
+use retake_model::id::ProjectId;
+use retake_model::operation::Version;
+use retake_store::{Deleted, Queries, StoreError, StoredOperation, ThreadFilter, ThreadRow};
+
+/// Walks back along the operations with files of all threads of a project, by their place in the store's log.
+pub(crate) struct ProjectFiled<'queries, 'transaction> {
+    queries: &'queries Queries<'transaction>,
+    threads: Vec<ThreadRow>,
+    /// The next operation of each thread: its place in the store's log, and the thread.
+    next: BinaryHeap<(i64, usize)>,
+    waiting: HashMap<usize, StoredOperation>,
+}
+
+impl<'queries, 'transaction> ProjectFiled<'queries, 'transaction> {
+    /// All of a project's.
+    pub(crate) fn of(
+        queries: &'queries Queries<'transaction>,
+        project: ProjectId,
+    ) -> Result<Self, StoreError> {
+        // What a thread did to files stays done when the thread is put away.
+        let filter =
+            ThreadFilter { project: Some(project), deleted: Deleted::Shown, ..ThreadFilter::default() };
+        let threads = queries.threads(&filter)?;
+        let mut filed = Self { queries, threads, next: BinaryHeap::new(), waiting: HashMap::new() };
+        for thread in 0..filed.threads.len() {
+            let newest = filed.threads[thread].summary.version;
+            filed.wait_for(thread, newest)?;
+        }
+        Ok(filed)
+    }
+
+    /// The threads that the steps refer to.
+    pub(crate) fn threads(&self) -> &[ThreadRow] {
+        &self.threads
+    }
+
+    /// Passes over all operations from that place in the store's log on.
+    pub(crate) fn pass_over(&mut self, from: i64) -> Result<(), StoreError> {
+        while self.next.peek().is_some_and(|(sequence, _)| *sequence >= from) {
+            self.step()?;
+        }
+        Ok(())
+    }
+
+    /// The newest operation that is left, and its thread as a place in [`Self::threads`].
+    pub(crate) fn step(&mut self) -> Result<Option<(usize, StoredOperation)>, StoreError> {
+        let Some((_, thread)) = self.next.pop() else { return Ok(None) };
+        let Some(stored) = self.waiting.remove(&thread) else { return Ok(None) };
+        self.wait_for(thread, stored.operation.version.saturating_sub(1))?;
+        Ok(Some((thread, stored)))
+    }
+
+    /// Puts the last operation with files up to a version in line.
+    fn wait_for(&mut self, thread: usize, version: Version) -> Result<(), StoreError> {
+        let number = self.threads[thread].number;
+        let missing = |version: Version| StoreError::Damaged(format!("operation {version} is missing"));
+        if version == 0 {
+            return Ok(());
+        }
+        let found = self.queries.operation(number, version)?.ok_or_else(|| missing(version))?;
+        let Some(filed) = found.operation.filed else { return Ok(()) };
+        let stored = self.queries.operation(number, filed)?.ok_or_else(|| missing(filed))?;
+        self.next.push((stored.sequence, thread));
+        self.waiting.insert(thread, stored);
+        Ok(())
+    }
+}

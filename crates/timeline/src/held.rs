@@ -1,0 +1,129 @@
+//! What a snapshot holds, and what it does not.
+
+use std::fmt::Write as _;
+
+use retake_model::content::{ContentId, Kind};
+use retake_model::id::{ProjectId, ThreadId};
+use retake_model::object::load;
+use retake_model::tree::{LeftOut, Reason, Snapshot};
+use serde::Serialize;
+
+use crate::filed::ProjectFiled;
+use crate::{FilesAt, LookError, Looking};
+
+/// What a snapshot holds, and what it does not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Held {
+    /// The snapshot.
+    pub snapshot: ContentId,
+    /// Files and links that it holds.
+    pub files_held: u64,
+    /// Their bytes.
+    pub bytes_held: u64,
+    /// How many paths it does not hold. Of a folder that is left out whole, only the folder counts.
+    pub left_out_count: u64,
+    /// The first of them: those that nobody left out on purpose before those that are ignored.
+    pub left_out: Vec<NotHeld>,
+}
+
+/// A path that a snapshot does not hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NotHeld {
+    /// The root that it is in; nothing for the project's own folder.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub root: String,
+    /// The path. Bytes that are no text are shown as `\xNN`.
+    pub path: String,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// The files of some thread of a project at one moment.
+#[derive(Clone, Debug)]
+pub struct FilesOfThread {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The place of the operation among all of the store.
+    pub sequence: i64,
+    /// The files.
+    pub at: FilesAt,
+}
+
+impl Looking<'_> {
+    /// What a snapshot holds, with at most so many of the paths that it does not; `None` if there is no such snapshot.
+    pub fn held(&self, snapshot: ContentId, most: usize) -> Result<Option<Held>, LookError> {
+        let queries = self.queries();
+        if !queries.holds(Kind::Snapshot, snapshot)? {
+            return Ok(None);
+        }
+        let found: Snapshot = load(&queries, snapshot)?;
+        let left_out = self.left_out(&found)?;
+        let left_out_count = left_out.len() as u64;
+        let (ignored, mut first): (Vec<_>, Vec<_>) = left_out
+            .into_iter()
+            .partition(|left| matches!(left.reason, Reason::Ignored | Reason::Repository));
+        first.extend(ignored);
+        first.truncate(most);
+        Ok(Some(Held {
+            snapshot,
+            files_held: found.files(),
+            bytes_held: found.bytes(),
+            left_out_count,
+            left_out: first,
+        }))
+    }
+
+    /// Everything that a snapshot does not hold.
+    pub fn left_out(&self, snapshot: &Snapshot) -> Result<Vec<NotHeld>, LookError> {
+        let mut found = Vec::new();
+        for root in &snapshot.roots {
+            let Some(id) = root.left_out else { continue };
+            let left: LeftOut = load(&self.queries(), id)?;
+            found.extend(left.0.into_iter().map(|left| NotHeld {
+                root: root.name.clone(),
+                path: shown(&left.path),
+                reason: left.reason,
+            }));
+        }
+        Ok(found)
+    }
+
+    /// The moments at which files of a project are known, over all its threads, newest first, at most `limit`, before a
+    /// place in the store's log.
+    pub fn files_of_project(
+        &self,
+        project: ProjectId,
+        before: Option<i64>,
+        limit: usize,
+    ) -> Result<Vec<FilesOfThread>, LookError> {
+        let queries = self.queries();
+        let mut filed = ProjectFiled::of(&queries, project)?;
+        if let Some(before) = before {
+            filed.pass_over(before)?;
+        }
+        let mut found = Vec::new();
+        while found.len() < limit {
+            let Some((_, stored)) = filed.step()? else { break };
+            let operation = stored.operation;
+            let Some(files) = operation.files else { continue };
+            let at =
+                FilesAt { version: operation.version, time: operation.time, kind: operation.kind, files };
+            found.push(FilesOfThread { thread: operation.thread, sequence: stored.sequence, at });
+        }
+        Ok(found)
+    }
+}
+
+/// A path as it is shown: bytes that are no text as `\xNN`.
+fn shown(path: &[u8]) -> String {
+    let mut text = String::new();
+    for chunk in path.utf8_chunks() {
+        text.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            write!(text, "\\x{byte:02x}").expect("writing into memory cannot fail");
+        }
+    }
+    text
+}

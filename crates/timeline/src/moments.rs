@@ -1,0 +1,244 @@
+//! Moments of files, as a person names them.
+//!
+//! | typed | meant |
+//! |---|---|
+//! | `12` | the files just after version 12 |
+//! | `before the rewrite` | the files of a moment that was saved under that name |
+//! | `take:main_take_1` | the files of that take |
+//! | `folder` | the files as they are |
+//! | `3f9c01` | a snapshot, by the beginning of its id |
+//!
+//! The files as they are have to be looked at, which records what was changed by hand. Only a moment that means them
+//! does that, and only once.
+
+use std::cell::OnceCell;
+
+use retake_model::content::ContentId;
+use retake_model::id::TakeId;
+use retake_model::operation::{OperationKind, Version};
+use retake_store::{StoreError, ThreadRow};
+use serde::Serialize;
+
+use crate::{FindError, LookError, Looking, Timeline};
+
+/// The files as they are.
+pub const FOLDER: &str = "folder";
+/// How many operations are read at a time.
+const PAGE: usize = 100;
+
+/// The files of one moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NamedFiles {
+    /// What it is called, for people.
+    pub name: String,
+    /// The files.
+    pub snapshot: ContentId,
+    /// The version, where one was named.
+    pub version: Option<Version>,
+}
+
+/// Why a text means no moment.
+#[derive(Debug, thiserror::Error)]
+pub enum MomentError {
+    /// Nothing goes by that.
+    #[error(
+        "{0:?} is no moment: name a version, a saved moment, `take:NAME`, `folder` or a snapshot; `retake history` and \
+         `retake snapshot list` show them"
+    )]
+    NoMoment(String),
+    /// More than one snapshot goes by that.
+    #[error("{text:?} could be {count} snapshots; give more of the id")]
+    Several {
+        /// What was typed.
+        text: String,
+        /// How many there are.
+        count: usize,
+    },
+    /// An operation had nothing to do with files.
+    #[error("version {0} did nothing to files; `retake snapshot list` shows what did")]
+    NothingDone(Version),
+    /// Nobody has looked at the thread's files yet.
+    #[error("no files are known of this thread yet; `retake snapshot take` records them")]
+    NoFiles,
+    /// Nobody has looked at the take's files yet.
+    #[error("no files are known of take {0}")]
+    NoFilesOfTake(String),
+    /// The take was not found.
+    #[error(transparent)]
+    Find(#[from] FindError),
+    /// Something could not be seen.
+    #[error(transparent)]
+    Look(#[from] LookError),
+}
+
+impl From<StoreError> for MomentError {
+    fn from(error: StoreError) -> Self {
+        Self::Look(error.into())
+    }
+}
+
+/// Looks at the folder, and says which snapshot it is.
+pub type LookAtFolder<'timeline, E> = Box<dyn Fn() -> Result<ContentId, E> + 'timeline>;
+
+/// The moments of a thread's files.
+pub struct Moments<'timeline, E> {
+    timeline: &'timeline Timeline,
+    /// The thread.
+    pub thread: ThreadRow,
+    /// The take whose own folder is meant; none for the project's.
+    here: Option<TakeId>,
+    look: LookAtFolder<'timeline, E>,
+    folder: OnceCell<ContentId>,
+}
+
+impl<'timeline, E: From<MomentError>> Moments<'timeline, E> {
+    /// The moments of a thread, seen from the project's folder, or from the one that a take has for itself.
+    pub fn new(
+        timeline: &'timeline Timeline,
+        thread: ThreadRow,
+        here: Option<TakeId>,
+        look: LookAtFolder<'timeline, E>,
+    ) -> Self {
+        Self { timeline, thread, here, look, folder: OnceCell::new() }
+    }
+
+    /// The files as they are.
+    pub fn folder(&self) -> Result<NamedFiles, E> {
+        let snapshot = match self.folder.get() {
+            Some(known) => *known,
+            None => {
+                let seen = (self.look)()?;
+                *self.folder.get_or_init(|| seen)
+            }
+        };
+        Ok(NamedFiles { name: "the folder".to_owned(), snapshot, version: None })
+    }
+
+    /// The files of the moment that a person means.
+    pub fn find(&self, text: &str) -> Result<NamedFiles, E> {
+        let text = text.trim();
+        if text == FOLDER {
+            return self.folder();
+        }
+        let looking = self.timeline.look().map_err(MomentError::from)?;
+        if let Some(take) = text.strip_prefix("take:") {
+            let (name, known) = self.take(&looking, take)?;
+            return match known {
+                Some(snapshot) => Ok(NamedFiles { name, snapshot, version: None }),
+                None => Ok(NamedFiles { name, ..self.folder()? }),
+            };
+        }
+        Ok(self.known(&looking, text)?)
+    }
+
+    /// The two moments that a person means who compares: what was changed by hand if none is named, and up to the files
+    /// as they are if only the first is.
+    pub fn between(&self, from: Option<&str>, to: Option<&str>) -> Result<(NamedFiles, NamedFiles), E> {
+        let from = match from {
+            Some(from) => self.find(from)?,
+            None => self.before_hand_edits()?,
+        };
+        let to = match to {
+            Some(to) => self.find(to)?,
+            None => self.folder()?,
+        };
+        Ok((from, to))
+    }
+
+    /// The files before and after one operation.
+    pub fn around(&self, version: Version) -> Result<(NamedFiles, NamedFiles), MomentError> {
+        let looking = self.timeline.look()?;
+        // Also says so if there is no such version.
+        looking.state_at(self.thread.summary.id, version)?;
+        let at = looking.files_at(self.thread.summary.id, version)?.filter(|at| at.version == version);
+        let at = at.ok_or(MomentError::NothingDone(version))?;
+        let moment = |name: &str, snapshot| NamedFiles {
+            name: format!("{name} version {version}"),
+            snapshot,
+            version: Some(version),
+        };
+        Ok((moment("just before", at.files.before), moment("just after", at.files.after)))
+    }
+
+    /// The files as this thread's agent, or a move along its history, last left them: what was changed since was
+    /// changed by hand. The oldest files that are known, if there was neither.
+    fn before_hand_edits(&self) -> Result<NamedFiles, E> {
+        let folder = self.folder()?;
+        Ok(self.last_made(folder.snapshot)?)
+    }
+
+    fn last_made(&self, folder: ContentId) -> Result<NamedFiles, MomentError> {
+        let looking = self.timeline.look()?;
+        let mut oldest = None;
+        let mut before = None;
+        loop {
+            let page = looking.files(self.thread.summary.id, before, PAGE)?;
+            let made = page.iter().find(|at| !matches!(at.kind, OperationKind::FilesSeen { .. }));
+            if let Some(at) = made {
+                let (name, version) = (format!("version {}", at.version), Some(at.version));
+                return Ok(NamedFiles { name, snapshot: at.files.after, version });
+            }
+            match page.last() {
+                Some(last) => {
+                    oldest = Some(last.files.before);
+                    before = Some(last.version);
+                }
+                None => break,
+            }
+        }
+        Ok(NamedFiles {
+            name: "the first look".to_owned(),
+            snapshot: oldest.unwrap_or(folder),
+            version: None,
+        })
+    }
+
+    fn known(&self, looking: &Looking<'_>, text: &str) -> Result<NamedFiles, MomentError> {
+        if let Ok(version) = text.parse() {
+            return self.version(looking, version, format!("version {version}"));
+        }
+        if let Some(version) = looking.saved(self.thread.summary.id, text)? {
+            return self.version(looking, version, format!("{text:?}"));
+        }
+        let found = looking.snapshots_beginning(self.thread.summary.id, text)?;
+        match found.as_slice() {
+            [one] => {
+                Ok(NamedFiles { name: format!("snapshot {}", one.short()), snapshot: *one, version: None })
+            }
+            [] => Err(MomentError::NoMoment(text.to_owned())),
+            several => Err(MomentError::Several { text: text.to_owned(), count: several.len() }),
+        }
+    }
+
+    fn version(
+        &self,
+        looking: &Looking<'_>,
+        version: Version,
+        name: String,
+    ) -> Result<NamedFiles, MomentError> {
+        let thread = self.thread.summary.id;
+        // Also says so if there is no such version.
+        looking.state_at(thread, version)?;
+        if let Some(at) = looking.files_at(thread, version)? {
+            return Ok(NamedFiles { name, snapshot: at.files.after, version: Some(version) });
+        }
+        // Before the first operation with files, they were what that operation found.
+        let first = looking.files(thread, None, usize::MAX)?.pop().ok_or(MomentError::NoFiles)?;
+        Ok(NamedFiles { name, snapshot: first.files.before, version: Some(version) })
+    }
+
+    /// What a take is called, and its files; none if they are in the folder.
+    fn take(&self, looking: &Looking<'_>, text: &str) -> Result<(String, Option<ContentId>), MomentError> {
+        let take = looking.find_take(&self.thread, text)?.summary;
+        let name = format!("take {}", take.name);
+        let thread = self.thread.summary.id;
+        if take.id == self.here.unwrap_or(looking.state(thread)?.active) {
+            return Ok((name, None));
+        }
+        match looking.files_of_take(thread, take.id)? {
+            Some(snapshot) => Ok((name, Some(snapshot))),
+            None => Err(MomentError::NoFilesOfTake(take.name)),
+        }
+    }
+}
