@@ -19,4 +19,6 @@ mod limits;
 mod matrix;
 mod races;
 mod smoke;
+mod stopping;
+mod turns;
 mod versions;
