@@ -18,6 +18,7 @@ mod keys;
 mod limits;
 mod matrix;
 mod races;
+mod seed_d;
 mod smoke;
 mod stopping;
 mod turns;
