@@ -178,6 +178,10 @@ fn responses(endpoint: &Endpoint, answers: &mut SchemaGenerator) -> Value {
         None => json!({"schema": {"type": "string"}}),
     };
     let mut good = json!({"description": endpoint.summary, "content": {endpoint.gives.kind: content}});
+    for kind in endpoint.gives.or {
+        good["content"][*kind] =
+            if *kind == JSON { json!({}) } else { json!({"schema": {"type": "string"}}) };
+    }
     if endpoint.versioned || endpoint.path.starts_with("/v1/threads/{thread}") {
         good["headers"] = json!({"ETag": {
             "description": "The thread's version", "schema": {"type": "string"},

@@ -74,6 +74,8 @@ pub(crate) enum Takes {
 pub(crate) struct Gives {
     pub(crate) status: StatusCode,
     pub(crate) kind: &'static str,
+    /// Other kinds that it may be, where the request says which.
+    pub(crate) or: &'static [&'static str],
     /// The shape; `None` for what is not JSON.
     pub(crate) schema: Option<MakeSchema>,
 }
@@ -234,17 +236,33 @@ where
 {
     let run: Run = Arc::new(move |service, arrived| {
         let call = input::without_body(service, arrived)?;
-        Ok(Reply {
-            status: StatusCode::OK,
-            kind,
-            version: None,
-            location: None,
-            replayed: false,
-            body: run(&call)?,
-        })
+        Ok(raw_reply(kind, run(&call)?))
     });
-    let gives = Gives { status: StatusCode::OK, kind, schema: None };
+    let gives = Gives { status: StatusCode::OK, kind, or: &[], schema: None };
     Endpoint { gives, versioned: false, ..endpoint::<P, Q, ()>(Method::GET, path, Takes::Nothing, run) }
+}
+
+/// A route that answers with one of several kinds, the first of them if the request does not say which.
+pub(crate) fn raw_of_kinds<P, Q>(
+    path: &'static str,
+    kinds: (&'static str, &'static [&'static str]),
+    run: fn(&Call<'_, P, Q>) -> Result<(&'static str, ReplyBody), Problem>,
+) -> Endpoint
+where
+    P: DeserializeOwned + JsonSchema + 'static,
+    Q: DeserializeOwned + JsonSchema + 'static,
+{
+    let run: Run = Arc::new(move |service, arrived| {
+        let call = input::without_body(service, arrived)?;
+        let (kind, body) = run(&call)?;
+        Ok(raw_reply(kind, body))
+    });
+    let gives = Gives { status: StatusCode::OK, kind: kinds.0, or: kinds.1, schema: None };
+    Endpoint { gives, versioned: false, ..endpoint::<P, Q, ()>(Method::GET, path, Takes::Nothing, run) }
+}
+
+fn raw_reply(kind: &'static str, body: ReplyBody) -> Reply {
+    Reply { status: StatusCode::OK, kind, version: None, location: None, replayed: false, body }
 }
 
 /// A route that takes a file.
@@ -304,7 +322,7 @@ fn endpoint<P: JsonSchema, Q: JsonSchema, A: JsonSchema>(
         summary: "",
         detail: "",
         takes,
-        gives: Gives { status: StatusCode::OK, kind: JSON, schema: Some(schema_of::<A>) },
+        gives: Gives { status: StatusCode::OK, kind: JSON, or: &[], schema: Some(schema_of::<A>) },
         versioned: true,
         path_schema: schema_of::<P>,
         query_schema: schema_of::<Q>,

@@ -14,6 +14,7 @@
 
 mod dispatch;
 mod document;
+mod download;
 mod endpoint;
 mod events;
 mod gate;

@@ -3,17 +3,23 @@
 #![allow(clippy::unnecessary_wraps, reason = "the functions of all routes are called alike")]
 
 mod agents;
+mod apart;
+mod changes;
 mod common;
 mod entries;
 mod file_common;
+mod files;
 mod history;
 mod hooks;
 mod moments;
 pub(crate) mod pages;
+mod projects;
+mod search;
 mod server;
 mod state;
 mod takes;
 mod threads;
+mod transfer;
 mod turns;
 
 use crate::endpoint::Endpoint;
@@ -24,10 +30,16 @@ pub(crate) fn all() -> Vec<Endpoint> {
         threads::all(),
         entries::all(),
         takes::all(),
+        apart::all(),
         turns::all(),
         history::all(),
         moments::all(),
+        changes::all(),
+        files::all(),
+        projects::all(),
         state::all(),
+        search::all(),
+        transfer::all(),
         agents::all(),
         hooks::all(),
         server::all(),

@@ -157,8 +157,10 @@ fn begin(call: &Call<'_, ThreadPath, OfTake, BeginBody>) -> Result<Answer<Begun>
             message(call, default_role(&state.roles), text, &body.pictures)?
         }
         (None, true) if body.pictures.is_empty() => Prompt::Draft,
-        (None, true) => return Err(Problem::invalid("pictures go with `prompt`, not with the draft")),
-        _ => return Err(Problem::invalid("exactly one of `prompt` and `draft`")),
+        (None, true) => {
+            return Err(Problem::new(Code::Refused, "pictures go with `prompt`, not with the draft"));
+        }
+        _ => return Err(Problem::new(Code::Refused, "exactly one of `prompt` and `draft`")),
     };
     let wanted = wanted(body.provider.as_ref(), body.model.as_ref(), body.approve);
     let (shop, settings) = call.workshop(thread, take, &wanted)?;

@@ -13,7 +13,9 @@ mod scene;
 mod world;
 
 mod browser;
+mod contested;
 mod events;
+mod hooks;
 mod keys;
 mod limits;
 mod matrix;

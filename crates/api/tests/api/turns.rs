@@ -1,168 +1,251 @@
-//! Turns over HTTP: of two that are begun at once one is, what waits is decided once, what failed can be gone on with.
+//! Turns over HTTP: begun, watched, steered, decided on, ended, tried again; and of two who want the same, one wins.
 
+use std::sync::Barrier;
 use std::time::Duration;
 
+use retake_agent::Setup;
 use serde_json::{Value, json};
 
-use crate::http::{Answer, Client, Request};
-use crate::races::at_once;
+use crate::http::{Answer, Client};
 use crate::world::{World, until};
 
-fn begin(client: &Client, thread: &str, prompt: &str) -> Request {
-    client
-        .request("POST", &format!("/v1/threads/{thread}/turns"))
-        .json(&json!({"prompt": prompt, "approve": "edits"}))
+fn begin(client: &Client, thread: &str, prompt: &str, approve: &str) -> Answer {
+    client.post(&format!("/v1/threads/{thread}/turns"), &json!({"prompt": prompt, "approve": approve}))
 }
 
-fn count(answers: &[Answer], status: u16) -> usize {
-    answers.iter().filter(|answer| answer.status == status).count()
+fn now(client: &Client, thread: &str) -> Value {
+    client.get(&format!("/v1/threads/{thread}/turn")).done()
+}
+
+fn wait_until_over(client: &Client, thread: &str) {
+    until("the turn is over", || now(client, thread)["running"] == false);
+}
+
+/// The call that waits for a person.
+fn wait_for_question(client: &Client, thread: &str) -> String {
+    until("somebody is asked", || !now(client, thread)["asked"].as_array().expect("a list").is_empty());
+    now(client, thread)["asked"][0]["call"].as_str().expect("a name").to_owned()
+}
+
+fn texts(client: &Client, thread: &str) -> Vec<String> {
+    let text = |entry: Value| entry["entry"]["content"].as_str().unwrap_or_default().to_owned();
+    client.entries(thread).into_iter().map(text).collect()
+}
+
+/// As many at once as there are, all asking the same; gives what each got.
+fn at_once(many: usize, ask: impl Fn(usize) -> Answer + Sync) -> Vec<Answer> {
+    let barrier = Barrier::new(many);
+    let (ask, barrier) = (&ask, &barrier);
+    std::thread::scope(|scope| {
+        let asking = (0..many).map(|number| {
+            scope.spawn(move || {
+                barrier.wait();
+                ask(number)
+            })
+        });
+        let asking: Vec<_> = asking.collect();
+        asking.into_iter().map(|one| one.join().expect("no panic")).collect()
+    })
 }
 
 #[test]
-fn of_turns_that_are_begun_at_once_on_one_take_exactly_one_is() {
+fn a_turn_begins_is_told_of_and_is_undone_with_its_files() {
     let world = World::new();
-    let servers = [world.serve(), world.serve()];
-    let client = servers[0].client();
-    let thread = client.thread("Contended");
-    for round in 0..8 {
-        let requests: Vec<Request> = (0..4)
-            .map(|number| {
-                begin(&servers[number % 2].client(), &thread, &format!("wait 30 then say {round} {number}"))
-            })
-            .collect();
-        let before = client.entries(&thread).len();
-        let answers = at_once(&requests);
-        let said: Vec<String> = answers.iter().map(Answer::text).collect();
-        assert_eq!(count(&answers, 202), 1, "round {round}: {said:?}");
-        for answer in answers.iter().filter(|answer| answer.status != 202) {
-            answer.refused(409, "turn_running");
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("A turn");
+    let mut stream = client.events(client.sequence());
+    let answer = begin(&client, &thread, "create a.txt with hi", "edits");
+    assert_eq!(answer.status, 202, "{}", answer.text());
+    let begun = answer.done();
+    assert!(begun["operation"].is_string() && begun["undoable"] == true, "{begun}");
+    assert_eq!(answer.header("location"), Some(format!("/v1/threads/{thread}/turn").as_str()));
+    assert_eq!(answer.header("etag"), Some(format!("\"{}\"", begun["version"]).as_str()));
+    let mut told = Vec::new();
+    while !told.iter().any(|event: &String| event == "ended") {
+        let event = stream.next(Duration::from_secs(10)).expect("the turn is told of");
+        if event.kind == "turn" {
+            told.push(event.data["event"].as_str().unwrap_or_default().to_owned());
         }
-        assert_eq!(client.turn(&thread)["running"], true);
-        client.post(&format!("/v1/threads/{thread}/turn/interrupt"), &json!({})).done();
-        client.idle(&thread);
-        let prompts = client.entries(&thread).len() - before;
-        assert!(prompts <= 2, "one prompt and what was answered to it, not {prompts} entries");
+    }
+    assert!(told.contains(&"started".to_owned()) && told.contains(&"tool_ended".to_owned()), "{told:?}");
+    wait_until_over(&client, &thread);
+    assert_eq!(world.read("a.txt").as_deref(), Some("hi\n"));
+    let undone = client.post(&format!("/v1/threads/{thread}/undo"), &json!({})).done();
+    assert_eq!(undone["files"]["paths"][0]["path"], "a.txt", "{undone}");
+    assert_eq!((world.read("a.txt"), texts(&client, &thread).len()), (None, 0));
+    client.post(&format!("/v1/threads/{thread}/redo"), &json!({})).done();
+    assert_eq!(world.read("a.txt").as_deref(), Some("hi\n"));
+}
+
+#[test]
+fn of_two_turns_that_begin_at_once_exactly_one_does() {
+    let world = World::new();
+    let (one, other) = (world.serve(), world.serve());
+    let clients = [one.client(), other.client()];
+    for round in 0..6 {
+        let thread = clients[0].thread(&format!("Race {round}"));
+        let answers =
+            at_once(4, |number| begin(&clients[number % 2], &thread, "wait 1 then say done", "none"));
+        let begun = answers.iter().filter(|answer| answer.status == 202).count();
+        assert_eq!(begun, 1, "{answers:?}");
+        for refused in answers.iter().filter(|answer| answer.status != 202) {
+            refused.refused(409, "turn_running");
+        }
+        let prompts = texts(&clients[1], &thread).iter().filter(|text| text.starts_with("wait")).count();
+        assert_eq!(prompts, 1, "who was refused has changed nothing");
+        clients[1].post(&format!("/v1/threads/{thread}/turn/interrupt"), &json!({})).done();
+        wait_until_over(&clients[0], &thread);
     }
 }
 
 #[test]
-fn of_turns_that_name_the_same_version_one_is_begun() {
+fn of_many_who_decide_about_a_call_exactly_one_is_heard() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
-    let thread = client.thread("Versions");
-    for round in 0..8 {
-        let version = client.version(&thread);
-        let turn = begin(&client, &thread, &format!("say {round}")).if_match(version);
-        let change =
-            client.request("POST", &format!("/v1/threads/{thread}/save")).json(&json!({"name": "now"}));
-        let answers = at_once(&[turn, change.if_match(version)]);
-        let won = count(&answers, 202) + count(&answers, 200);
-        assert_eq!(won, 1, "{:?}", answers.iter().map(Answer::text).collect::<Vec<_>>());
-        client.idle(&thread);
-    }
-}
-
-#[test]
-fn a_turn_with_a_key_is_begun_once() {
-    let world = World::new();
-    let server = world.serve();
-    let client = server.client();
-    let thread = client.thread("Once");
-    let request = begin(&client, &thread, "create once.txt with once").key("turn");
-    let requests: Vec<Request> = vec![request.clone(); 8];
-    let answers = at_once(&requests);
-    assert!(count(&answers, 202) >= 1 && count(&answers, 202) + count(&answers, 409) == 8);
-    client.idle(&thread);
-    let again = request.send();
-    assert_eq!((again.status, again.header("idempotency-replayed")), (202, Some("true")));
-    let prompts =
-        client.entries(&thread).iter().filter(|entry| entry.to_string().contains("create once.txt")).count();
-    assert_eq!(prompts, 1);
-    assert_eq!(world.read("once.txt").as_deref().map(str::trim_end), Some("once"));
-}
-
-/// The calls that wait in a thread's turn.
-fn asked(client: &Client, thread: &str) -> Vec<Value> {
-    client.turn(thread)["asked"].as_array().expect("a list").clone()
-}
-
-#[test]
-fn of_several_who_decide_about_a_call_one_is_heard() {
-    let world = World::new();
-    let servers = [world.serve(), world.serve()];
-    let client = servers[0].client();
-    let thread = client.thread("Asked");
-    for round in 0..4 {
-        let body = json!({"prompt": format!("run echo {round} >> ran.txt"), "approve": "ask"});
-        client.post(&format!("/v1/threads/{thread}/turns"), &body).done();
-        until("the call waits", || !asked(&client, &thread).is_empty());
-        let waiting = asked(&client, &thread)[0].clone();
-        let call =
-            ["call", "id"].iter().find_map(|name| waiting[*name].as_str()).expect("it has a name").to_owned();
+    for round in 0..6 {
+        let (thread, file) = (client.thread(&format!("Decided {round}")), format!("{round}.txt"));
+        begin(&client, &thread, &format!("create {file} with x"), "ask").done();
+        let call = wait_for_question(&client, &thread);
+        let shown = now(&client, &thread);
+        assert!(shown["asked"][0]["what"].to_string().contains(&file), "the very call is shown: {shown}");
         let path = format!("/v1/threads/{thread}/turn/approve");
-        let requests: Vec<Request> = (0..6)
-            .map(|number| {
-                let decision = json!({"call": call, "allow": number % 2 == 0});
-                servers[number % 2].client().request("POST", &path).json(&decision)
-            })
-            .collect();
-        let answers = at_once(&requests);
+        let answers =
+            at_once(6, |number| client.post(&path, &json!({"call": call, "allow": number % 2 == 0})));
         let heard: Vec<&Answer> = answers.iter().filter(|answer| answer.status == 200).collect();
-        let said: Vec<String> = answers.iter().map(Answer::text).collect();
-        assert_eq!(heard.len(), 1, "round {round}: {said:?}");
-        assert_eq!(count(&answers, 409), 5, "{said:?}");
-        client.idle(&thread);
-        let ran =
-            world.read("ran.txt").unwrap_or_default().lines().any(|line| line.trim() == round.to_string());
-        assert_eq!(json!(ran), heard[0].json()["allowed"], "what was decided is what was done");
+        assert_eq!(heard.len(), 1, "{answers:?}");
+        for refused in answers.iter().filter(|answer| answer.status != 200) {
+            refused.refused(409, "conflict");
+        }
+        wait_until_over(&client, &thread);
+        assert_eq!(world.read(&file).is_some(), heard[0].json()["allowed"] == true);
+        client.post(&path, &json!({"call": call, "allow": true})).refused(409, "conflict");
     }
 }
 
 #[test]
-fn a_turn_that_failed_is_gone_on_with_once_and_at_the_version_that_was_seen() {
+fn a_turn_is_steered_and_ended_from_elsewhere() {
     let world = World::new();
-    let server = world.serve_with(retake_agent::Setup { attempts: 1, ..retake_agent::Setup::default() });
+    let (one, other) = (world.serve(), world.serve());
+    let (client, elsewhere) = (one.client(), other.client());
+    let thread = client.thread("Steered");
+    let path = |what: &str| format!("/v1/threads/{thread}/turn/{what}");
+    elsewhere.post(&path("steer"), &json!({"message": "hello"})).refused(409, "conflict");
+    begin(&client, &thread, "create a.txt with x", "ask").done();
+    wait_for_question(&elsewhere, &thread);
+    assert_eq!(
+        (now(&client, &thread)["here"] == true, now(&elsewhere, &thread)["here"] == true),
+        (true, false)
+    );
+    let entry = elsewhere.post(&path("steer"), &json!({"message": "shorter"})).done()["entry"].clone();
+    elsewhere.post(&path("steer"), &json!({"message": " "})).refused(422, "refused");
+    let stopped = elsewhere.post(&path("interrupt"), &json!({})).done();
+    assert_eq!(stopped["stopped"], true);
+    wait_until_over(&client, &thread);
+    let said = client.entries(&thread);
+    assert!(said.iter().any(|said| said["id"] == entry), "what was told is kept: {said:?}");
+    assert_eq!(world.read("a.txt"), None);
+    client.post(&path("interrupt"), &json!({})).refused(409, "conflict");
+    client.post(&path("resume"), &json!({})).refused(409, "conflict");
+}
+
+#[test]
+fn a_failed_turn_is_gone_on_with() {
+    let world = World::new();
+    let server = world.serve_with(Setup { attempts: 1, ..Setup::default() });
     let client = server.client();
     let thread = client.thread("Failing");
-    client.prompt(&thread, "fail then say well");
-    client.idle(&thread);
-    assert_eq!(client.turn(&thread)["agent"]["state"], "failed", "{}", client.turn(&thread));
+    begin(&client, &thread, "fail always", "none").done();
+    wait_until_over(&client, &thread);
+    let failed = now(&client, &thread);
+    assert_eq!(failed["agent"]["state"], "failed", "{failed}");
     let version = client.version(&thread);
     let resume = client.request("POST", &format!("/v1/threads/{thread}/turn/resume")).json(&json!({}));
-    resume.clone().if_match(version - 1).send().refused(412, "version_conflict");
-    assert_eq!(client.version(&thread), version);
-    let answers = at_once(&vec![resume.if_match(version); 4]);
-    let said: Vec<String> = answers.iter().map(Answer::text).collect();
-    assert_eq!(count(&answers, 202), 1, "{said:?}");
-    client.idle(&thread);
+    let problem = resume.clone().if_match(version - 1).send().refused(412, "version_conflict");
+    assert_eq!(problem["current"], version);
+    let resumed = resume.if_match(version).key("again").send();
+    assert_eq!(resumed.status, 202, "{}", resumed.text());
+    wait_until_over(&client, &thread);
+    let turns: Vec<Value> = client.get("/v1/turns").done()["items"].as_array().expect("a list").clone();
+    assert!(turns.iter().all(|turn| turn["running"] == false), "{turns:?}");
 }
 
 #[test]
-fn words_are_told_as_they_come_and_to_those_who_want_them() {
+fn a_message_is_tried_again_once_however_often_it_is_asked() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
-    let (thread, other) = (client.thread("Watched"), client.thread("Other"));
-    let open = |query: String| client.request("GET", &format!("/v1/events?{query}")).open();
-    let mut all = open(format!("thread={thread}"));
-    let mut quiet = open(format!("thread={thread}&turns=false"));
-    let mut elsewhere = open(format!("thread={other}"));
-    client.prompt(&thread, "say hello there");
-    client.idle(&thread);
-    let mut numbers = Vec::new();
-    while let Some(event) = all.next(Duration::from_millis(500)) {
-        if event.kind == "turn" {
-            assert_eq!((event.id, &event.data["thread"]), (None, &json!(thread)));
-            numbers.push(event.data["number"].as_u64().expect("a number"));
-        }
+    let thread = client.thread("Again");
+    let retry = client.request("POST", &format!("/v1/threads/{thread}/retry"));
+    retry.clone().json(&json!({})).send().refused(409, "conflict");
+    begin(&client, &thread, "create a.txt with one", "edits").done();
+    wait_until_over(&client, &thread);
+    let body = json!({"prompt": "create b.txt with two", "approve": "edits", "name": "other"});
+    let stale = client.version(&thread) - 1;
+    retry.clone().json(&body).if_match(stale).send().refused(412, "version_conflict");
+    let (first, second) =
+        (retry.clone().json(&body).key("k").send(), retry.clone().json(&body).key("k").send());
+    assert_eq!((first.status, second.status), (202, 202), "{} {}", first.text(), second.text());
+    assert_eq!(first.body, second.body, "the first answer, both times");
+    assert_eq!(second.header("idempotency-replayed"), Some("true"));
+    wait_until_over(&client, &thread);
+    let takes = client.get(&format!("/v1/threads/{thread}/takes")).done();
+    assert_eq!(takes["items"].as_array().map(Vec::len), Some(2), "{takes}");
+    assert_eq!((world.read("a.txt"), world.read("b.txt").as_deref()), (None, Some("two\n")));
+    // The first take is not being worked on: its files are not in the folder.
+    let first_take = takes["items"][0]["id"].as_str().expect("an id");
+    let elsewhere = format!("/v1/threads/{thread}/turns?take={first_take}");
+    client.post(&elsewhere, &json!({"prompt": "say hi"})).refused(409, "conflict");
+    let compared = client.get(&format!("/v1/threads/{thread}/compare?one={first_take}&limit=1")).done();
+    assert_eq!(compared["sides"][0]["entries"].as_array().map(Vec::len), Some(1), "{compared}");
+    assert!(compared["sides"][0]["count"].as_u64() > Some(1));
+    let paths: Vec<&Value> = compared["files"]["files"].as_array().expect("files").iter().collect();
+    assert_eq!(paths.len(), 2, "{compared}");
+}
+
+#[test]
+fn what_cannot_be_asked_is_refused_and_changes_nothing() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Refused");
+    let version = client.version(&thread);
+    let check = |body: Value, status: u16, code: &str| {
+        client.post(&format!("/v1/threads/{thread}/turns"), &body).refused(status, code);
+    };
+    check(json!({}), 422, "refused");
+    check(json!({"prompt": "x", "draft": true}), 422, "refused");
+    check(json!({"prompt": "  "}), 422, "refused");
+    check(json!({"draft": true}), 422, "refused");
+    check(json!({"prompt": "x", "pictures": ["no base64"]}), 422, "refused");
+    check(json!({"prompt": "x", "pictures": ["aGVsbG8="]}), 422, "refused");
+    check(json!({"prompt": "x", "provider": "nobody"}), 422, "refused");
+    check(json!({"prompt": "x", "provider": "anthropic"}), 422, "refused");
+    check(json!({"prompt": "x", "model": "of-nobody"}), 422, "refused");
+    check(json!({"prompt": "x", "approve": "everything"}), 400, "invalid_request");
+    assert_eq!(client.version(&thread), version);
+    client.post("/v1/threads/nothing/turns", &json!({"prompt": "x"})).refused(404, "not_found");
+}
+
+#[test]
+fn a_long_conversation_is_compressed_and_one_undo_brings_it_back() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Long");
+    let path = format!("/v1/threads/{thread}/compress");
+    client.post(&path, &json!({"keep": 0})).refused(409, "conflict");
+    for number in 0..6 {
+        client.say(&thread, "User", &format!("question {number}"));
+        client.say(&thread, "AI", &format!("answer {number}"));
     }
-    assert_eq!(numbers, (0..numbers.len() as u64).collect::<Vec<_>>(), "nothing is missed");
-    assert!(numbers.len() > 3);
-    while let Some(event) = quiet.next(Duration::from_millis(300)) {
-        assert_ne!(event.kind, "turn");
-    }
-    while let Some(event) = elsewhere.next(Duration::from_millis(300)) {
-        assert_eq!(event.kind, "hello");
-    }
+    let stale = client.version(&thread) - 1;
+    let request = client.request("POST", &path).json(&json!({"keep": 2}));
+    request.clone().if_match(stale).send().refused(412, "version_conflict");
+    let compressed = request.key("c").send().done();
+    assert!(compressed["operation"].is_string() && compressed["undoable"] == true, "{compressed}");
+    assert_eq!(client.entries(&thread).len(), 3);
+    client.post(&format!("/v1/threads/{thread}/undo"), &json!({})).done();
+    assert_eq!(client.entries(&thread).len(), 12);
 }
