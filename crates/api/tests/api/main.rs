@@ -18,6 +18,7 @@ mod events;
 mod hooks;
 mod keys;
 mod limits;
+mod logs;
 mod matrix;
 mod races;
 mod seed_d;
