@@ -13,12 +13,16 @@ mod scene;
 mod world;
 
 mod browser;
+mod contested;
 mod events;
 mod hooks;
 mod keys;
 mod limits;
+mod logs;
 mod matrix;
 mod races;
+mod seed_d;
 mod smoke;
+mod stopping;
 mod turns;
 mod versions;

@@ -75,7 +75,12 @@ impl Route {
                 }
                 request.json(&body)
             }
-            Some(kind) => request.body(kind, b"{}\n"),
+            // What a thread is written to is what files are read from.
+            Some(kind) => {
+                let file = client.get(&scene.path("/v1/threads/{thread}/export"));
+                assert_eq!(file.status, 200, "{}", file.text());
+                request.body(kind, &file.body)
+            }
         }
     }
 
