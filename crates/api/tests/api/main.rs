@@ -16,5 +16,8 @@ mod events;
 mod keys;
 mod matrix;
 mod races;
+mod search;
 mod smoke;
+mod transfer;
 mod versions;
+mod workspace;

@@ -88,16 +88,19 @@ fn looking_ahead_changes_nothing_on_any_route() {
     let routes: Vec<Route> = Route::all(&client).into_iter().filter(|route| route.foresees).collect();
     assert!(routes.len() >= 9, "{routes:?}");
     for route in &routes {
+        scene.prepare(&client, &route.name());
         let foreseen = route.looking_ahead(&client, &scene).send();
         assert!((200..300).contains(&foreseen.status), "{}: {}", route.name(), foreseen.text());
         let said = foreseen.json();
         let said = if said["result"].is_null() { &said } else { &said["result"] };
         assert_eq!(said["dry_run"], true, "{}: {said}", route.name());
         assert_eq!((client.sequence(), files(&world.project())), before, "{}", route.name());
+        scene.tidy(&client, &route.name());
     }
     // The control: without looking ahead the same requests do change something.
-    for (number, route) in routes.iter().enumerate() {
+    for (number, route) in routes.iter().filter(|route| route.path != "/v1/import").enumerate() {
         let scene = Scene::set(&client);
+        scene.prepare(&client, &route.name());
         std::fs::write(world.project().join("mine.txt"), number.to_string()).expect("our folder");
         let version = client.version(&scene.thread);
         let done = route.request(&client, &scene).send();
