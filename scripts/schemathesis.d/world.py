@@ -1,14 +1,23 @@
-"""Fills the server with a small world, and writes schemathesis's configuration with the names of what is in it.
+"""A small world in the server, and the names of what is in it.
 
-Random ids name nothing: without this, nearly every request would end at "it is not there".
+    world.py make TEMPLATE   fills the server; writes schemathesis's configuration with the names of what is there
+    world.py tend FILE       keeps going back to the moment that `make` left, until it is killed
+
+Random ids name nothing: without names, nearly every request would end at "it is not there". And where everything that
+the document allows is done, threads are put away and cleared before long; every state that there ever was can be
+reached again, so tending is a jump.
 """
 
 import json
 import os
 import sys
+import time
+import urllib.error
 import urllib.request
 
-URL, TOKEN = os.environ["RETAKE_URL"], os.environ["RETAKE_TOKEN"]
+URL, TOKEN, PLACE = (os.environ[name] for name in ("RETAKE_URL", "RETAKE_TOKEN", "RETAKE_PLACE"))
+WORDS = ["a name", "another name", "x"]
+PROMPTS = ["say hello", "create b.txt with two", "read a.txt", "list", "wait 1", "ask which", "fail always", "run true"]
 
 
 def ask(method, path, body=None):
@@ -19,42 +28,79 @@ def ask(method, path, body=None):
         return json.load(answer)
 
 
+def run(home, prompt):
+    ask("POST", f"{home}/turns", {"prompt": prompt, "approve": "edits"})
+    while ask("GET", f"{home}/turn")["running"]:
+        time.sleep(0.05)
+
+
 def make():
-    """Threads with entries and takes, something to redo, and a draft."""
-    names = {name: [] for name in ("thread", "take", "entry", "project")}
-    for number in range(3):
-        thread = ask("POST", "/v1/threads", {"title": f"Thread {number}"})["thread"]
-        home = f"/v1/threads/{thread}"
-        names["thread"].append(thread)
-        for said in range(4):
-            pair = [{"role": "User", "content": f"question {said}"}, {"role": "AI", "content": f"answer {said}"}]
-            ask("POST", f"{home}/entries", {"entries": pair})
-        entries = [item["id"] for item in ask("GET", f"{home}/entries")["items"]]
-        names["entry"] += entries[:4]
-        ask("POST", f"{home}/branch", {"entry": entries[3]})
-        names["take"] += [take["id"] for take in ask("GET", f"{home}/takes")["items"]]
-        ask("PUT", f"{home}/draft", {"text": "a draft"})
-        ask("POST", f"{home}/save", {"name": "a moment"})
-        ask("POST", f"{home}/undo")
-        names["project"].append(ask("GET", home)["home"])
-    names["project"] = sorted(set(names["project"]))
-    return names
+    """A thread with entries, takes, turns that wrote files, a named moment and a draft."""
+    thread = ask("POST", "/v1/threads", {"title": "A thread"})["thread"]
+    home = f"/v1/threads/{thread}"
+    ask("POST", f"{home}/current")
+    run(home, "create a.txt with one")
+    run(home, "create a.txt with two")
+    for said in range(3):
+        pair = [{"role": "User", "content": f"question {said}"}, {"role": "AI", "content": f"answer {said}"}]
+        ask("POST", f"{home}/entries", {"entries": pair})
+    entries = [item["id"] for item in ask("GET", f"{home}/entries")["items"]]
+    ask("POST", f"{home}/branch", {"entry": entries[-1]})
+    ask("PUT", f"{home}/draft", {"text": "say a draft"})
+    version = ask("POST", f"{home}/save", {"name": "a moment"})["version"]
+    takes = [take["id"] for take in ask("GET", f"{home}/takes")["items"]]
+    return {
+        "thread": [thread],
+        "version": [version, version - 1, 2],
+        "entry": entries,
+        "take": takes,
+        "one": takes[:1],
+        "other": takes[1:],
+        "project": [ask("GET", home)["home"]],
+        "callback": [callback["name"] for callback in ask("GET", "/api/callbacks")["callbacks"]],
+        "field": [field["name"] for field in ask("GET", "/api/fields")["fields"]],
+        "number": [1, 2],
+        "title": WORDS,
+        "name": WORDS,
+        "role": ["User", "AI"],
+        "prompt": PROMPTS,
+        "message": WORDS,
+        "text": ["say a draft"],
+        "provider": ["offline"],
+        "model": ["offline/offline"],
+        # Nothing outside of the temporary place is ever touched.
+        "folder": [f"{PLACE}/{folder}" for folder in ("project", "home", "nowhere")],
+        "If-Match": ["*"],
+    }
+
+
+def tend(file):
+    with open(file, encoding="utf-8") as written:
+        names = json.load(written)
+    thread, version = names["thread"][0], names["version"][0]
+    while True:
+        time.sleep(0.5)
+        try:
+            ask("POST", f"/v1/threads/{thread}/jump", {"version": version})
+        except (urllib.error.URLError, OSError):
+            # A turn runs there, or the server is gone: another time.
+            pass
 
 
 def main():
-    with open(sys.argv[1], encoding="utf-8") as file:
-        print(file.read())
+    if sys.argv[1] == "tend":
+        tend(sys.argv[2])
     names = make()
-    # Folders that a request may name: nothing outside of the temporary place is ever touched.
-    names["folder"] = [f"{os.environ['RETAKE_PLACE']}/{folder}" for folder in ("project", "home", "nowhere")]
+    with open(os.path.join(PLACE, "names.json"), "w", encoding="utf-8") as written:
+        json.dump(names, written)
+    with open(sys.argv[2], encoding="utf-8") as template:
+        print(template.read())
     for name, values in names.items():
         print(f"[dictionaries.{name}]\nvalues = {json.dumps(values)}\n")
     print("[parameters]")
     for name in names:
-        for place in ("path", "query", "body"):
-            if place == "path" and name == "folder":
-                continue
-            share = 1.0 if name == "folder" else 0.7
+        share = 1.0 if name == "folder" else 0.9
+        for place in ("header",) if name == "If-Match" else ("path", "query", "body"):
             print(f'"{place}.{name}" = {{ dictionary = "{name}", probability = {share} }}')
 
 

@@ -1,4 +1,4 @@
-//! The document: every route as OpenAPI 3.1, from the types that are read and answered.
+//! The document: every route as `OpenAPI` 3.1, from the types that are read and answered.
 
 use std::collections::BTreeMap;
 

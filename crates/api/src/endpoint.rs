@@ -55,6 +55,9 @@ pub(crate) type MakeSchema = fn(&mut SchemaGenerator) -> Schema;
 /// Does what a route is for.
 pub(crate) type Run = Arc<dyn Fn(&Service, Arrived) -> Result<Reply, Problem> + Send + Sync>;
 
+/// The function of a route.
+pub(crate) type Does<P, Q, B, A> = fn(&Call<'_, P, Q, B>) -> Result<Answer<A>, Problem>;
+
 /// What body a route takes.
 #[derive(Clone, Copy)]
 pub(crate) enum Takes {
@@ -168,10 +171,7 @@ impl<A> Answer<A> {
 }
 
 /// A route that only looks.
-pub(crate) fn get<P, Q, A>(
-    path: &'static str,
-    run: fn(&Call<'_, P, Q>) -> Result<Answer<A>, Problem>,
-) -> Endpoint
+pub(crate) fn get<P, Q, A>(path: &'static str, run: Does<P, Q, (), A>) -> Endpoint
 where
     P: DeserializeOwned + JsonSchema + 'static,
     Q: DeserializeOwned + JsonSchema + 'static,
@@ -185,11 +185,7 @@ where
 }
 
 /// A route that changes something.
-pub(crate) fn change<P, Q, B, A>(
-    method: Method,
-    path: &'static str,
-    run: fn(&Call<'_, P, Q, B>) -> Result<Answer<A>, Problem>,
-) -> Endpoint
+pub(crate) fn change<P, Q, B, A>(method: Method, path: &'static str, run: Does<P, Q, B, A>) -> Endpoint
 where
     P: DeserializeOwned + JsonSchema + 'static,
     Q: DeserializeOwned + JsonSchema + 'static,
@@ -204,10 +200,7 @@ where
 }
 
 /// A route that takes something by POST.
-pub(crate) fn post<P, Q, B, A>(
-    path: &'static str,
-    run: fn(&Call<'_, P, Q, B>) -> Result<Answer<A>, Problem>,
-) -> Endpoint
+pub(crate) fn post<P, Q, B, A>(path: &'static str, run: Does<P, Q, B, A>) -> Endpoint
 where
     P: DeserializeOwned + JsonSchema + 'static,
     Q: DeserializeOwned + JsonSchema + 'static,
@@ -218,10 +211,7 @@ where
 }
 
 /// A route that takes something away.
-pub(crate) fn delete<P, Q, A>(
-    path: &'static str,
-    run: fn(&Call<'_, P, Q>) -> Result<Answer<A>, Problem>,
-) -> Endpoint
+pub(crate) fn delete<P, Q, A>(path: &'static str, run: Does<P, Q, (), A>) -> Endpoint
 where
     P: DeserializeOwned + JsonSchema + 'static,
     Q: DeserializeOwned + JsonSchema + 'static,
@@ -279,11 +269,7 @@ fn raw_reply(kind: &'static str, body: ReplyBody) -> Reply {
 }
 
 /// A route that takes a file.
-pub(crate) fn upload<P, Q, A>(
-    path: &'static str,
-    kind: &'static str,
-    run: fn(&Call<'_, P, Q, Upload>) -> Result<Answer<A>, Problem>,
-) -> Endpoint
+pub(crate) fn upload<P, Q, A>(path: &'static str, kind: &'static str, run: Does<P, Q, Upload, A>) -> Endpoint
 where
     P: DeserializeOwned + JsonSchema + 'static,
     Q: DeserializeOwned + JsonSchema + 'static,

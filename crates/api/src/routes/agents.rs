@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::common::{MOST, OfTake, Page, ThreadPath, limit, take_id, take_of};
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, NoQuery, get, post};
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 const GROUP: &str = "Models and cost";
 
@@ -38,8 +38,8 @@ pub(super) fn all() -> Vec<Endpoint> {
         get("/v1/threads/{thread}/usage", thread_usage).about(GROUP, "What models a thread used, and what that cost", ""),
         get("/v1/usage", usage).about(
             GROUP,
-            "How much room the store takes, what models were used, and what that cost",
-            "",
+            "How much room the store takes, and what models cost",
+            "Over all threads.",
         ),
         get("/v1/models", models).about(GROUP, "Who can be asked", "And what is missing for the others."),
     ]
@@ -127,7 +127,7 @@ fn compare(call: &Call<'_, ThreadPath, CompareQuery>) -> Result<Answer<Compared>
     let state = looking.state(thread)?;
     let (one, other) = (take_of(&looking, &state, Some(query.one))?, take_of(&looking, &state, query.other)?);
     if one.id == other.id {
-        return Err(Problem::invalid("that is the same take twice; name another one"));
+        return Err(Problem::new(Code::Refused, "that is the same take twice; name another one"));
     }
     let most = limit(query.limit, 100, MOST)?;
     let mut comparison = put_side_by_side(&looking, thread, [&one, &other], &call.service.setup.prices)?;
@@ -194,7 +194,7 @@ fn comms(call: &Call<'_, ThreadPath, CommsQuery>) -> Result<Answer<Page<CommItem
     let before: Option<i64> = match call.query.cursor.as_deref().map(str::parse) {
         None => None,
         Some(Ok(before)) => Some(before),
-        Some(Err(_)) => return Err(Problem::invalid("the cursor is not one that this list gave")),
+        Some(Err(_)) => return Err(super::common::not_a_cursor()),
     };
     let most = limit(call.query.limit, 20, MOST)?;
     let filter = CommFilter {

@@ -84,10 +84,10 @@ impl Front for Plain {
 fn export(call: &Call<'_, ThreadPath, ExportQuery>) -> OfKind {
     let (thread, query) = (call.path.thread, &call.query);
     if query.format == Format::Retake && query.take.is_some() {
-        return Err(Problem::invalid("this format holds all takes; `take` is for `markdown` and `json`"));
+        return Err(Problem::refused("this format holds all takes; `take` is for `markdown` and `json`"));
     }
     if query.format != Format::Retake && query.without_files {
-        return Err(Problem::invalid("this format holds no files; `without_files` is for `retake`"));
+        return Err(Problem::refused("this format holds no files; `without_files` is for `retake`"));
     }
     let looking = call.service.timeline.look()?;
     let row = looking.thread(thread)?;

@@ -157,8 +157,10 @@ fn begin(call: &Call<'_, ThreadPath, OfTake, BeginBody>) -> Result<Answer<Begun>
             message(call, default_role(&state.roles), text, &body.pictures)?
         }
         (None, true) if body.pictures.is_empty() => Prompt::Draft,
-        (None, true) => return Err(Problem::invalid("pictures go with `prompt`, not with the draft")),
-        _ => return Err(Problem::invalid("exactly one of `prompt` and `draft`")),
+        (None, true) => {
+            return Err(Problem::new(Code::Refused, "pictures go with `prompt`, not with the draft"));
+        }
+        _ => return Err(Problem::new(Code::Refused, "exactly one of `prompt` and `draft`")),
     };
     let wanted = wanted(body.provider.as_ref(), body.model.as_ref(), body.approve);
     let (shop, settings) = call.workshop(thread, take, &wanted)?;
@@ -354,10 +356,10 @@ fn interrupt(call: &Call<'_, ThreadPath, OfTake, Nothing>) -> Result<Answer<Inte
         Err(Unreached::NothingRuns) => {
             let thread = call.path.thread;
             let (shop, _) = call.workshop(thread, take, &Wanted::default())?;
-            match shop.close(thread, take)? {
-                true => Ok(Answer::of(Interrupted { stopped: false, closed: true })),
-                false => Err(Unreached::NothingRuns.into()),
+            if !shop.close(thread, take)? {
+                return Err(Unreached::NothingRuns.into());
             }
+            Ok(Answer::of(Interrupted { stopped: false, closed: true }))
         }
         Err(error) => Err(error.into()),
     }

@@ -85,8 +85,12 @@ fn a_take_is_exported_to_read() {
         (&json!("Read me"), Some(1))
     );
     assert_eq!(export("without_files=true").status, 200);
-    for wrong in ["format=html", "format=json&without_files=true", "take=x", "format=retake&other=1"] {
+    for wrong in ["format=html", "take=x", "format=retake&other=1"] {
         export(wrong).refused(400, "invalid_request");
+    }
+    let take = json["take"]["id"].as_str().expect("an id");
+    for wrong in ["format=json&without_files=true", &format!("take={take}")] {
+        export(wrong).refused(422, "refused");
     }
     client.get("/v1/threads/00000000000000000000000000/export").refused(404, "not_found");
 }

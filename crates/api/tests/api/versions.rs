@@ -77,6 +77,11 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     listed.filter_map(read).collect()
 }
 
+/// Whether what a route changes is not the thread of a scene, or not in the project's folder.
+fn beside(route: &Route) -> bool {
+    route.path == "/v1/import" || route.path.ends_with("/takes/{take}/close")
+}
+
 #[test]
 fn looking_ahead_changes_nothing_on_any_route() {
     let world = World::new();
@@ -98,9 +103,8 @@ fn looking_ahead_changes_nothing_on_any_route() {
         scene.tidy(&client, &route.name());
     }
     // The control: without looking ahead the same requests do change something.
-    for (number, route) in routes.iter().filter(|route| route.path != "/v1/import").enumerate() {
+    for (number, route) in routes.iter().filter(|route| !beside(route)).enumerate() {
         let scene = Scene::set(&client);
-        scene.prepare(&client, &route.name());
         std::fs::write(world.project().join("mine.txt"), number.to_string()).expect("our folder");
         let version = client.version(&scene.thread);
         let done = route.request(&client, &scene).send();

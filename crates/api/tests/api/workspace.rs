@@ -67,7 +67,7 @@ fn a_snapshot_is_restored_in_the_workspace_of_its_thread_alone_and_an_undo_takes
     assert!(elsewhere.join("b/c.txt").exists());
     for wrong in ["../a.txt", "/etc/passwd", ".git/config", ""] {
         let body = json!({"thread": there, "paths": [{"path": wrong}]});
-        client.post(&restore, &body).refused(400, "invalid_request");
+        client.post(&restore, &body).refused(422, "refused");
     }
 
     // A snapshot of another project is refused, and nothing is changed.
@@ -117,13 +117,12 @@ fn snapshots_are_listed_in_pages_and_say_what_they_could_not_hold() {
     assert_eq!((of_one.len(), of_all.len()), (3, 5));
     assert!(of_one.windows(2).all(|pair| pair[0].1 > pair[1].1), "{of_one:?}");
     assert_eq!(of_all, all(""), "the server's project is meant if none is named");
-    for wrong in [
-        "limit=0",
-        "limit=101",
-        "cursor=x",
-        &format!("thread={one}&project={}", home.as_str().expect("an id")),
-    ] {
+    for wrong in ["limit=0", "limit=101"] {
         client.get(&format!("/v1/snapshots?{wrong}")).refused(400, "invalid_request");
+    }
+    let both = format!("thread={one}&project={}", home.as_str().expect("an id"));
+    for wrong in ["cursor=x", &both] {
+        client.get(&format!("/v1/snapshots?{wrong}")).refused(422, "refused");
     }
     client.get(&format!("/v1/snapshots/{}", "0".repeat(64))).refused(404, "not_found");
 }
@@ -186,7 +185,7 @@ fn differences_changes_and_lines_name_whose_they_are() {
     client.get(&at(&format!("diff?of={}&cursor={next}", second["version"]))).refused(409, "conflict");
     assert_eq!(texts(&client.get(&at("diff?from=first&path=b")).done()["items"], "path"), ["b/c d.txt"]);
     client.get(&at("diff?from=nothing")).refused(404, "not_found");
-    client.get(&at("diff?from=1&of=2")).refused(400, "invalid_request");
+    client.get(&at("diff?from=1&of=2")).refused(422, "refused");
 
     let mut seen = Vec::new();
     let mut cursor = String::new();
@@ -222,7 +221,7 @@ fn differences_changes_and_lines_name_whose_they_are() {
     );
     client.get(&at("blame?path=no.txt")).refused(404, "not_found");
     client.get(&at("blame?path=b")).refused(409, "conflict");
-    client.get(&at("blame?path=../a.txt")).refused(400, "invalid_request");
+    client.get(&at("blame?path=../a.txt")).refused(422, "refused");
 }
 
 #[test]
@@ -253,7 +252,7 @@ fn files_are_listed_and_read_as_they_were() {
     assert_eq!(names, ["a.txt", "b", "b/c.txt", "b/d", "b/d/e.txt", "b.txt", "large.txt", "z\\\\.bin"]);
     assert_eq!(texts(&client.get(&at("files?path=b")).done()["items"], "path"), ["b/c.txt", "b/d"]);
     client.get(&at("files?path=a.txt")).refused(404, "not_found");
-    client.get(&at("files?path=b&cursor=a.txt")).refused(400, "invalid_request");
+    client.get(&at("files?path=b&cursor=a.txt")).refused(422, "refused");
 
     assert_eq!(client.get(&at("file?path=a.txt")).done()["text"], "two\n");
     assert_eq!(client.get(&at("file?path=a.txt&at=first")).done()["text"], "one\n");
@@ -294,7 +293,7 @@ fn a_take_is_opened_in_a_folder_of_its_own_and_closed_again() {
     let folder = world.store().with_file_name("apart");
     let body = json!({"folder": folder});
     client.post(&take("close"), &json!({})).refused(404, "not_found");
-    client.post(&take("open"), &json!({"folder": "apart"})).refused(400, "invalid_request");
+    client.post(&take("open"), &json!({"folder": "apart"})).refused(422, "refused");
     assert_eq!(client.post(&take("open?dry_run=true"), &body).done()["files"], 1);
     assert!(!folder.exists());
     client.post(&take("open"), &body).done();

@@ -164,7 +164,10 @@ fn call_back(call: &Call<'_, CallbackPath, CallQuery, CallBody>) -> Result<Answe
     let route = routes.iter().find(|route| callback.stands_for(route));
     let route = route.ok_or_else(|| Problem::new(Code::Internal, "the callback stands for nothing"))?;
     if call.expected.is_some() && !route.versioned {
-        return Err(Problem::invalid(format!("{name} changes no thread, so that it takes no If-Match")));
+        return Err(Problem::new(
+            Code::Refused,
+            format!("{name} changes no thread, so that it takes no If-Match"),
+        ));
     }
     let thread = thread_of(call.service, call.query.thread)?;
     let arrived = Arrived {
@@ -178,13 +181,21 @@ fn call_back(call: &Call<'_, CallbackPath, CallQuery, CallBody>) -> Result<Answe
         request: call.request,
         last_event: None,
     };
-    let reply = (route.run)(call.service, arrived)?;
+    let reply = (route.run)(call.service, arrived).map_err(against_a_rule)?;
     let ReplyBody::Bytes(bytes) = reply.body else {
         return Err(Problem::new(Code::Internal, "the callback answers with a stream"));
     };
     let result = serde_json::from_slice(&bytes).map_err(|error| Problem::new(Code::Internal, error))?;
     let body = Called { callback: callback.name, result };
     Ok(Answer { body, version: reply.version, location: reply.location })
+}
+
+/// What a callback takes depends on its name, which the document cannot say: arguments of another shape are against a rule.
+fn against_a_rule(problem: Problem) -> Problem {
+    match problem.code {
+        Code::InvalidRequest => Problem { code: Code::Refused, ..problem },
+        _ => problem,
+    }
 }
 
 fn path(
@@ -195,7 +206,7 @@ fn path(
     let mut path = vec![("thread".to_owned(), thread.to_string())];
     path.extend(callback.named.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     if callback.path.contains("{take}") {
-        let none = || Problem::invalid(format!("{} needs `take` in the query", callback.name));
+        let none = || Problem::new(Code::Refused, format!("{} needs `take` in the query", callback.name));
         path.push(("take".to_owned(), call.query.take.ok_or_else(none)?.to_string()));
     }
     Ok(path)
@@ -211,7 +222,7 @@ fn query(callback: &Callback, asked: &CallQuery) -> Result<String, Problem> {
     for (name, value) in given {
         let Some(value) = value else { continue };
         if !callback.query.contains(&name) {
-            return Err(Problem::invalid(format!("{} takes no `{name}`", callback.name)));
+            return Err(Problem::new(Code::Refused, format!("{} takes no `{name}`", callback.name)));
         }
         query.push((name, value));
     }
