@@ -150,7 +150,8 @@ async fn answer(service: Arc<Service>, endpoint: &Arc<Endpoint>, request: Reques
     }
     let key = headers::key(&parts.headers)?.filter(|_| endpoint.method == Method::POST);
     headers::check_kind(&parts.headers, endpoint)?;
-    let arriving = body::Arriving { limits: &service.limits, bodies: &service.bodies };
+    let arriving =
+        body::Arriving { limits: &service.limits, bodies: &service.bodies, reading: &service.reading };
     let (content, weight) = match endpoint.takes {
         Takes::Nothing => arriving.nothing(body).await?,
         Takes::Json(_) => arriving.in_memory(&parts.headers, body).await?,
@@ -168,9 +169,8 @@ async fn answer(service: Arc<Service>, endpoint: &Arc<Endpoint>, request: Reques
         last_event: headers::last_event(&parts.headers)?,
     };
     let waited = tokio::time::timeout(service.limits.queue, service.workers.clone().acquire_owned()).await;
-    let permit = match waited {
-        Ok(Ok(permit)) => permit,
-        _ => return Err(Problem::new(Code::Unavailable, "the server has too much to do")),
+    let Ok(Ok(permit)) = waited else {
+        return Err(Problem::new(Code::Unavailable, "the server has too much to do"));
     };
     let endpoint = Arc::clone(endpoint);
     let worked = tokio::task::spawn_blocking(move || {

@@ -1,4 +1,4 @@
-//! The document: every route as OpenAPI 3.1, from the types that are read and answered.
+//! The document: every route as `OpenAPI` 3.1, from the types that are read and answered.
 
 use std::collections::BTreeMap;
 
@@ -178,6 +178,10 @@ fn responses(endpoint: &Endpoint, answers: &mut SchemaGenerator) -> Value {
         None => json!({"schema": {"type": "string"}}),
     };
     let mut good = json!({"description": endpoint.summary, "content": {endpoint.gives.kind: content}});
+    for kind in endpoint.gives.or {
+        good["content"][*kind] =
+            if *kind == JSON { json!({}) } else { json!({"schema": {"type": "string"}}) };
+    }
     if endpoint.versioned || endpoint.path.starts_with("/v1/threads/{thread}") {
         good["headers"] = json!({"ETag": {
             "description": "The thread's version", "schema": {"type": "string"},

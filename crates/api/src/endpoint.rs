@@ -55,6 +55,9 @@ pub(crate) type MakeSchema = fn(&mut SchemaGenerator) -> Schema;
 /// Does what a route is for.
 pub(crate) type Run = Arc<dyn Fn(&Service, Arrived) -> Result<Reply, Problem> + Send + Sync>;
 
+/// The function of a route.
+pub(crate) type Does<P, Q, B, A> = fn(&Call<'_, P, Q, B>) -> Result<Answer<A>, Problem>;
+
 /// What body a route takes.
 #[derive(Clone, Copy)]
 pub(crate) enum Takes {
@@ -71,6 +74,8 @@ pub(crate) enum Takes {
 pub(crate) struct Gives {
     pub(crate) status: StatusCode,
     pub(crate) kind: &'static str,
+    /// Other kinds that it may be, where the request says which.
+    pub(crate) or: &'static [&'static str],
     /// The shape; `None` for what is not JSON.
     pub(crate) schema: Option<MakeSchema>,
 }
@@ -166,10 +171,7 @@ impl<A> Answer<A> {
 }
 
 /// A route that only looks.
-pub(crate) fn get<P, Q, A>(
-    path: &'static str,
-    run: fn(&Call<'_, P, Q>) -> Result<Answer<A>, Problem>,
-) -> Endpoint
+pub(crate) fn get<P, Q, A>(path: &'static str, run: Does<P, Q, (), A>) -> Endpoint
 where
     P: DeserializeOwned + JsonSchema + 'static,
     Q: DeserializeOwned + JsonSchema + 'static,
@@ -183,11 +185,7 @@ where
 }
 
 /// A route that changes something.
-pub(crate) fn change<P, Q, B, A>(
-    method: Method,
-    path: &'static str,
-    run: fn(&Call<'_, P, Q, B>) -> Result<Answer<A>, Problem>,
-) -> Endpoint
+pub(crate) fn change<P, Q, B, A>(method: Method, path: &'static str, run: Does<P, Q, B, A>) -> Endpoint
 where
     P: DeserializeOwned + JsonSchema + 'static,
     Q: DeserializeOwned + JsonSchema + 'static,
@@ -202,10 +200,7 @@ where
 }
 
 /// A route that takes something by POST.
-pub(crate) fn post<P, Q, B, A>(
-    path: &'static str,
-    run: fn(&Call<'_, P, Q, B>) -> Result<Answer<A>, Problem>,
-) -> Endpoint
+pub(crate) fn post<P, Q, B, A>(path: &'static str, run: Does<P, Q, B, A>) -> Endpoint
 where
     P: DeserializeOwned + JsonSchema + 'static,
     Q: DeserializeOwned + JsonSchema + 'static,
@@ -216,10 +211,7 @@ where
 }
 
 /// A route that takes something away.
-pub(crate) fn delete<P, Q, A>(
-    path: &'static str,
-    run: fn(&Call<'_, P, Q>) -> Result<Answer<A>, Problem>,
-) -> Endpoint
+pub(crate) fn delete<P, Q, A>(path: &'static str, run: Does<P, Q, (), A>) -> Endpoint
 where
     P: DeserializeOwned + JsonSchema + 'static,
     Q: DeserializeOwned + JsonSchema + 'static,
@@ -244,25 +236,37 @@ where
 {
     let run: Run = Arc::new(move |service, arrived| {
         let call = input::without_body(service, arrived)?;
-        Ok(Reply {
-            status: StatusCode::OK,
-            kind,
-            version: None,
-            location: None,
-            replayed: false,
-            body: run(&call)?,
-        })
+        Ok(raw_reply(kind, run(&call)?))
     });
-    let gives = Gives { status: StatusCode::OK, kind, schema: None };
+    let gives = Gives { status: StatusCode::OK, kind, or: &[], schema: None };
     Endpoint { gives, versioned: false, ..endpoint::<P, Q, ()>(Method::GET, path, Takes::Nothing, run) }
 }
 
-/// A route that takes a file.
-pub(crate) fn upload<P, Q, A>(
+/// A route that answers with one of several kinds, the first of them if the request does not say which.
+pub(crate) fn raw_of_kinds<P, Q>(
     path: &'static str,
-    kind: &'static str,
-    run: fn(&Call<'_, P, Q, Upload>) -> Result<Answer<A>, Problem>,
+    kinds: (&'static str, &'static [&'static str]),
+    run: fn(&Call<'_, P, Q>) -> Result<(&'static str, ReplyBody), Problem>,
 ) -> Endpoint
+where
+    P: DeserializeOwned + JsonSchema + 'static,
+    Q: DeserializeOwned + JsonSchema + 'static,
+{
+    let run: Run = Arc::new(move |service, arrived| {
+        let call = input::without_body(service, arrived)?;
+        let (kind, body) = run(&call)?;
+        Ok(raw_reply(kind, body))
+    });
+    let gives = Gives { status: StatusCode::OK, kind: kinds.0, or: kinds.1, schema: None };
+    Endpoint { gives, versioned: false, ..endpoint::<P, Q, ()>(Method::GET, path, Takes::Nothing, run) }
+}
+
+fn raw_reply(kind: &'static str, body: ReplyBody) -> Reply {
+    Reply { status: StatusCode::OK, kind, version: None, location: None, replayed: false, body }
+}
+
+/// A route that takes a file.
+pub(crate) fn upload<P, Q, A>(path: &'static str, kind: &'static str, run: Does<P, Q, Upload, A>) -> Endpoint
 where
     P: DeserializeOwned + JsonSchema + 'static,
     Q: DeserializeOwned + JsonSchema + 'static,
@@ -318,7 +322,7 @@ fn endpoint<P: JsonSchema, Q: JsonSchema, A: JsonSchema>(
         summary: "",
         detail: "",
         takes,
-        gives: Gives { status: StatusCode::OK, kind: JSON, schema: Some(schema_of::<A>) },
+        gives: Gives { status: StatusCode::OK, kind: JSON, or: &[], schema: Some(schema_of::<A>) },
         versioned: true,
         path_schema: schema_of::<P>,
         query_schema: schema_of::<Q>,

@@ -89,7 +89,7 @@ impl Gate {
         let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
         for cookie in cookies.flat_map(visitor::values) {
             if self.ledger.visitor_token(&visitor::hash_of(cookie))? == Some(hash) {
-                self.check_page(method, headers)?;
+                Self::check_page(method, headers)?;
                 return Ok(Who { actor: Actor::Human, token: hash });
             }
         }
@@ -117,7 +117,7 @@ impl Gate {
     }
 
     /// A cookie comes along by itself, so that a change must say that it comes from a page of this server.
-    fn check_page(&self, method: &Method, headers: &HeaderMap) -> Result<(), Problem> {
+    fn check_page(method: &Method, headers: &HeaderMap) -> Result<(), Problem> {
         let same = headers.get("sec-fetch-site").is_some_and(|site| site == "same-origin");
         if method.is_safe() || headers.contains_key(ORIGIN) || same {
             return Ok(());

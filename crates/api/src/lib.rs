@@ -17,6 +17,7 @@
 pub mod client;
 mod dispatch;
 mod document;
+mod download;
 mod endpoint;
 mod events;
 mod gate;

@@ -17,6 +17,9 @@ pub struct Limits {
     pub body: usize,
     /// The largest file, in bytes.
     pub file: u64,
+    /// How many values and names the JSON of a body may have, and that of all large bodies that are read at once: what
+    /// takes little on the way can take hundreds of times as much in memory.
+    pub values: usize,
     /// All bodies in memory together, in bytes.
     pub bodies: usize,
     /// How long the head of a request may take.
@@ -40,6 +43,7 @@ impl Default for Limits {
             queue: Duration::from_secs(20),
             body: 16 << 20,
             file: 512 << 20,
+            values: 250_000,
             bodies: 96 << 20,
             head: Duration::from_secs(10),
             arrival: Duration::from_secs(20),

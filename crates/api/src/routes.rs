@@ -1,17 +1,25 @@
 //! What each route does: read the request, ask the timeline or the agent, say what came of it.
 
+#![allow(clippy::unnecessary_wraps, reason = "the functions of all routes are called alike")]
+
 mod agents;
+mod apart;
+mod changes;
 mod common;
 mod entries;
 mod file_common;
+mod files;
 mod history;
 mod hooks;
 mod moments;
 pub(crate) mod pages;
+mod projects;
+mod search;
 mod server;
 mod state;
 mod takes;
 mod threads;
+mod transfer;
 mod turns;
 
 use crate::endpoint::Endpoint;
@@ -22,10 +30,16 @@ pub(crate) fn all() -> Vec<Endpoint> {
         threads::all(),
         entries::all(),
         takes::all(),
+        apart::all(),
         turns::all(),
         history::all(),
         moments::all(),
+        changes::all(),
+        files::all(),
+        projects::all(),
         state::all(),
+        search::all(),
+        transfer::all(),
         agents::all(),
         hooks::all(),
         server::all(),

@@ -58,6 +58,7 @@ pub(crate) struct Service {
     pub(crate) workers: Arc<Semaphore>,
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) bodies: Arc<Semaphore>,
+    pub(crate) reading: Arc<Semaphore>,
     /// Set when the server stops.
     pub(crate) stop: Cancel,
     /// What the ledger calls this process.
@@ -87,6 +88,7 @@ impl Service {
             workers: Arc::new(Semaphore::new(limits.workers)),
             streams: Arc::new(Semaphore::new(limits.streams)),
             bodies: Arc::new(Semaphore::new(limits.bodies)),
+            reading: Arc::new(Semaphore::new(limits.values)),
             stop,
             owner,
             _alive: alive,

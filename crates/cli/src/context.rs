@@ -159,14 +159,7 @@ impl Context {
 
     /// The project that such a folder belongs to; commands there mean the thread of its take.
     fn apart_project(&self) -> Result<Option<Project>, Failure> {
-        let Some(apart) = self.apart()? else { return Ok(None) };
-        let row = self.timeline()?.look()?.queries().project(apart.project)?;
-        Ok(row.map(|row| Project {
-            id: row.id,
-            path: row.path,
-            current: Some(apart.thread),
-            noticed: Noticed::Nothing,
-        }))
+        Ok(self.timeline()?.project_of_apart(&self.directory)?)
     }
 
     /// The moment that times are told relative to.

@@ -13,7 +13,6 @@ mod desk;
 mod failure;
 mod files;
 mod moments;
-mod past;
 mod reread;
 mod ui;
 

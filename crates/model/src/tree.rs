@@ -21,7 +21,7 @@ use serde::Serialize;
 
 pub use build::{graft, resolve};
 pub use difference::{Compared, Difference, changes, compare, differences};
-pub use read::{BeforeAfter, difference_at, read};
+pub use read::{BeforeAfter, difference_at, read, read_piece};
 pub use renames::{Happened, LARGEST_COMPARED, LIKE, MOST_COMPARED, MOST_READ, PathChange, pair_renames};
 
 use crate::content::{Content, ContentId, Kind, Malformed};

@@ -16,12 +16,12 @@ use retake_model::object::{Unavailable, load};
 use retake_model::operation::{OperationKind, TurnStep};
 use retake_model::path::RootPath;
 use retake_model::tree::{Node, Snapshot, read, resolve};
-use retake_store::{Queries, StoreError};
+use retake_store::{Queries, StoreError, ThreadRow};
 use serde::Serialize;
 
 use self::trace::{Does, Texts, Trace};
 use crate::file_log::Wrote;
-use crate::{LookError, Looking};
+use crate::{LookError, Looking, NamedFiles};
 
 /// The lines of a file, each with its origin.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -132,6 +132,22 @@ impl Looking<'_> {
             BlameLine { number, origin, text: String::from_utf8_lossy(line).into_owned() }
         });
         Ok(Blame { path: path.clone(), lines: lines.collect(), origins: told })
+    }
+}
+
+impl Looking<'_> {
+    /// Which operation wrote each line of a file as it was at a moment of a thread.
+    pub fn blame_at(
+        &self,
+        thread: &ThreadRow,
+        path: &RootPath,
+        at: &NamedFiles,
+    ) -> Result<Blame, BlameError> {
+        let up_to = match at.version {
+            Some(version) => self.queries().operation(thread.number, version)?,
+            None => None,
+        };
+        self.blame(thread.home, path, at.snapshot, up_to.map(|stored| stored.sequence))
     }
 }
 

@@ -183,6 +183,46 @@ impl Looking<'_> {
     }
 }
 
+/// Some of what differs between two moments.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SomeChanges {
+    /// These files.
+    pub files: Vec<FileDiff>,
+    /// How many there are in all.
+    pub count: u64,
+}
+
+/// So many bytes of lines are put into one answer, and no further file.
+const ROOM: usize = 8 * 1024 * 1024;
+
+impl Looking<'_> {
+    /// The same in pieces: at most `limit` files from the `start`th on, and fewer if there is very much to say of them.
+    pub fn some_changes(
+        &self,
+        before: ContentId,
+        after: ContentId,
+        question: &Question,
+        start: usize,
+        limit: usize,
+    ) -> Result<SomeChanges, LookError> {
+        let queries = self.queries();
+        let mut found = differing(&queries, before, after)?;
+        found.retain(|(root, change)| question.lets_through(root, change));
+        let count = found.len() as u64;
+        let (mut files, mut bytes) = (Vec::new(), 0);
+        for (root, change) in found.into_iter().skip(start).take(limit) {
+            if bytes >= ROOM {
+                break;
+            }
+            let file = compare(&queries, &root, change, question.detail)?;
+            let lines = file.hunks.iter().flat_map(|hunk| &hunk.lines);
+            bytes += lines.flat_map(|line| &line.parts).map(|part| part.text.len()).sum::<usize>();
+            files.push(file);
+        }
+        Ok(SomeChanges { files, count })
+    }
+}
+
 impl LineView {
     /// The whole line.
     pub fn text(&self) -> String {
@@ -191,7 +231,7 @@ impl LineView {
 }
 
 impl FileFacts {
-    fn of(node: &Node) -> Self {
+    pub(crate) fn of(node: &Node) -> Self {
         let octal = |mode: &u16| format!("{mode:03o}");
         match node {
             Node::File { size, mode, .. } => Self::File { size: *size, mode: octal(mode) },
@@ -208,16 +248,10 @@ pub(crate) fn changes(
     after: ContentId,
     question: &Question,
 ) -> Result<Changes, Unavailable> {
-    let (old, new): (Snapshot, Snapshot) = (load(objects, before)?, load(objects, after)?);
     let mut files = Vec::new();
-    let gone = old.roots.iter().filter(|root| new.root(&root.name).is_none());
-    for root in new.roots.iter().chain(gone) {
-        let found = tree::changes(objects, old.root(&root.name), new.root(&root.name))?;
-        let paired = pair_renames(objects, found)?;
-        for change in without_plain_folders(paired) {
-            if question.lets_through(&root.name, &change) {
-                files.push(compare(objects, &root.name, change, question.detail)?);
-            }
+    for (root, change) in differing(objects, before, after)? {
+        if question.lets_through(&root, &change) {
+            files.push(compare(objects, &root, change, question.detail)?);
         }
     }
     let stat = files.iter().fold(Stat::default(), |stat, file| {
@@ -226,6 +260,23 @@ pub(crate) fn changes(
         Stat { files: stat.files + 1, lines: Counts { added, removed: stat.lines.removed + lines.removed } }
     });
     Ok(Changes { before, after, stat, files })
+}
+
+/// What differs between two snapshots, root by root in the order of the paths, with renames recognised.
+pub(crate) fn differing(
+    objects: &(impl Objects + ?Sized),
+    before: ContentId,
+    after: ContentId,
+) -> Result<Vec<(String, PathChange)>, Unavailable> {
+    let (old, new): (Snapshot, Snapshot) = (load(objects, before)?, load(objects, after)?);
+    let mut found = Vec::new();
+    let gone = old.roots.iter().filter(|root| new.root(&root.name).is_none());
+    for root in new.roots.iter().chain(gone) {
+        let changes = tree::changes(objects, old.root(&root.name), new.root(&root.name))?;
+        let paired = without_plain_folders(pair_renames(objects, changes)?);
+        found.extend(paired.into_iter().map(|change| (root.name.clone(), change)));
+    }
+    Ok(found)
 }
 
 impl Question {

@@ -19,6 +19,7 @@ mod alone;
 mod apart;
 mod carry_out;
 mod error;
+mod glance;
 mod look;
 mod moves;
 mod open;
@@ -44,6 +45,7 @@ use crate::Timeline;
 
 pub use apart::{ApartFolder, ClosedApart, OpenedApart};
 pub use error::FileError;
+pub use glance::Glance;
 pub use look::{Present, Seen};
 pub use moves::Moment;
 pub use recover::Recovered;

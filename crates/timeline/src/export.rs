@@ -9,23 +9,59 @@
 //! ```
 //!
 //! The data are the canonical bytes in base64, so that the file holds exactly what the store holds: all takes,
-//! all history, every byte. Importing checks every hash again.
+//! all history, every byte. Importing checks every hash again. Beside that there are two forms for readers, of one take
+//! each: `markdown` for people, `transcript` for programs.
+
+mod markdown;
+mod transcript;
 
 use std::collections::HashSet;
 use std::io::{self, Write};
 
 use data_encoding::BASE64;
 use retake_model::content::{ContentId, Kind, encode};
+use retake_model::entry::Block;
 use retake_model::id::ThreadId;
 use retake_model::object::{Objects, Unavailable};
 use retake_model::reference::{Reference, references};
+use retake_model::summary::{TakeSummary, ThreadSummary};
+use retake_model::time::Timestamp;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::{LookError, Looking};
+use crate::{EntryView, LookError, Looking};
 
 /// The format that is written.
 pub(crate) const FORMAT: u64 = 1;
+
+/// Entries that are held at a time.
+const PAGE: u64 = 500;
+
+/// What each front writes in its own way.
+pub trait Front {
+    /// A moment, for people.
+    fn time(&self, moment: Timestamp) -> String;
+    /// A number, for people.
+    fn count(&self, number: u64) -> String;
+    /// A value, as JSON on one line.
+    fn json(&self, out: &mut dyn Write, piece: &Piece<'_>) -> io::Result<()>;
+}
+
+/// A value in the text of an export.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Piece<'a> {
+    /// A thread.
+    Thread(&'a ThreadSummary),
+    /// A take.
+    Take(&'a TakeSummary),
+    /// A text.
+    Text(&'a str),
+    /// An entry.
+    Entry(&'a EntryView),
+    /// A piece of an entry.
+    Block(&'a Block),
+}
 
 /// What was exported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -7,6 +7,7 @@ use retake_model::operation::{Actor, OperationKind, Version};
 use retake_model::path::{RootPath, TreePath};
 use retake_model::time::Timestamp;
 use retake_model::tree::Happened;
+use retake_store::StoredOperation;
 use serde::Serialize;
 
 use crate::changes::{Compared, Detail, compare_content};
@@ -113,13 +114,18 @@ impl Looking<'_> {
 
 impl Wrote {
     pub(crate) fn of(touch: &Touch, title: &str) -> Self {
-        let operation = &touch.stored.operation;
+        Self::by(&touch.stored, title)
+    }
+
+    /// An operation of a thread with that title.
+    pub(crate) fn by(stored: &StoredOperation, title: &str) -> Self {
+        let operation = &stored.operation;
         Self {
             thread: operation.thread,
             title: title.to_owned(),
             version: operation.version,
-            sequence: touch.stored.sequence,
-            operation: touch.stored.id,
+            sequence: stored.sequence,
+            operation: stored.id,
             kind: operation.kind.clone(),
             turn: operation.turn,
             actor: operation.actor.clone(),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use retake_model::content::{ContentId, Kind};
 use retake_model::id::{ProjectId, ThreadId};
-use retake_model::object::load;
+use retake_model::object::{Objects, Unavailable, load};
 use retake_model::tree::{LeftOut, Reason, Snapshot};
 use serde::Serialize;
 
@@ -58,36 +58,12 @@ impl Looking<'_> {
         if !queries.holds(Kind::Snapshot, snapshot)? {
             return Ok(None);
         }
-        let found: Snapshot = load(&queries, snapshot)?;
-        let left_out = self.left_out(&found)?;
-        let left_out_count = left_out.len() as u64;
-        let (ignored, mut first): (Vec<_>, Vec<_>) = left_out
-            .into_iter()
-            .partition(|left| matches!(left.reason, Reason::Ignored | Reason::Repository));
-        first.extend(ignored);
-        first.truncate(most);
-        Ok(Some(Held {
-            snapshot,
-            files_held: found.files(),
-            bytes_held: found.bytes(),
-            left_out_count,
-            left_out: first,
-        }))
+        Ok(Some(held(&queries, snapshot, &load(&queries, snapshot)?, most)?))
     }
 
     /// Everything that a snapshot does not hold.
     pub fn left_out(&self, snapshot: &Snapshot) -> Result<Vec<NotHeld>, LookError> {
-        let mut found = Vec::new();
-        for root in &snapshot.roots {
-            let Some(id) = root.left_out else { continue };
-            let left: LeftOut = load(&self.queries(), id)?;
-            found.extend(left.0.into_iter().map(|left| NotHeld {
-                root: root.name.clone(),
-                path: shown(&left.path),
-                reason: left.reason,
-            }));
-        }
-        Ok(found)
+        Ok(left_out(&self.queries(), snapshot)?)
     }
 
     /// The moments at which files of a project are known, over all its threads, newest first, at most `limit`, before a
@@ -114,6 +90,37 @@ impl Looking<'_> {
         }
         Ok(found)
     }
+}
+
+/// What a snapshot holds, with at most so many of the paths that it does not.
+pub(crate) fn held(
+    objects: &(impl Objects + ?Sized),
+    id: ContentId,
+    snapshot: &Snapshot,
+    most: usize,
+) -> Result<Held, Unavailable> {
+    let left_out = left_out(objects, snapshot)?;
+    let left_out_count = left_out.len() as u64;
+    let (ignored, mut first): (Vec<_>, Vec<_>) =
+        left_out.into_iter().partition(|left| matches!(left.reason, Reason::Ignored | Reason::Repository));
+    first.extend(ignored);
+    first.truncate(most);
+    let (files_held, bytes_held) = (snapshot.files(), snapshot.bytes());
+    Ok(Held { snapshot: id, files_held, bytes_held, left_out_count, left_out: first })
+}
+
+fn left_out(objects: &(impl Objects + ?Sized), snapshot: &Snapshot) -> Result<Vec<NotHeld>, Unavailable> {
+    let mut found = Vec::new();
+    for root in &snapshot.roots {
+        let Some(id) = root.left_out else { continue };
+        let left: LeftOut = load(objects, id)?;
+        found.extend(left.0.into_iter().map(|left| NotHeld {
+            root: root.name.clone(),
+            path: shown(&left.path),
+            reason: left.reason,
+        }));
+    }
+    Ok(found)
 }
 
 /// A path as it is shown: bytes that are no text as `\xNN`.

@@ -7,6 +7,7 @@
 //! the two went different ways (then it can still be imported as a copy).
 
 use std::collections::HashSet;
+use std::convert::Infallible;
 use std::io::{BufRead, Read};
 use std::sync::Arc;
 
@@ -119,8 +120,37 @@ impl Timeline {
         importing: Importing,
         mut progress: impl FnMut(u64, u64) + Send + 'static,
     ) -> Result<Imported, ImportError> {
+        let import = self.importer(project, importing);
+        Ok(self.store.write(move |writing| import(writing, Box::new(from), &mut progress))?)
+    }
+
+    /// What an import would bring in. Everything is checked as for one, and nothing is kept.
+    pub fn foresee_import(
+        &self,
+        from: impl BufRead + Send + 'static,
+        project: ProjectId,
+        importing: Importing,
+    ) -> Result<Imported, ImportError> {
+        let import = self.importer(project, importing);
+        let refused = self.store.write(move |writing| -> Result<Infallible, Box<Foreseen>> {
+            // What is refused leaves nothing behind.
+            Err(Box::new(import(writing, Box::new(from), &mut |_, _| ())))
+        });
+        match refused {
+            Ok(never) => match never {},
+            Err(WriteError::Refused(foreseen)) => *foreseen,
+            Err(WriteError::Store(error)) => Err(error.into()),
+        }
+    }
+
+    fn importer(
+        &self,
+        project: ProjectId,
+        importing: Importing,
+    ) -> impl Fn(&Writing<'_>, Box<dyn BufRead + Send>, &mut dyn FnMut(u64, u64)) -> Foreseen + Send + 'static
+    {
         let clock = self.clock.clone();
-        let imported = self.store.write(move |writing| {
+        move |writing, from, progress| {
             let copy = (importing == Importing::Copy).then(|| ThreadId::fresh(&mut Ticks(&*clock)));
             let mut import = Import {
                 writing,
@@ -138,11 +168,13 @@ impl Timeline {
                 previous: None,
                 new_operations: 0,
             };
-            import.run(&mut progress)
-        })?;
-        Ok(imported)
+            import.run(progress)
+        }
     }
 }
+
+/// What came of an import, or would come of it.
+type Foreseen = Result<Imported, ImportError>;
 
 #[derive(Deserialize)]
 struct Header {
@@ -207,7 +239,7 @@ impl Objects for Arriving<'_> {
 }
 
 impl<R: BufRead> Import<'_, '_, R> {
-    fn run(&mut self, progress: &mut impl FnMut(u64, u64)) -> Result<Imported, ImportError> {
+    fn run(&mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<Imported, ImportError> {
         let header = self.header()?;
         let thread = self.copy.unwrap_or(header.thread);
         let mut next: Version = 1;

@@ -24,8 +24,10 @@ mod create;
 mod desk;
 mod error;
 mod export;
+mod file_changes;
 mod file_log;
 mod filed;
+mod files;
 mod find;
 mod foresee;
 mod held;
@@ -34,8 +36,10 @@ mod looking;
 mod moments;
 mod moves;
 mod paging;
+mod past;
 mod project;
 mod promote;
+mod search;
 mod tail;
 mod touches;
 mod tree;
@@ -52,18 +56,20 @@ use retake_store::{Listing, OpenError, Store};
 pub use blame::{Blame, BlameError, BlameLine, WroteLines};
 pub use change::Done;
 pub use changes::{
-    Changes, Compared, Detail, FileDiff, FileFacts, HunkView, LineView, PartView, Question, Stat,
-    USUAL_CONTEXT,
+    Changes, Compared, Detail, FileDiff, FileFacts, HunkView, LineView, PartView, Question, SomeChanges,
+    Stat, USUAL_CONTEXT,
 };
 pub use clock::{Clock, Seeded, SystemClock};
 pub use create::NewThread;
 pub use desk::{
-    Advanced, ApartFolder, Around, Changed, ClosedApart, Desk, FileError, FileReport, FilesAt, Halves,
-    Handling, Moment, OpenedApart, Outcome, PathReport, Present, Recovered, Restored, Seen,
+    Advanced, ApartFolder, Around, Changed, ClosedApart, Desk, FileError, FileReport, FilesAt, Glance,
+    Halves, Handling, Moment, OpenedApart, Outcome, PathReport, Present, Recovered, Restored, Seen,
 };
 pub use error::{ChangeError, LookError};
-pub use export::{ExportError, Exported};
+pub use export::{ExportError, Exported, Front, Piece};
+pub use file_changes::FileChanges;
 pub use file_log::{FileLog, FileLogItem, Wrote};
+pub use files::{Depth, FilePiece, FolderQuestion, HeldFile, HeldFiles};
 pub use find::{FindError, Found};
 pub use foresee::Foreseen;
 pub use held::{FilesOfThread, Held, NotHeld};
@@ -72,13 +78,15 @@ pub use looking::Looking;
 pub use moments::{FOLDER, LookAtFolder, MomentError, Moments, NamedFiles};
 pub use moves::{Goal, Moved};
 pub use paging::{NotACursor, Page, ThreadCursor};
-pub use project::{Noticed, Project, ProjectError};
+pub use past::{Arrival, Past};
+pub use project::{KnownProject, Noticed, Project, ProjectError};
 pub use promote::Promoted;
 pub use retake_model as model;
 pub use retake_model::command::{Command, NewEntry, Spot};
 pub use retake_model::history::Unit;
 pub use retake_store as store;
 pub use retake_workspace as workspace;
+pub use search::{FoundEntries, FoundEntry};
 pub use tail::{Happened, Tail, ThreadChange};
 pub use tree::{Tree, TreeThread};
 pub use view::{EntryView, HistoryItem, Standing};

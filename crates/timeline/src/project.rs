@@ -7,14 +7,14 @@ use std::path::Path;
 use retake_model::id::{ProjectId, TakeId, ThreadId};
 use retake_model::project::{Candidate, Folder, ProjectRecord, Verdict, decide};
 use retake_model::time::Timestamp;
-use retake_store::{ProjectRow, StoreError, WriteError, Writing};
+use retake_store::{ProjectRow, StoreError, ThreadFilter, WriteError, Writing};
 use retake_workspace::folder::{self, FolderError, path_from_text};
 use retake_workspace::root::find_root;
 use serde::Serialize;
 
 use crate::change::{Head, change};
 use crate::clock::Ticks;
-use crate::{Caller, ChangeError, Command, Done, LookError, Timeline};
+use crate::{Caller, ChangeError, Command, Done, LookError, Looking, Timeline};
 
 /// A project, and the folder it is in now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -53,6 +53,26 @@ pub enum Noticed {
         /// The project that was here.
         formerly: ProjectId,
     },
+}
+
+/// A project, as this machine knows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct KnownProject {
+    /// Its identity.
+    pub id: ProjectId,
+    /// Where its folder was seen last.
+    pub path: String,
+    /// Whether there is a folder now.
+    pub exists: bool,
+    /// How many threads it has, without those that were put away.
+    pub threads: u64,
+    /// The thread that commands mean when they name none.
+    pub current: Option<ThreadId>,
+    /// Where its repository is pushed to.
+    pub remote: Option<String>,
+    /// When it was seen last.
+    pub last_seen: Timestamp,
 }
 
 /// Whether a folder that is new becomes known by being looked at.
@@ -102,6 +122,29 @@ impl Timeline {
     /// The same for someone who only looks: a folder that is new stays unrecorded, and its project empty.
     pub fn project_if_known(&self, folder: &Path) -> Result<Project, ProjectError> {
         self.recognise(folder, Recording::Known)
+    }
+
+    /// The same, where the folder may also be one that a take has for itself: its project is meant then.
+    pub fn project_at(&self, folder: &Path) -> Result<Project, ProjectError> {
+        let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        match self.project_of_apart(&real)? {
+            Some(project) => Ok(project),
+            None => self.project(folder),
+        }
+    }
+
+    /// The project of the folder that a take has for itself, if that is where the path leads. Its current thread is the
+    /// take's.
+    pub fn project_of_apart(&self, path: &Path) -> Result<Option<Project>, StoreError> {
+        let looking = self.look()?;
+        let Some(apart) = looking.apart_folder_at(path)? else { return Ok(None) };
+        let row = looking.queries().project(apart.project)?;
+        Ok(row.map(|row| Project {
+            id: row.id,
+            path: row.path,
+            current: Some(apart.thread),
+            noticed: Noticed::Nothing,
+        }))
     }
 
     fn recognise(&self, folder: &Path, recording: Recording) -> Result<Project, ProjectError> {
@@ -187,6 +230,22 @@ impl Timeline {
                 }
             })?;
             Ok(done)
+        })
+    }
+}
+
+impl Looking<'_> {
+    /// A project with what a person wants to know of it.
+    pub fn known_project(&self, row: ProjectRow) -> Result<KnownProject, LookError> {
+        let filter = ThreadFilter { project: Some(row.id), ..ThreadFilter::default() };
+        Ok(KnownProject {
+            exists: path_from_text(&row.path).is_dir(),
+            threads: self.threads(&filter)?.len() as u64,
+            id: row.id,
+            path: row.path,
+            current: row.current,
+            remote: row.remote,
+            last_seen: row.last_seen,
         })
     }
 }

@@ -22,16 +22,28 @@ pub(super) struct Arriving<'a> {
     pub(super) limits: &'a Limits,
     /// A permit for every byte that is in memory.
     pub(super) bodies: &'a Arc<Semaphore>,
+    /// A permit for every value that is read, of those that are many.
+    pub(super) reading: &'a Arc<Semaphore>,
 }
 
 /// The room that a body takes in memory, until it is dropped.
-pub(super) type Weight = Option<OwnedSemaphorePermit>;
+#[derive(Default)]
+#[allow(dead_code, reason = "it is held, and given back by being dropped")]
+pub(super) struct Weight {
+    /// As it arrived.
+    arrived: Option<OwnedSemaphorePermit>,
+    /// As what it is read into.
+    reading: Option<OwnedSemaphorePermit>,
+}
+
+/// Bodies with so few values need no room to be read: they are read at once, whoever waits.
+const FEW_VALUES: usize = 1000;
 
 impl Arriving<'_> {
     /// No body at all.
     pub(super) async fn nothing(&self, mut body: Body) -> Result<(Content, Weight), Problem> {
         match next(&mut body, self.limits.arrival).await? {
-            None => Ok((Content::Bytes(Vec::new()), None)),
+            None => Ok((Content::Bytes(Vec::new()), Weight::default())),
             Some(_) => Err(Problem::invalid("this route takes no body")),
         }
     }
@@ -45,7 +57,7 @@ impl Arriving<'_> {
         let limit = self.limits.body;
         check_length(headers, limit as u64)?;
         let until = Instant::now() + self.limits.arrival;
-        let (mut bytes, mut weight): (Vec<u8>, Weight) = (Vec::new(), None);
+        let (mut bytes, mut weight): (Vec<u8>, Option<OwnedSemaphorePermit>) = (Vec::new(), None);
         while let Some(piece) = next(&mut body, until.saturating_duration_since(Instant::now())).await? {
             if piece.len() > limit.saturating_sub(bytes.len()) {
                 return Err(too_large(limit as u64));
@@ -60,7 +72,26 @@ impl Arriving<'_> {
             }
             bytes.extend_from_slice(&piece);
         }
-        Ok((Content::Bytes(bytes), weight))
+        let values = values(&bytes);
+        if values > self.limits.values {
+            let most = self.limits.values;
+            let detail = format!("a body here has at most {most} values and names");
+            return Err(Problem::new(Code::BodyTooLarge, detail).with("limit", most));
+        }
+        let reading = self.room_to_read(values).await?;
+        Ok((Content::Bytes(bytes), Weight { arrived: weight, reading }))
+    }
+
+    /// The room that is needed to read so many values; whoever needs much waits for others who do.
+    async fn room_to_read(&self, values: usize) -> Result<Option<OwnedSemaphorePermit>, Problem> {
+        if values <= FEW_VALUES {
+            return Ok(None);
+        }
+        let room = self.reading.clone().acquire_many_owned(values as u32);
+        match timeout(self.limits.queue, room).await {
+            Ok(Ok(room)) => Ok(Some(room)),
+            _ => Err(Problem::new(Code::Unavailable, "the server has too many large bodies to read")),
+        }
     }
 
     /// A body in a file that is nobody else's and has no name.
@@ -84,8 +115,24 @@ impl Arriving<'_> {
             // A piece is small, and goes to the system's memory: that does not hold the others up.
             file.write_all(&piece).map_err(failed)?;
         }
-        Ok((Content::File(Upload::new(file)), None))
+        Ok((Content::File(Upload::new(file)), Weight::default()))
     }
+}
+
+/// How many values and names there are in JSON, or more: all that is counted are the signs between them. A text that is no
+/// JSON has some number too.
+fn values(json: &[u8]) -> usize {
+    let (mut count, mut inside, mut escaped) = (0, false, false);
+    for byte in json {
+        match (inside, byte) {
+            (true, _) if escaped => escaped = false,
+            (true, b'\\') => escaped = true,
+            (_, b'"') => inside = !inside,
+            (false, b',' | b':' | b'[' | b'{') => count += 1,
+            _ => {}
+        }
+    }
+    count
 }
 
 /// The next piece of a body; `None` at its end.
@@ -115,4 +162,22 @@ fn check_length(headers: &HeaderMap, limit: u64) -> Result<(), Problem> {
 
 fn too_large(limit: u64) -> Problem {
     Problem::new(Code::BodyTooLarge, format!("a body here has at most {limit} bytes")).with("limit", limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_counted_outside_of_texts() {
+        let check = |json: &str, expected: usize| assert_eq!(values(json.as_bytes()), expected, "{json}");
+        check("", 0);
+        check("17", 0);
+        check("{}", 1);
+        check("[1, 2, 3]", 3);
+        check(r#"{"a": [{}, {"b": null}]}"#, 7);
+        check(r#""[,{:""#, 0);
+        check(r#"["\"[[[", "\\"]"#, 2);
+        check(r#"{"a\":[": 1}"#, 2);
+    }
 }

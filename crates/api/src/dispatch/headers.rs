@@ -1,8 +1,8 @@
 //! Headers: what a request may say in them, and what every answer does.
 
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, IF_MATCH, REFERRER_POLICY, VARY,
-    X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, IF_MATCH, REFERRER_POLICY,
+    TRANSFER_ENCODING, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use retake_model::operation::Version;
@@ -53,7 +53,8 @@ pub(super) fn check_kind(headers: &HeaderMap, endpoint: &Endpoint) -> Result<(),
         Takes::Json(_) | Takes::Nothing => JSON,
         Takes::File(kind) => kind,
     };
-    if headers.contains_key(CONTENT_ENCODING) {
+    let plain = |coding: &str| coding.eq_ignore_ascii_case("chunked");
+    if headers.contains_key(CONTENT_ENCODING) || !one(headers, &TRANSFER_ENCODING)?.is_none_or(plain) {
         return Err(Problem::new(Code::UnsupportedMediaType, "bodies are taken uncompressed only"));
     }
     let Some(said) = one(headers, &CONTENT_TYPE)? else {

@@ -168,11 +168,10 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Whole<V> {
     visit! { visit_i64: i64, visit_i128: i128, visit_u64: u64, visit_u128: u128, visit_str: &str }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<V::Value, E> {
-        // What a cast cannot hold comes out as the nearest that it can, and is not the same any more.
-        if value >= 0.0 && (value as u64) as f64 == value && value < u64::MAX as f64 {
+        if (0.0..u64::MAX as f64).contains(&value) && value.fract() == 0.0 {
             return self.0.visit_u64(value as u64);
         }
-        if value < 0.0 && (value as i64) as f64 == value {
+        if (i64::MIN as f64..0.0).contains(&value) && value.fract() == 0.0 {
             return self.0.visit_i64(value as i64);
         }
         self.0.visit_f64(value)

@@ -171,7 +171,9 @@ impl From<BlameError> for Problem {
     fn from(error: BlameError) -> Self {
         match error {
             BlameError::Look(error) => error.into(),
-            other => Self::new(Code::NotFound, other),
+            BlameError::NoSuchFile => Self::new(Code::NotFound, error),
+            // A folder, or a file without lines.
+            other => Self::new(Code::Conflict, other),
         }
     }
 }
@@ -180,6 +182,8 @@ impl From<ImportError> for Problem {
     fn from(error: ImportError) -> Self {
         match error {
             ImportError::Store(error) => error.into(),
+            ImportError::Read(error) => error.into(),
+            error @ ImportError::Diverged { .. } => Self::new(Code::Conflict, error),
             other => Self::new(Code::Refused, with_causes(&other)),
         }
     }
@@ -189,6 +193,7 @@ impl From<ExportError> for Problem {
     fn from(error: ExportError) -> Self {
         match error {
             ExportError::Look(error) => error.into(),
+            ExportError::Write(error) => error.into(),
             other => Self::new(Code::Refused, with_causes(&other)),
         }
     }
@@ -221,6 +226,15 @@ impl From<MomentError> for Problem {
             error @ MomentError::Several { .. } => Self::new(Code::Conflict, error),
             other => Self::new(Code::NotFound, other),
         }
+    }
+}
+
+/// A file of the server's own could not be read or written.
+impl From<std::io::Error> for Problem {
+    fn from(error: std::io::Error) -> Self {
+        let full =
+            matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded);
+        Self::new(if full { Code::DiskFull } else { Code::Storage }, error)
     }
 }
 

@@ -38,8 +38,8 @@ pub(super) fn all() -> Vec<Endpoint> {
         get("/v1/threads/{thread}/usage", thread_usage).about(GROUP, "What models a thread used, and what that cost", ""),
         get("/v1/usage", usage).about(
             GROUP,
-            "How much room the store takes, what models were used, and what that cost",
-            "",
+            "How much room the store takes, and what models cost",
+            "Over all threads.",
         ),
         get("/v1/models", models).about(GROUP, "Who can be asked", "And what is missing for the others."),
     ]

@@ -186,10 +186,8 @@ impl<P, Q, B> Call<'_, P, Q, B> {
     ) -> Result<Answer<ChangedOrForeseen>, Problem> {
         let caller = self.caller(thread)?;
         let dry_run = handling.preview;
-        let would = match dry_run {
-            true => Some(self.service.timeline.foresee(thread, command.clone(), &caller)?),
-            false => None,
-        };
+        let foresee = || self.service.timeline.foresee(thread, command.clone(), &caller);
+        let would = dry_run.then(foresee).transpose()?;
         let desk =
             if handling.halves == Halves::Conversation { None } else { self.service.desk_of(thread)? };
         let changed = match desk {

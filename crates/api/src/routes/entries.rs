@@ -19,6 +19,9 @@ use crate::service::Service;
 
 const GROUP: &str = "Entries";
 
+/// One operation is made in memory, whole.
+const MOST_ENTRIES: usize = 10_000;
+
 pub(super) fn all() -> Vec<Endpoint> {
     vec![
         get("/v1/threads/{thread}/entries", list).about(
@@ -164,7 +167,8 @@ fn list(call: &Call<'_, ThreadPath, ListQuery>) -> Result<Answer<Entries>, Probl
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct AddBody {
-    /// The entries, in order.
+    /// The entries, in order: at most 10,000 at once.
+    #[schemars(length(max = 10_000))]
     entries: Vec<EntryInput>,
     /// Put them just before this entry.
     before: Option<EntryId>,
@@ -213,6 +217,10 @@ pub(crate) fn read_all(
     thread: ThreadId,
     entries: &[EntryInput],
 ) -> Result<Vec<NewEntry>, Problem> {
+    if entries.len() > MOST_ENTRIES {
+        let detail = format!("at most {MOST_ENTRIES} entries at once; an import takes more");
+        return Err(Problem::new(Code::Refused, detail));
+    }
     let state = service.timeline.look()?.state(thread)?;
     let role = default_role(&state.roles);
     entries.iter().map(|entry| entry.read(service, role)).collect()
@@ -221,7 +229,8 @@ pub(crate) fn read_all(
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ReplaceBody {
-    /// The entries, in order.
+    /// The entries, in order: at most 10,000 at once.
+    #[schemars(length(max = 10_000))]
     entries: Vec<EntryInput>,
 }
 

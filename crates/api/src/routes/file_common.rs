@@ -36,14 +36,16 @@ pub(crate) fn root_path(root: Option<&str>, path: &str) -> Result<RootPath, Prob
     Ok(RootPath { root: root.unwrap_or_default().to_owned(), path: found })
 }
 
+/// The refusal where files are not kept.
+pub(crate) fn not_kept() -> Problem {
+    Problem::new(Code::Conflict, "files are not kept here; files.enabled in the configuration turns that on")
+}
+
 impl Service {
     /// Where the files of a take are: in its own folder, or in the project's if it is the active one. Never the folder
     /// that the server was started in, unless that is the one.
     pub(crate) fn desk_at(&self, thread: ThreadId, take: Option<TakeId>) -> Result<Desk, Problem> {
-        let Some(options) = &self.setup.files else {
-            let none = "files are not kept here; files.enabled in the configuration turns that on";
-            return Err(Problem::new(Code::Conflict, none));
-        };
+        let options = self.setup.files.as_ref().ok_or_else(not_kept)?;
         let looking = self.timeline.look()?;
         let state = looking.state(thread)?;
         let take = super::common::take_of(&looking, &state, take)?.id;

@@ -132,16 +132,16 @@ pub(crate) struct MovedBy {
 
 fn undo(call: &Call<'_, ThreadPath, Ahead, StepsBody>) -> Result<Answer<MovedBy>, Problem> {
     let body = &call.body;
-    go(call, call.path.thread, Goal::Undo(body.unit.into(), steps(body)?), body.halves, body.conflicts)
+    go(call, call.path.thread, Goal::Undo(body.unit.into(), steps(body.steps)?), body.halves, body.conflicts)
 }
 
 fn redo(call: &Call<'_, ThreadPath, Ahead, StepsBody>) -> Result<Answer<MovedBy>, Problem> {
     let body = &call.body;
-    go(call, call.path.thread, Goal::Redo(body.unit.into(), steps(body)?), body.halves, body.conflicts)
+    go(call, call.path.thread, Goal::Redo(body.unit.into(), steps(body.steps)?), body.halves, body.conflicts)
 }
 
-fn steps(body: &StepsBody) -> Result<u64, Problem> {
-    match body.steps {
+fn steps(asked: u64) -> Result<u64, Problem> {
+    match asked {
         steps @ 1..=1_000_000 => Ok(steps),
         _ => Err(Problem::invalid("steps must be from 1 to 1000000")),
     }
@@ -162,10 +162,7 @@ struct PatchUndoBody {
 fn patch_undo(call: &Call<'_, ThreadPath, Ahead, PatchUndoBody>) -> Result<Answer<MovedBy>, Problem> {
     // Refused before anything moves where files cannot.
     call.service.needed_desk_of(call.path.thread)?;
-    let steps = match call.body.steps {
-        steps @ 1..=1_000_000 => steps,
-        _ => return Err(Problem::invalid("steps must be from 1 to 1000000")),
-    };
+    let steps = steps(call.body.steps)?;
     go(call, call.path.thread, Goal::Undo(Unit::Turn, steps), WhichHalves::Both, call.body.conflicts)
 }
 
@@ -196,10 +193,8 @@ fn go<P, B>(
 ) -> Result<Answer<MovedBy>, Problem> {
     let handling = halves.handling(conflicts, call.query.dry_run);
     let caller = call.caller(thread)?;
-    let would = match handling.preview {
-        true => Some(call.service.timeline.foresee_move(thread, goal, &caller)?),
-        false => None,
-    };
+    let foresee = || call.service.timeline.foresee_move(thread, goal, &caller);
+    let would = handling.preview.then(foresee).transpose()?;
     let moment = match call.service.desk_for(thread, handling)? {
         Some(desk) => desk.go(thread, goal, caller, handling)?,
         None if handling.preview => Moment { moved: None, files: None },

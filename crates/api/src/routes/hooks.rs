@@ -168,11 +168,11 @@ fn replace(call: &Call<'_, NoPath, Meant, ReplaceBody>) -> Result<Answer<Updated
     let thread = thread_of(call.service, call.query.thread)?;
     let entries = read_all(call.service, thread, &call.body.session.entries)?;
     let take = take_id(call.service, thread, call.query.take)?;
-    updated(call.change(thread, Command::ReplaceEntries { take, entries })?)
+    Ok(updated(call.change(thread, Command::ReplaceEntries { take, entries })?))
 }
 
-fn updated(answer: Answer<Done>) -> Result<Answer<Updated>, Problem> {
+fn updated(answer: Answer<Done>) -> Answer<Updated> {
     let Answer { body: done, version, location } = answer;
     let status = if done.operation.is_some() { "updated" } else { "unchanged" };
-    Ok(Answer { body: Updated { status, done }, version, location })
+    Answer { body: Updated { status, done }, version, location }
 }

@@ -356,10 +356,10 @@ fn interrupt(call: &Call<'_, ThreadPath, OfTake, Nothing>) -> Result<Answer<Inte
         Err(Unreached::NothingRuns) => {
             let thread = call.path.thread;
             let (shop, _) = call.workshop(thread, take, &Wanted::default())?;
-            match shop.close(thread, take)? {
-                true => Ok(Answer::of(Interrupted { stopped: false, closed: true })),
-                false => Err(Unreached::NothingRuns.into()),
+            if !shop.close(thread, take)? {
+                return Err(Unreached::NothingRuns.into());
             }
+            Ok(Answer::of(Interrupted { stopped: false, closed: true }))
         }
         Err(error) => Err(error.into()),
     }

@@ -1,6 +1,7 @@
 //! Where things are: projects, their folders, and what git says of them.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -62,30 +63,12 @@ impl Service {
     }
 
     fn look_around(&self, project: ProjectId) -> Option<Surroundings> {
-        let folder = self.timeline.folder_of_project(project).ok()?;
-        let facts = git::observe(&folder);
-        let path = path_to_text(&folder);
-        Some(Surroundings {
-            workspace_root: Some(path.clone()),
-            working_directory: Some(path),
-            program_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
-            git_branch: facts.branch,
-            git_commit: facts.commit,
-            git_remote: facts.remote,
-            git_dirty: facts.dirty,
-        })
+        Some(surroundings_at(&self.timeline.folder_of_project(project).ok()?))
     }
 
     /// What git says of a project's folder now; none if the folder is not there.
     pub(crate) fn git_now(&self, project: ProjectId) -> Option<GitNow> {
-        let found = self.surroundings(project)?;
-        Some(GitNow {
-            path: found.workspace_root,
-            branch: found.git_branch,
-            head: found.git_commit,
-            dirty: found.git_dirty,
-            remote: found.git_remote,
-        })
+        self.surroundings(project).map(GitNow::of)
     }
 
     /// A project that is known here.
@@ -103,6 +86,37 @@ impl Service {
         let thread = project.current.ok_or_else(|| Problem::new(Code::NotFound, none))?;
         let row = self.timeline.look()?.thread(thread)?;
         if row.summary.deleted.is_some() { Err(Problem::not_found(none)) } else { Ok(thread) }
+    }
+}
+
+impl GitNow {
+    /// What git says of that folder now.
+    pub(crate) fn at(folder: &Path) -> Self {
+        Self::of(surroundings_at(folder))
+    }
+
+    fn of(found: Surroundings) -> Self {
+        Self {
+            path: found.workspace_root,
+            branch: found.git_branch,
+            head: found.git_commit,
+            dirty: found.git_dirty,
+            remote: found.git_remote,
+        }
+    }
+}
+
+fn surroundings_at(folder: &Path) -> Surroundings {
+    let facts = git::observe(folder);
+    let path = path_to_text(folder);
+    Surroundings {
+        workspace_root: Some(path.clone()),
+        working_directory: Some(path),
+        program_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+        git_branch: facts.branch,
+        git_commit: facts.commit,
+        git_remote: facts.remote,
+        git_dirty: facts.dirty,
     }
 }
 

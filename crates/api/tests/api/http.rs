@@ -93,6 +93,11 @@ impl Client {
 }
 
 impl Request {
+    /// Where it goes.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// The same with a header, in the place of another of its name.
     pub(crate) fn header(self, name: &str, value: &str) -> Self {
         let mut request = self.without(name);

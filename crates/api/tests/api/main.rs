@@ -1,18 +1,24 @@
 //! The API as its clients meet it: a real server on a real port, over a store and a folder of its own.
 //!
 //! ```text
-//!   world   a store, a project, servers, other programs at the store
+//!   world   a store, a project, servers, other programs at the store       process  a server of its own
 //!   http    a client that sends exactly what it is told to, and reads strictly
 //!   routes  what the served document says there is          scene   something for each of them to do
 //! ```
 
 mod http;
+mod process;
 mod routes;
 mod scene;
 mod world;
 
 mod browser;
 mod events;
+mod hooks;
+mod keys;
+mod limits;
 mod matrix;
+mod races;
 mod smoke;
+mod turns;
 mod versions;

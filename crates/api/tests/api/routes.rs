@@ -19,6 +19,10 @@ pub(crate) struct Route {
     pub(crate) keyed: bool,
     /// Whether it can say what it would do.
     pub(crate) foresees: bool,
+    /// Whether its query can name a thread.
+    asks_for_thread: bool,
+    /// Whether its body can name a thread.
+    takes_thread: bool,
 }
 
 impl Route {
@@ -46,6 +50,10 @@ impl Route {
             versioned: has("If-Match"),
             keyed: has("Idempotency-Key"),
             foresees: has("dry_run"),
+            asks_for_thread: has("thread") && !path.contains("{thread}"),
+            takes_thread: content.is_some_and(|content| {
+                content.values().any(|kind| !kind["schema"]["properties"]["thread"].is_null())
+            }),
         }
     }
 
@@ -56,11 +64,26 @@ impl Route {
 
     /// A request that the route takes, about what is in a scene.
     pub(crate) fn request(&self, client: &Client, scene: &Scene) -> Request {
-        let request = client.request(&self.method, &scene.path(&self.path));
+        let query = if self.asks_for_thread { format!("?thread={}", scene.thread) } else { String::new() };
+        let request = client.request(&self.method, &(scene.path(&self.path) + &query));
         match self.kind.as_deref() {
             None => request,
-            Some("application/json") => request.json(&scene.body(&self.name())),
+            Some("application/json") => {
+                let mut body = scene.body(&self.name());
+                if self.takes_thread {
+                    body["thread"] = scene.thread.clone().into();
+                }
+                request.json(&body)
+            }
             Some(kind) => request.body(kind, b"{}\n"),
         }
+    }
+
+    /// The same, only to be told what it would do.
+    pub(crate) fn looking_ahead(&self, client: &Client, scene: &Scene) -> Request {
+        let mut request = self.request(client, scene);
+        request.path.push(if request.path.contains('?') { '&' } else { '?' });
+        request.path.push_str("dry_run=true");
+        request
     }
 }

@@ -13,6 +13,8 @@ pub(crate) struct Scene {
     pub(crate) other: String,
     /// A user message of both takes.
     pub(crate) entry: String,
+    /// A moment at which its files were known.
+    pub(crate) snapshot: String,
 }
 
 impl Scene {
@@ -33,21 +35,32 @@ impl Scene {
         let other = active(&shown());
         client.post(&at("branch"), &json!({"entry": entry(3)})).done();
         client.put(&at("draft"), &json!({"text": "a draft"})).done();
+        let taken = client.post("/v1/snapshots", &json!({"thread": thread, "note": "a moment"}));
+        taken.done();
+        let snapshot = taken.header("location").and_then(|place| place.rsplit('/').next()).expect("a place");
         client.post(&at("tags"), &json!({"add": ["undone"]})).done();
         client.post(&at("undo"), &json!({})).done();
         let take = active(&shown());
         assert_ne!(take, other, "a branch becomes the active take");
-        Self { take, other, entry: entry(2), thread }
+        Self { take, other, entry: entry(2), snapshot: snapshot.to_owned(), thread }
     }
 
     /// A path, with what is here in the place of its placeholders.
     pub(crate) fn path(&self, pattern: &str) -> String {
-        let known = [("{thread}", &self.thread), ("{take}", &self.other), ("{entry}", &self.entry)];
+        let known = [
+            ("{thread}", self.thread.as_str()),
+            ("{take}", &self.other),
+            ("{entry}", &self.entry),
+            ("{snapshot}", &self.snapshot),
+            ("{callback}", "undo"),
+            ("{field}", "draft"),
+            ("{list}", "files"),
+        ];
         let mut path = pattern.to_owned();
         for (placeholder, id) in known {
             path = path.replace(placeholder, id);
         }
-        path.replace("{list}", "files").replace(['{', '}'], "")
+        path.replace(['{', '}'], "")
     }
 
     /// A body that a route takes. What is not here is taken with nothing said.
@@ -72,10 +85,12 @@ impl Scene {
             Some("roles") => json!({"roles": ["User", "AI", "Judge"]}),
             Some("lists/{list}") => json!({"items": [{"path": "a.txt"}]}),
             Some("turns") => json!({"prompt": "say hi"}),
+            Some("compress") => json!({"keep": 1}),
             _ => match route {
                 "PATCH /v1/threads/{thread}/entries/{entry}" => json!({"content": "edited"}),
                 "PATCH /v1/threads/{thread}/settings" => json!({"temperature": 0.5}),
-                "POST /v1/sessions" => json!({"thread": self.thread}),
+                "POST /api/session" => json!({"session": entries()}),
+                "PUT /api/fields/{field}" => json!({"value": "a field"}),
                 _ => json!({}),
             },
         }

@@ -20,8 +20,10 @@ const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCA
 
 /// A store and a project that nobody shares.
 pub(crate) struct World {
-    folder: TempDir,
+    folder: PathBuf,
     limits: Limits,
+    /// Removes the folder at the end; none where it is another process's.
+    _kept: Option<TempDir>,
 }
 
 /// A server that runs in this process, until it is dropped.
@@ -40,21 +42,31 @@ impl World {
 
     /// The same, where servers have these limits.
     pub(crate) fn with(limits: Limits) -> Self {
-        let folder = TempDir::new().expect("there is room for a temporary folder");
+        let kept = TempDir::new().expect("there is room for a temporary folder");
         for name in ["store", "project"] {
-            std::fs::create_dir(folder.path().join(name)).expect("the folder is ours");
+            std::fs::create_dir(kept.path().join(name)).expect("the folder is ours");
         }
-        Self { folder, limits }
+        Self { folder: kept.path().to_owned(), limits, _kept: Some(kept) }
+    }
+
+    /// A world that another process has made.
+    pub(crate) fn of_another(folder: PathBuf, limits: Limits) -> Self {
+        Self { folder, limits, _kept: None }
+    }
+
+    /// Where it is.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// The store's folder.
     pub(crate) fn store(&self) -> PathBuf {
-        self.folder.path().join("store")
+        self.folder.join("store")
     }
 
     /// The project's folder.
     pub(crate) fn project(&self) -> PathBuf {
-        self.folder.path().join("project")
+        self.folder.join("project")
     }
 
     /// What a file of the project holds; `None` if it is not there.
@@ -169,6 +181,22 @@ impl Client {
     /// A thread's version.
     pub(crate) fn version(&self, thread: &str) -> u64 {
         self.get(&format!("/v1/threads/{thread}/standing")).done()["version"].as_u64().expect("a number")
+    }
+
+    /// Begins a turn in which tools may write files; gives what came of it.
+    pub(crate) fn prompt(&self, thread: &str, prompt: &str) -> Value {
+        let body = json!({"prompt": prompt, "approve": "edits"});
+        self.post(&format!("/v1/threads/{thread}/turns"), &body).done()
+    }
+
+    /// What the agent of a thread's active take does.
+    pub(crate) fn turn(&self, thread: &str) -> Value {
+        self.get(&format!("/v1/threads/{thread}/turn")).done()
+    }
+
+    /// Waits until no turn runs in a thread's active take.
+    pub(crate) fn idle(&self, thread: &str) {
+        until("the turn is over", || self.turn(thread)["running"] == false);
     }
 
     /// How far the log is.

@@ -56,14 +56,8 @@ impl Arguments {
         let path = context.root_path(&self.path)?;
         let moments = moments(context, self.thread.as_deref())?;
         let at = moments.find(&self.at)?;
-        let project = context.project()?.id;
         let looking = context.timeline()?.look()?;
-        let up_to = match at.version {
-            Some(version) => looking.queries().operation(moments.thread.number, version)?,
-            None => None,
-        };
-        let up_to = up_to.map(|stored| stored.sequence);
-        let blame = looking.blame(project, &path, at.snapshot, up_to);
+        let blame = looking.blame_at(&moments.thread, &path, &at);
         let mut blame = blame.map_err(|error| failure(error, &path.to_string()))?;
         if let Some(range) = &self.line {
             let last = blame.lines.len();

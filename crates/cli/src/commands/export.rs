@@ -1,23 +1,23 @@
 //! `retake export`
 
-mod markdown;
-mod transcript;
-
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use retake_model::id::ThreadId;
-use retake_timeline::Looking;
+use retake_model::time::Timestamp;
+use retake_timeline::{Front, Looking, Piece};
 use serde::Serialize;
 
 use crate::arguments::Target;
 use crate::context::{Context, Meant};
 use crate::failure::{Code, Failure};
 use crate::files::{Existing, write_whole};
-use crate::ui::bytes::{counted, size};
+use crate::ui::bytes::{count, counted, size};
+use crate::ui::json;
 use crate::ui::progress::Progress;
 use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::time::exact;
 
 /// Write a thread to a file: whole, or as a text to read.
 #[derive(Args)]
@@ -178,9 +178,34 @@ impl Arguments {
                 let (operations, objects) = (Some(exported.operations), Some(exported.objects));
                 Ok(Counts { operations, objects, entries: None })
             }
-            Format::Markdown => markdown::write(out, context, looking, meant, &mut on),
-            Format::Json => transcript::write(out, looking, meant, &mut on),
+            Format::Markdown => {
+                let entries =
+                    looking.export_markdown(&meant.thread, &meant.take, &Here(context), out, &mut on)?;
+                Ok(Counts { entries: Some(entries), ..Counts::default() })
+            }
+            Format::Json => {
+                let entries =
+                    looking.export_json(&meant.thread, &meant.take, &Here(context), out, &mut on)?;
+                Ok(Counts { entries: Some(entries), ..Counts::default() })
+            }
         }
+    }
+}
+
+/// Texts as the command line writes them: in local time, and harmless to look at.
+struct Here<'context>(&'context Context);
+
+impl Front for Here<'_> {
+    fn time(&self, moment: Timestamp) -> String {
+        exact(moment, &self.0.zone)
+    }
+
+    fn count(&self, number: u64) -> String {
+        count(number)
+    }
+
+    fn json(&self, out: &mut dyn Write, piece: &Piece<'_>) -> io::Result<()> {
+        json::write(out, piece)
     }
 }
 

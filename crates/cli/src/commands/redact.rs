@@ -8,14 +8,13 @@ use retake_model::entry::{Block, EntryVersion};
 use retake_model::id::{EntryId, ThreadId};
 use retake_model::object::load;
 use retake_store::{Deleted, Redacted, SearchIndex, ThreadFilter};
-use retake_timeline::{LookError, Looking};
+use retake_timeline::{LookError, Looking, Past};
 use serde::Serialize;
 
 use super::purge::write_copies;
 use crate::arguments::TakeTarget;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
-use crate::past::Past;
 use crate::ui::bytes::counted;
 use crate::ui::confirm::{Answer as Said, Consent, confirm};
 use crate::ui::progress::Progress;

@@ -1,20 +1,16 @@
 //! `retake search`
 
-use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Write};
 
 use clap::Args;
-use retake_model::content::ContentId;
-use retake_model::id::{EntryId, TakeId, ThreadId};
-use retake_model::time::Timestamp;
-use retake_store::{Deleted, Hit, Order, Scope, SearchIndex, SearchQuery, Snippet, ThreadFilter};
-use retake_timeline::Looking;
+use retake_model::id::{TakeId, ThreadId};
+use retake_store::{Deleted, Order, Scope, SearchIndex, SearchQuery, ThreadFilter};
+use retake_timeline::FoundEntry;
 use serde::Serialize;
 
 use crate::commands::thread::{Facets, role_style};
 use crate::context::Context;
 use crate::failure::{Code, Failure};
-use crate::past::Past;
 use crate::ui::bytes::counted;
 use crate::ui::label::Label;
 use crate::ui::moment::{Edge, parse};
@@ -73,20 +69,8 @@ struct Answer {
 
 #[derive(Serialize)]
 struct Line {
-    thread: ThreadId,
-    title: String,
-    /// The take that holds it, or held it first.
-    take: TakeId,
-    take_name: Option<String>,
-    /// Its place in that take, counted from 1.
-    number: u64,
-    /// For what no take holds any more: the version of the thread that it came with.
-    at: Option<u64>,
-    entry: EntryId,
-    version: ContentId,
-    role: String,
-    time: Timestamp,
-    snippet: Snippet,
+    #[serde(flatten)]
+    found: FoundEntry,
     /// The command that shows it where it stands.
     command: String,
 }
@@ -100,10 +84,10 @@ impl Arguments {
         let mut progress = Progress::begin("Indexing", context.audience());
         index.catch_up(&looking.queries(), &mut |at| progress.reach(at.reached as u64, at.goal as u64))?;
         drop(progress);
-        let mut hits = index.search(&looking.queries(), &query)?;
-        let more = hits.len() > self.limit;
-        hits.truncate(self.limit);
-        let answer = Answer { hits: lines(context, &looking, hits)?, more };
+        let mut progress = Progress::begin("Looking through history", context.audience());
+        let found = looking.search(&index, &query, &mut |done, total| progress.reach(done, total))?;
+        drop(progress);
+        let answer = Answer { hits: found.hits.into_iter().map(Line::of).collect(), more: found.more };
         context.answer(&answer, |out, styles| {
             if answer.hits.is_empty() {
                 return writeln!(out, "Nothing found.{}", self.hint());
@@ -128,13 +112,13 @@ impl Arguments {
         Ok(SearchQuery {
             words: self.words.join(" "),
             role: self.role.clone(),
+            thread: None,
             threads: ThreadFilter { project, deleted, ..self.facets.filter() },
             since: moment(&self.since, Edge::First)?,
             until: moment(&self.until, Edge::Last)?,
             scope: if self.history { Scope::History } else { Scope::Now },
             order: if self.newest { Order::Newest } else { Order::Relevance },
-            // One more, to know whether there are more.
-            limit: self.limit.saturating_add(1),
+            limit: self.limit,
             offset: 0,
         })
     }
@@ -149,70 +133,18 @@ impl Arguments {
     }
 }
 
-/// The hits with what leads to them.
-fn lines(context: &Context, looking: &Looking<'_>, hits: Vec<Hit>) -> Result<Vec<Line>, Failure> {
-    let pasts = pasts(context, looking, &hits)?;
-    let mut names: HashMap<i64, HashMap<TakeId, String>> = HashMap::new();
-    let mut lines = Vec::new();
-    for hit in hits {
-        let takes = match names.entry(hit.thread.number) {
-            std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
-            std::collections::hash_map::Entry::Vacant(empty) => {
-                let takes = looking.queries().takes_of(hit.thread.number)?;
-                empty.insert(takes.into_iter().map(|take| (take.summary.id, take.summary.name)).collect())
-            }
-        };
-        let past =
-            pasts.get(&hit.thread.number).and_then(|past| past.versions.get(&(hit.entry, hit.version)));
-        let (take, number, at) = match (hit.take, hit.position, past) {
-            (Some(take), Some(position), _) => (take, position + 1, None),
-            (_, _, Some(arrival)) => (arrival.take, arrival.number, Some(arrival.at)),
-            // The index knows what the log no longer has: it will be checked out of it.
-            _ => continue,
-        };
-        let take_name = takes.get(&take).cloned();
-        let summary = &hit.thread.summary;
-        let place = if take != summary.active.id || at.is_some() {
-            format!("/{}", typeable(take_name.as_deref(), take))
+impl Line {
+    fn of(found: FoundEntry) -> Self {
+        let place = if !found.in_active_take || found.at.is_some() {
+            format!("/{}", typeable(found.take_name.as_deref(), found.take))
         } else {
             String::new()
         };
-        let moment = at.map(|at| format!(" --at {at}")).unwrap_or_default();
-        let command = format!("retake thread show {}{place} --from {number}{moment}", summary.id.short());
-        lines.push(Line {
-            thread: summary.id,
-            title: summary.title.clone(),
-            take,
-            take_name,
-            number,
-            at,
-            entry: hit.entry,
-            version: hit.version,
-            role: hit.role,
-            time: hit.time,
-            snippet: hit.snippet,
-            command,
-        });
+        let moment = found.at.map(|at| format!(" --at {at}")).unwrap_or_default();
+        let (thread, number) = (found.thread.short(), found.number);
+        let command = format!("retake thread show {thread}{place} --from {number}{moment}");
+        Self { found, command }
     }
-    Ok(lines)
-}
-
-/// The history of the threads with hits that no take holds any more.
-fn pasts(context: &Context, looking: &Looking<'_>, hits: &[Hit]) -> Result<HashMap<i64, Past>, Failure> {
-    let mut wanted: HashMap<i64, BTreeSet<EntryId>> = HashMap::new();
-    for hit in hits.iter().filter(|hit| hit.take.is_none()) {
-        wanted.entry(hit.thread.number).or_default().insert(hit.entry);
-    }
-    let mut progress = Progress::begin("Looking through history", context.audience());
-    let mut pasts = HashMap::new();
-    for hit in hits {
-        if let Some(entries) = wanted.remove(&hit.thread.number) {
-            let past =
-                Past::of(looking, &hit.thread, &entries, &mut |done, total| progress.reach(done, total))?;
-            pasts.insert(hit.thread.number, past);
-        }
-    }
-    Ok(pasts)
 }
 
 /// A take as it can be typed in any shell.
@@ -225,14 +157,14 @@ fn typeable(name: Option<&str>, id: TakeId) -> String {
 fn write_hits(out: &mut dyn Write, context: &Context, styles: &Styles, hits: &[Line]) -> io::Result<()> {
     let mut threads: Vec<ThreadId> = Vec::new();
     for hit in hits {
-        if !threads.contains(&hit.thread) {
-            threads.push(hit.thread);
+        if !threads.contains(&hit.found.thread) {
+            threads.push(hit.found.thread);
         }
     }
     for thread in threads {
-        let own: Vec<&Line> = hits.iter().filter(|hit| hit.thread == thread).collect();
+        let own: Vec<&Line> = hits.iter().filter(|hit| hit.found.thread == thread).collect();
         let heading = Label::new()
-            .with(styles.heading, &own[0].title)
+            .with(styles.heading, &own[0].found.title)
             .plain(" ")
             .with(styles.id, &thread.short())
             .with(styles.muted, &format!("  {}", counted(own.len() as u64, "hit", "hits")));
@@ -246,18 +178,18 @@ fn write_hits(out: &mut dyn Write, context: &Context, styles: &Styles, hits: &[L
 
 fn write_hit(out: &mut dyn Write, context: &Context, styles: &Styles, hit: &Line) -> io::Result<()> {
     let mut about = Label::new()
-        .with(styles.count, &format!("{:>4} ", hit.number))
-        .with(role_style(styles, &hit.role), &hit.role)
-        .with(styles.muted, &format!("  {}", context.ago(hit.time)));
-    if let Some(name) = &hit.take_name {
+        .with(styles.count, &format!("{:>4} ", hit.found.number))
+        .with(role_style(styles, &hit.found.role), &hit.found.role)
+        .with(styles.muted, &format!("  {}", context.ago(hit.found.time)));
+    if let Some(name) = &hit.found.take_name {
         about = about.with(styles.muted, &format!(", {name}"));
     }
-    if let Some(at) = hit.at {
+    if let Some(at) = hit.found.at {
         about = about.with(styles.warning, &format!(", as of version {at}"));
     }
     writeln!(out, "{about}")?;
     let mut line = Label::new().plain("     ");
-    for piece in &hit.snippet.pieces {
+    for piece in &hit.found.snippet.pieces {
         let style = if piece.matched { styles.matched } else { anstyle::Style::new() };
         line = line.with(style, &piece.text);
     }

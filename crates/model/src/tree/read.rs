@@ -1,6 +1,8 @@
 //! The bytes of what stands in a tree, and what stands at one path of two trees.
 
-use super::{Node, Parts, Tree};
+use std::ops::Range;
+
+use super::{Node, PART, Parts, Tree};
 use crate::content::{ContentId, Kind};
 use crate::object::{Objects, Unavailable, load};
 use crate::path::TreePath;
@@ -26,6 +28,36 @@ pub fn read(objects: &(impl Objects + ?Sized), node: &Node) -> Result<Vec<u8>, U
         Node::Link { target } => Ok(target.clone()),
         Node::Folder { .. } => Ok(Vec::new()),
     }
+}
+
+/// Some of the bytes of a file, or of the target of a link. No more of the content is read than is needed.
+pub fn read_piece(
+    objects: &(impl Objects + ?Sized),
+    node: &Node,
+    range: Range<u64>,
+) -> Result<Vec<u8>, Unavailable> {
+    let Node::File { content, size, .. } = node else { return Ok(cut(&read(objects, node)?, 0, &range)) };
+    if Node::kind_of(*size) != Kind::Parts {
+        return Ok(cut(&objects.bytes(Kind::Blob, *content)?, 0, &range));
+    }
+    let parts: Parts = load(objects, *content)?;
+    let mut bytes = Vec::new();
+    for (start, part) in (0..).step_by(PART as usize).zip(parts.0) {
+        if start >= range.end {
+            break;
+        }
+        if start + PART > range.start {
+            bytes.extend(cut(&objects.bytes(Kind::Blob, part)?, start, &range));
+        }
+    }
+    Ok(bytes)
+}
+
+/// What is in a range of bytes of which the first has that place.
+fn cut(bytes: &[u8], start: u64, range: &Range<u64>) -> Vec<u8> {
+    let place = |at: u64| usize::try_from(at.saturating_sub(start)).unwrap_or(usize::MAX).min(bytes.len());
+    let (from, to) = (place(range.start), place(range.end));
+    bytes.get(from..to).unwrap_or_default().to_vec()
 }
 
 /// What stood and what stands at a path, if that differs between two trees. Reads no further than to the first

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 
 use retake_model::content::ContentId;
 use retake_model::entry::EntryVersion;
-use retake_model::id::{EntryId, TakeId};
+use retake_model::id::{EntryId, TakeId, ThreadId};
 use retake_model::object::load;
 use retake_model::time::Timestamp;
 use rusqlite::types::Value;
@@ -39,6 +39,8 @@ pub struct SearchQuery {
     pub words: String,
     /// Only entries of that role, whatever its case.
     pub role: Option<String>,
+    /// Only entries of this thread.
+    pub thread: Option<ThreadId>,
     /// Only entries of these threads.
     pub threads: ThreadFilter,
     /// Only entries that were made or last edited then or later.
@@ -101,6 +103,7 @@ impl Default for SearchQuery {
         Self {
             words: String::new(),
             role: None,
+            thread: None,
             threads: ThreadFilter::default(),
             since: None,
             until: None,
@@ -132,7 +135,7 @@ pub(super) fn run(file: &File, reading: &Queries<'_>, query: &SearchQuery) -> Re
     if expression.hopeless || query.limit == 0 {
         return Ok(hits);
     }
-    let mut threads = Threads::new(reading, &query.threads)?;
+    let mut threads = Threads::new(reading, &query.threads, query.thread)?;
     let mut presence = Presence::new(reading);
     let (sql, values) = statement(query, &expression, threads.numbers());
     let mut statement = file.connection.prepare_cached(&sql)?;
@@ -244,16 +247,31 @@ struct Threads<'search, 'reading> {
 }
 
 impl<'search, 'reading> Threads<'search, 'reading> {
-    fn new(reading: &'search Queries<'reading>, filter: &ThreadFilter) -> Result<Self, StoreError> {
+    fn new(
+        reading: &'search Queries<'reading>,
+        filter: &ThreadFilter,
+        only: Option<ThreadId>,
+    ) -> Result<Self, StoreError> {
         let restricted = filter.project.is_some()
             || !filter.facets.is_empty()
             || filter.title.is_some()
             || filter.deleted == Deleted::Only;
-        let mut known = HashMap::new();
-        if restricted {
-            known.extend(reading.threads(filter)?.into_iter().map(|row| (row.number, Some(row))));
-        }
-        Ok(Self { reading, known, others: (!restricted).then_some(filter.deleted) })
+        let rows = match only {
+            // One thread is decided by its own row, unless it is looked up by facets.
+            Some(id) if filter.facets.is_empty() => {
+                reading.thread(id)?.into_iter().filter(|row| filter.lets_through(row)).collect()
+            }
+            Some(id) => {
+                let mut rows = reading.threads(filter)?;
+                rows.retain(|row| row.summary.id == id);
+                rows
+            }
+            None if restricted => reading.threads(filter)?,
+            None => Vec::new(),
+        };
+        let known = rows.into_iter().map(|row| (row.number, Some(row))).collect();
+        let others = (!restricted && only.is_none()).then_some(filter.deleted);
+        Ok(Self { reading, known, others })
     }
 
     /// The numbers of the threads as a JSON list; `None` if it is not known which there are.

@@ -11,16 +11,16 @@ use retake_model::id::{FolderId, ProjectId, TakeId, ThreadId};
 use retake_model::intent::{Apart, FolderRecord};
 use retake_model::object::load;
 use retake_model::path::TreePath;
-use retake_model::tree::Snapshot;
+use retake_model::tree::{Snapshot, SnapshotRoot};
 use retake_store::{Queries, StoreError};
 use retake_workspace::apply::{Identity, OpenRoot};
 use retake_workspace::copy::{self, MaterialiseError, Materialised, Nearby};
 use retake_workspace::folder::{path_from_text, path_to_text};
-use retake_workspace::snapshot::{Known, Workspace};
-use serde::Serialize;
+use retake_workspace::snapshot::{Known, Options, Workspace};
+use serde::{Serialize, Serializer};
 
 use super::plan::files_of_take;
-use super::{Desk, FileError, Seen};
+use super::{Desk, FileError, Seen, Session};
 use crate::clock::Ticks;
 use crate::{Caller, LookError, Looking, Timeline};
 
@@ -31,6 +31,8 @@ pub struct OpenedApart {
     /// The take.
     pub take: TakeId,
     /// Its folder.
+    #[serde(serialize_with = "as_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub path: PathBuf,
     /// The snapshot that it was filled with.
     pub snapshot: ContentId,
@@ -47,6 +49,8 @@ pub struct ClosedApart {
     /// Its last state.
     pub seen: Seen,
     /// Where the folder is, or was.
+    #[serde(serialize_with = "as_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub path: PathBuf,
     /// Whether the files were removed from it.
     pub removed: bool,
@@ -66,6 +70,8 @@ pub struct ApartFolder {
     /// Which take.
     pub take: TakeId,
     /// Where it is.
+    #[serde(serialize_with = "as_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub path: PathBuf,
 }
 
@@ -85,22 +91,9 @@ impl Desk {
         caller: &Caller,
     ) -> Result<OpenedApart, FileError> {
         let session = self.begin()?;
-        let present = session.present(thread, caller)?;
+        let (id, root) = self.files_to_open(&session, thread, take, caller)?;
         let looking = self.timeline.look()?;
         let queries = looking.queries();
-        if looking.state(thread)?.active == take {
-            return Err(FileError::TakeHere);
-        }
-        if let Some(open) = looking.apart_folder_of(thread, take)? {
-            return Err(FileError::TakeElsewhere(open.path));
-        }
-        let row = looking.thread(thread)?;
-        let head = looking.head(thread)?.operation;
-        let known = files_of_take(&queries, row.number, &head, take)?;
-        // A take that never had files of its own goes on from those that are there.
-        let id = known.unwrap_or(present.id);
-        let snapshot: Snapshot = load(&queries, id)?;
-        let Some(root) = snapshot.root("") else { return Err(FileError::NoSuchSnapshot) };
         let mark = Mark::new(&self.timeline, path, format!("{thread} {take} {id}"));
         let (files, shared) = if mark.is_of(path) && looking.apart_folder_at(&canonical(path))?.is_none() {
             (root.files, 0)
@@ -124,6 +117,59 @@ impl Desk {
         Ok(OpenedApart { take, path, snapshot: id, files, shared })
     }
 
+    /// What opening a take apart would do.
+    pub fn foresee_open_apart(
+        &self,
+        thread: ThreadId,
+        take: TakeId,
+        path: &Path,
+        caller: &Caller,
+    ) -> Result<OpenedApart, FileError> {
+        let (snapshot, root) = self.files_to_open(&self.begin()?, thread, take, caller)?;
+        self.check_free(path)?;
+        Ok(OpenedApart { take, path: path.to_owned(), snapshot, files: root.files, shared: 0 })
+    }
+
+    /// The files that a take would be opened with.
+    fn files_to_open(
+        &self,
+        session: &Session<'_>,
+        thread: ThreadId,
+        take: TakeId,
+        caller: &Caller,
+    ) -> Result<(ContentId, SnapshotRoot), FileError> {
+        let present = session.present(thread, caller)?;
+        let looking = self.timeline.look()?;
+        let queries = looking.queries();
+        if looking.state(thread)?.active == take {
+            return Err(FileError::TakeHere);
+        }
+        if let Some(open) = looking.apart_folder_of(thread, take)? {
+            return Err(FileError::TakeElsewhere(open.path));
+        }
+        let row = looking.thread(thread)?;
+        let head = looking.head(thread)?.operation;
+        let known = files_of_take(&queries, row.number, &head, take)?;
+        // A take that never had files of its own goes on from those that are there.
+        let id = known.unwrap_or(present.id);
+        let snapshot: Snapshot = load(&queries, id)?;
+        let root = snapshot.root("").cloned().ok_or(FileError::NoSuchSnapshot)?;
+        Ok((id, root))
+    }
+
+    /// Refuses a place for a take's own folder that is not free.
+    fn check_free(&self, path: &Path) -> Result<(), FileError> {
+        // The folder itself is not there yet, but the one around it is.
+        let around = path.parent().and_then(|around| around.canonicalize().ok());
+        if around.is_some_and(|around| around.starts_with(&self.workspace.main().path)) {
+            return Err(FileError::InsideProject(path.to_owned()));
+        }
+        if std::fs::symlink_metadata(path).is_ok() {
+            return Err(FileError::InTheWay(path.to_owned()));
+        }
+        Ok(())
+    }
+
     /// Fills a new folder, from the project's own files where those are known to be the same. The folder is made
     /// under another name, so that a crash does not leave half of one.
     fn fill(
@@ -133,14 +179,7 @@ impl Desk {
         path: &Path,
         mark: &Mark,
     ) -> Result<Materialised, FileError> {
-        // The folder itself is not there yet, but the one around it is.
-        let around = path.parent().and_then(|around| around.canonicalize().ok());
-        if around.is_some_and(|around| around.starts_with(&self.workspace.main().path)) {
-            return Err(FileError::InsideProject(path.to_owned()));
-        }
-        if std::fs::symlink_metadata(path).is_ok() {
-            return Err(FileError::InTheWay(path.to_owned()));
-        }
+        self.check_free(path)?;
         let unfinished = unfinished(path);
         let main = self.workspace.main();
         let known = Known::of(&self.timeline.store, main)?;
@@ -229,6 +268,21 @@ impl Mark {
 }
 
 impl Timeline {
+    /// Ends the folder that a take has for itself, as [`Desk::close_apart`] does; `None` if it is gone, and forgotten now.
+    pub fn close_apart(
+        &self,
+        folder: &ApartFolder,
+        options: &Options,
+        caller: Caller,
+        remove: bool,
+    ) -> Result<Option<ClosedApart>, FileError> {
+        if !folder.path.is_dir() {
+            self.forget_apart(folder)?;
+            return Ok(None);
+        }
+        Desk::of_apart(self, folder, options)?.close_apart(caller, remove).map(Some)
+    }
+
     /// Forgets a folder that a take had for itself and that is gone. What was recorded of its files stays.
     pub fn forget_apart(&self, folder: &ApartFolder) -> Result<(), FileError> {
         let id = folder.id;
@@ -236,6 +290,11 @@ impl Timeline {
         self.store.write(move |writing| writing.forget_folder(id).map_err(FileError::from))?;
         Ok(())
     }
+}
+
+/// A path as text, one to one: not every path is Unicode, and JSON is.
+fn as_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path_to_text(path))
 }
 
 fn canonical(path: &Path) -> PathBuf {
@@ -250,6 +309,17 @@ fn unfinished(path: &Path) -> PathBuf {
 }
 
 impl Looking<'_> {
+    /// A folder beside a project's, named after both it and a take; none if there is nothing beside it.
+    pub fn folder_beside(&self, project: ProjectId, take: &str) -> Result<Option<PathBuf>, LookError> {
+        let Some(row) = self.queries().project(project)? else { return Ok(None) };
+        let project = path_from_text(&row.path);
+        let name = project.file_name().and_then(|name| name.to_str()).unwrap_or("project");
+        let plain =
+            |letter: char| if letter.is_alphanumeric() || "-_.".contains(letter) { letter } else { '-' };
+        let take: String = take.chars().map(plain).collect();
+        Ok(project.parent().map(|around| around.join(format!("{name}.{take}"))))
+    }
+
     /// The folders that takes have for themselves.
     pub fn apart_folders(&self) -> Result<Vec<ApartFolder>, LookError> {
         let folders = self.queries().folders()?;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use retake_model::content::ContentId;
 use retake_model::id::{ThreadId, TurnId};
 use retake_model::intent::{FolderRecord, Running};
-use retake_model::object::{Additions, load};
+use retake_model::object::{Additions, Objects, Unavailable, load};
 use retake_model::operation::{FileChange, OperationKind, Version};
 use retake_model::tree::{Snapshot, changes};
-use retake_store::{Queries, StoreError, Writing};
+use retake_store::Writing;
 use retake_workspace::folder::path_to_text;
 use retake_workspace::snapshot;
 use serde::Serialize;
@@ -240,16 +240,16 @@ pub(super) fn count(changed: &[PathReport]) -> u64 {
 
 /// What differs between two snapshots, as it was found.
 pub(super) fn changed_paths(
-    queries: &Queries<'_>,
+    objects: &(impl Objects + ?Sized),
     before: ContentId,
     after: ContentId,
-) -> Result<Vec<PathReport>, StoreError> {
-    let (old, new): (Snapshot, Snapshot) = (load(queries, before)?, load(queries, after)?);
+) -> Result<Vec<PathReport>, Unavailable> {
+    let (old, new): (Snapshot, Snapshot) = (load(objects, before)?, load(objects, after)?);
     let mut found = Vec::new();
     for root in &new.roots {
         // What is in a root that is new was there before, and is nobody's change.
         let Some(before) = old.root(&root.name) else { continue };
-        for difference in changes(queries, Some(before), Some(root))? {
+        for difference in changes(objects, Some(before), Some(root))? {
             let outcome = if difference.after.is_some() { Outcome::Written } else { Outcome::Removed };
             found.push(PathReport::new(&root.name, difference, outcome));
         }

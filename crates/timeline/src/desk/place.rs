@@ -36,7 +36,7 @@ impl Place {
     pub(super) fn known(&self, writing: &Writing<'_>, now: ContentId) -> Result<Known, StoreError> {
         let Some(record) = writing.folder(self.id)? else { return Ok(Known { before: None, running: None }) };
         let before = match record.snapshot.filter(|before| *before != now) {
-            Some(before) => Some((before, changed_paths(writing, before, now)?)),
+            Some(before) => Some((before, changed_paths(&**writing, before, now)?)),
             None => None,
         };
         Ok(Known { before: before.filter(|(_, paths)| !paths.is_empty()), running: record.running })

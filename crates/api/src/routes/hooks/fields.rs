@@ -42,12 +42,15 @@ struct Seen {
     standing: Standing,
 }
 
+/// The command that sets a field.
+type Write = fn(&Seen, Value) -> Result<Command, serde_json::Error>;
+
 /// A field that is no setting.
 struct Field {
     name: &'static str,
     about: &'static str,
     read: fn(&Seen) -> Value,
-    write: Option<fn(&Seen, Value) -> Result<Command, serde_json::Error>>,
+    write: Option<Write>,
 }
 
 const FIELDS: &[Field] = &[
@@ -283,5 +286,5 @@ fn write(call: &Call<'_, FieldPath, Meant, WriteBody>) -> Result<Answer<Updated>
             field.write.ok_or_else(|| Problem::new(Code::Refused, format!("{name} can only be read")))?;
         write(&seen, value).map_err(|error| Problem::new(Code::Refused, format!("{name}: {error}")))?
     };
-    updated(call.change(seen.row.summary.id, command)?)
+    Ok(updated(call.change(seen.row.summary.id, command)?))
 }

@@ -3,8 +3,7 @@
 use clap::Args;
 use retake_model::id::{ProjectId, ThreadId};
 use retake_model::time::Timestamp;
-use retake_store::ThreadFilter;
-use retake_workspace::folder::path_from_text;
+use retake_timeline::KnownProject;
 use serde::Serialize;
 
 use crate::context::Context;
@@ -48,17 +47,9 @@ impl Arguments {
         let looking = timeline.look()?;
         let mut projects = Vec::new();
         for row in looking.queries().projects()? {
-            let filter = ThreadFilter { project: Some(row.id), ..ThreadFilter::default() };
-            projects.push(Line {
-                here: row.id == here,
-                exists: path_from_text(&row.path).is_dir(),
-                threads: looking.threads(&filter)?.len() as u64,
-                id: row.id,
-                path: row.path,
-                current: row.current,
-                remote: row.remote,
-                last_seen: row.last_seen,
-            });
+            let KnownProject { id, path, exists, threads, current, remote, last_seen } =
+                looking.known_project(row)?;
+            projects.push(Line { here: id == here, exists, threads, id, path, current, remote, last_seen });
         }
         let answer = Answer { projects };
         context.answer(&answer, |out, styles| {

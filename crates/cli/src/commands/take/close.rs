@@ -1,7 +1,6 @@
 //! `retake take close`
 
 use clap::Args;
-use retake_timeline::Desk;
 
 use crate::arguments::ThreadTarget;
 use crate::context::Context;
@@ -46,8 +45,9 @@ impl Arguments {
             )
         })?;
         drop(looking);
-        if !folder.path.is_dir() {
-            context.timeline()?.forget_apart(&folder)?;
+        let (timeline, caller) = (context.timeline()?, context.caller(self.target.expect)?);
+        let Some(closed) = timeline.close_apart(&folder, &context.file_options(), caller, self.remove)?
+        else {
             let path = folder.path.display().to_string();
             return context.report(&folder, |out, _| {
                 let path = sanitize(&path, Lines::Fold);
@@ -56,9 +56,7 @@ impl Arguments {
                     "{path} is gone, and no take's folder any more. What was recorded of its files is kept."
                 )
             });
-        }
-        let desk = Desk::of_apart(context.timeline()?, &folder, &context.file_options())?;
-        let closed = desk.close_apart(context.caller(self.target.expect)?, self.remove)?;
+        };
         context.report(&closed, |out, _| {
             if !closed.seen.files.paths.is_empty() {
                 writeln!(out, "Recorded what was changed there since the last look:")?;

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use retake_workspace::folder::path_from_text;
 
 use crate::arguments::ThreadTarget;
 use crate::context::Context;
@@ -40,12 +39,14 @@ impl Arguments {
         let looking = context.timeline()?.look()?;
         let thread = context.thread(&looking, self.target.thread.as_deref())?;
         let take = looking.find_take(&thread, &self.take)?.summary;
-        drop(looking);
         let folder = if self.apart.as_os_str() == BESIDE {
-            beside(context, &take.name)?
+            looking.folder_beside(context.project()?.id, &take.name)?.ok_or_else(|| {
+                Failure::new(Code::Usage, "this folder has none beside it; name one after --apart")
+            })?
         } else {
             context.directory().join(&self.apart)
         };
+        drop(looking);
         let caller = context.caller(self.target.expect)?;
         let opened = desk.open_apart(thread.summary.id, take.id, &folder, &caller)?;
         context.report(&opened, |out, styles| {
@@ -57,18 +58,4 @@ impl Arguments {
             writeln!(out, "Commands there mean this take; {command}retake take close{command:#} ends it.")
         })
     }
-}
-
-/// A folder beside the project's, named after both.
-fn beside(context: &Context, take: &str) -> Result<PathBuf, Failure> {
-    let project = path_from_text(&context.project()?.path);
-    let name = project.file_name().and_then(|name| name.to_str()).unwrap_or("project");
-    let plain: String = take
-        .chars()
-        .map(|letter| if letter.is_alphanumeric() || "-_.".contains(letter) { letter } else { '-' })
-        .collect();
-    let parent = project
-        .parent()
-        .ok_or_else(|| Failure::new(Code::Usage, "this folder has none beside it; name one after --apart"))?;
-    Ok(parent.join(format!("{name}.{plain}")))
 }

@@ -6,41 +6,44 @@
 use std::io::{self, Write};
 
 use retake_model::entry::Block;
-use retake_timeline::{EntryView, Looking};
+use retake_model::take::Take;
+use retake_store::ThreadRow;
 
-use super::Counts;
-use super::transcript::PAGE;
-use crate::context::{Context, Meant};
-use crate::failure::Failure;
-use crate::ui::bytes::counted;
-use crate::ui::time::exact;
+use super::{ExportError, Front, PAGE, Piece};
+use crate::{EntryView, Looking};
 
-pub(super) fn write(
-    out: &mut dyn Write,
-    context: &Context,
-    looking: &Looking<'_>,
-    meant: &Meant,
-    progress: &mut dyn FnMut(u64, u64),
-) -> Result<Counts, Failure> {
-    let total = meant.take.entries.len();
-    writeln!(out, "# {}\n", one_line(&meant.state.title))?;
-    let entries = counted(total, "entry", "entries");
-    writeln!(out, "Take {}, {entries}, thread {}.", one_line(&meant.take.name), meant.thread.summary.id)?;
-    let mut done = 0;
-    while done < total {
-        for view in looking.page(meant.thread.summary.id, &meant.take, done..(done + PAGE).min(total))? {
-            write_entry(out, context, &view)?;
+impl Looking<'_> {
+    /// Writes a take as Markdown. Says how many entries.
+    pub fn export_markdown(
+        &self,
+        thread: &ThreadRow,
+        take: &Take,
+        front: &dyn Front,
+        out: &mut dyn Write,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<u64, ExportError> {
+        let total = take.entries.len();
+        writeln!(out, "# {}\n", one_line(&thread.summary.title))?;
+        let entries = if total == 1 { "entry" } else { "entries" };
+        let (name, count, id) = (one_line(&take.name), front.count(total), thread.summary.id);
+        writeln!(out, "Take {name}, {count} {entries}, thread {id}.")?;
+        let mut done = 0;
+        while done < total {
+            for view in self.page(thread.summary.id, take, done..(done + PAGE).min(total))? {
+                write_entry(out, front, &view)?;
+            }
+            done += PAGE.min(total - done);
+            progress(done, total);
         }
-        done += PAGE.min(total - done);
-        progress(done, total);
+        out.flush()?;
+        Ok(total)
     }
-    Ok(Counts { entries: Some(total), ..Counts::default() })
 }
 
-fn write_entry(out: &mut dyn Write, context: &Context, view: &EntryView) -> io::Result<()> {
+fn write_entry(out: &mut dyn Write, front: &dyn Front, view: &EntryView) -> io::Result<()> {
     let entry = &view.entry;
     writeln!(out, "\n## {}. {}\n", view.number, one_line(&entry.role))?;
-    write!(out, "*{}", exact(entry.created, &context.zone))?;
+    write!(out, "*{}", front.time(entry.created))?;
     if entry.edited.is_some() {
         write!(out, ", edited")?;
     }
@@ -66,7 +69,11 @@ fn write_entry(out: &mut dyn Write, context: &Context, view: &EntryView) -> io::
                 write_fenced(out, "", text)?;
             }
             Block::Image { media, .. } => writeln!(out, "\n[{}]", one_line(media))?,
-            Block::Unknown { .. } => write_fenced(out, "json", &crate::ui::json::to_text(block))?,
+            Block::Unknown { .. } => {
+                let mut text = Vec::new();
+                front.json(&mut text, &Piece::Block(block))?;
+                write_fenced(out, "json", &String::from_utf8_lossy(&text))?;
+            }
         }
     }
     Ok(())

@@ -13,41 +13,40 @@ use retake_model::operation::Version;
 use retake_model::state::ThreadState;
 use retake_model::take::Take;
 use retake_store::{StoreError, ThreadRow};
-use retake_timeline::{LookError, Looking};
 
-use crate::failure::Failure;
+use crate::{LookError, Looking};
 
 /// Operations that are read at a time.
 const PAGE: usize = 1000;
 
 /// When and where a version of an entry first was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Arrival {
+pub struct Arrival {
     /// Just after that operation.
-    pub(crate) at: Version,
+    pub at: Version,
     /// In that take.
-    pub(crate) take: TakeId,
+    pub take: TakeId,
     /// At that place in it, counted from 1.
-    pub(crate) number: u64,
+    pub number: u64,
 }
 
 /// What the history of a thread holds of some entries.
 #[derive(Debug, Default)]
-pub(crate) struct Past {
+pub struct Past {
     /// Every version that any of them ever had.
-    pub(crate) versions: BTreeMap<(EntryId, ContentId), Arrival>,
+    pub versions: BTreeMap<(EntryId, ContentId), Arrival>,
     /// Every draft that any take ever had, with the first operation that left it.
-    pub(crate) drafts: BTreeMap<String, Version>,
+    pub drafts: BTreeMap<String, Version>,
 }
 
 impl Past {
     /// Goes through the log of a thread.
-    pub(crate) fn of(
+    pub fn of(
         looking: &Looking<'_>,
         thread: &ThreadRow,
         entries: &BTreeSet<EntryId>,
         progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, LookError> {
         let mut past = Self::default();
         let last = thread.summary.version;
         let mut before: Option<ThreadState> = None;
@@ -60,8 +59,7 @@ impl Past {
                 looking.queries().operations_back(thread.number, until, (until - next + 1) as usize)?;
             page.reverse();
             for stored in &page {
-                let state: ThreadState =
-                    load(&looking.queries(), stored.operation.after).map_err(LookError::from)?;
+                let state: ThreadState = load(&looking.queries(), stored.operation.after)?;
                 if !stored.operation.kind.moves_only() {
                     past.note(
                         looking,
@@ -91,20 +89,20 @@ impl Past {
         version: Version,
         entries: &BTreeSet<EntryId>,
         seen: &mut HashSet<ContentId>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), LookError> {
         let queries = looking.queries();
         let known = before.map_or_else(List::empty, |state| state.takes);
-        let changed = List::diff(&queries, &known, &after.takes).map_err(LookError::from)?;
+        let changed = List::diff(&queries, &known, &after.takes)?;
         for cell in changed.iter().flat_map(|hunk| &hunk.added) {
             if !seen.insert(cell.content) {
                 continue;
             }
-            let take: Take = load(&queries, cell.content).map_err(LookError::from)?;
+            let take: Take = load(&queries, cell.content)?;
             if !take.draft.is_empty() {
                 self.drafts.entry(take.draft.clone()).or_insert(version);
             }
             for &entry in entries {
-                let found = take.entries.find(&queries, entry.bytes()).map_err(LookError::from)?;
+                let found = take.entries.find(&queries, entry.bytes())?;
                 if let Some((position, cell)) = found {
                     let arrival = Arrival { at: version, take: take.id, number: position + 1 };
                     self.versions.entry((entry, cell.version)).or_insert(arrival);

@@ -1,0 +1,83 @@
+//! Answers that are too large for memory: they are written to a file without a name, whole, before the first byte of them
+//! is sent. So a failure is still told as a problem, and nobody takes half of something for all of it.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Seek, Write};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes};
+use hyper::body::{Frame, SizeHint};
+use tokio::sync::mpsc;
+
+use crate::problem::{Code, Problem};
+use crate::service::Service;
+
+/// How much is read at once.
+const PIECE: usize = 64 * 1024;
+/// How many pieces wait for a client that reads slowly.
+const WAITING: usize = 4;
+
+/// An answer that is written first, and sent then.
+pub(crate) fn written(
+    service: &Service,
+    write: impl FnOnce(&mut dyn Write) -> Result<(), Problem>,
+) -> Result<Body, Problem> {
+    let permit = service.streams.clone().try_acquire_owned();
+    let permit =
+        permit.map_err(|_| Problem::new(Code::TooMany, "there are as many streams as there may be"))?;
+    // Beside the store: a temporary folder may be memory.
+    let mut out = BufWriter::new(tempfile::tempfile_in(service.timeline.store().folder())?);
+    write(&mut out)?;
+    let mut file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+    let left = file.stream_position()?;
+    file.rewind()?;
+    let (sender, pieces) = mpsc::channel(WAITING);
+    tokio::task::spawn_blocking(move || {
+        send(&file, &sender);
+        drop(permit);
+    });
+    Ok(Body::new(Pieces { pieces, left }))
+}
+
+/// Sends a file piece by piece, until it ends or nobody listens.
+fn send(file: &File, sender: &mpsc::Sender<io::Result<Bytes>>) {
+    loop {
+        let mut piece = Vec::with_capacity(PIECE);
+        let read = file.take(PIECE as u64).read_to_end(&mut piece);
+        let (piece, last) = match read {
+            Ok(0) => return,
+            Ok(_) => (Ok(Bytes::from(piece)), false),
+            Err(error) => (Err(error), true),
+        };
+        if sender.blocking_send(piece).is_err() || last {
+            return;
+        }
+    }
+}
+
+/// A body of which it is known how long it is: a client notices if it breaks off.
+struct Pieces {
+    pieces: mpsc::Receiver<io::Result<Bytes>>,
+    left: u64,
+}
+
+impl hyper::body::Body for Pieces {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        let next = std::task::ready!(self.pieces.poll_recv(context));
+        if let Some(Ok(piece)) = &next {
+            self.left = self.left.saturating_sub(piece.len() as u64);
+        }
+        Poll::Ready(next.map(|piece| piece.map(Frame::data)))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.left)
+    }
+}

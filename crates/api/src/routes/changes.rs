@@ -1,0 +1,284 @@
+//! What differs between two moments of files, what happened to files, and who wrote which line.
+
+use retake_model::content::ContentId;
+use retake_model::id::TakeId;
+use retake_model::operation::Version;
+use retake_timeline::{
+    Blame, BlameLine, Detail, FOLDER, FileDiff, FileLogItem, NamedFiles, Question, USUAL_CONTEXT, WroteLines,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::common::{MOST, Page, ThreadPath, limit, number};
+use super::file_common::root_path;
+use crate::endpoint::{Answer, Call, Endpoint, get};
+use crate::problem::{Code, Problem};
+
+const GROUP: &str = "Files";
+
+/// The most lines that are shown around a change.
+const WIDEST_CONTEXT: usize = 1000;
+/// The longest page of lines.
+const MOST_LINES: usize = 10_000;
+
+pub(super) fn all() -> Vec<Endpoint> {
+    vec![
+        get("/v1/threads/{thread}/diff", diff).about(
+            GROUP,
+            "How files differ between two moments",
+            "A moment is a version, the name of a saved moment, `take:NAME`, `folder`, or the beginning of a snapshot's \
+             id. Without any, the folder is compared with how the thread's agent, or a move along its history, last left \
+             it. Looking at the folder records what was changed by hand.",
+        ),
+        get("/v1/threads/{thread}/changes", changes).about(
+            GROUP,
+            "Who changed which file when",
+            "Newest first. With `path`, what happened to that file or folder in all threads of the project, back \
+             through its former names; without, all that this thread did to files.",
+        ),
+        get("/v1/threads/{thread}/blame", blame).about(
+            GROUP,
+            "Who wrote each line of a file",
+            "Which operation of which thread, and when. What an undo, a redo, a jump, a restore or a switch of takes \
+             brought back belongs to whoever wrote it first; lines without an origin were there when Retake first looked.",
+        ),
+    ]
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct DiffQuery {
+    /// The first moment.
+    from: Option<String>,
+    /// The second moment; the folder if none is named.
+    to: Option<String>,
+    /// What that version did, instead of two moments.
+    of: Option<Version>,
+    /// Only what is at or below this path.
+    path: Option<String>,
+    /// The further root that the path is in.
+    root: Option<String>,
+    /// How much is told of each file.
+    #[serde(default)]
+    detail: WhichDetail,
+    /// How many lines are shown around a change: 0 to 1000, 3 if not said.
+    #[schemars(range(min = 0, max = 1000))]
+    context: Option<usize>,
+    /// The take whose folder is meant; the active one if none is named.
+    take: Option<TakeId>,
+    /// How many files: 1 to 500, 100 if not said. A page ends earlier where there is very much on it.
+    #[schemars(range(min = 1, max = 500))]
+    limit: Option<usize>,
+    /// Where the last page ended.
+    cursor: Option<String>,
+}
+
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum WhichDetail {
+    /// What happened to it.
+    Paths,
+    /// The lines that came and went, counted.
+    Counts,
+    /// The lines themselves.
+    #[default]
+    Hunks,
+}
+
+/// A page of what differs between two moments.
+#[derive(Serialize, JsonSchema)]
+struct Diff {
+    /// The first moment.
+    from: NamedFiles,
+    /// The second moment.
+    to: NamedFiles,
+    /// How many files differ.
+    count: u64,
+    #[serde(flatten)]
+    page: Page<FileDiff>,
+}
+
+fn diff(call: &Call<'_, ThreadPath, DiffQuery>) -> Result<Answer<Diff>, Problem> {
+    let (thread, query) = (call.path.thread, &call.query);
+    let limit = limit(query.limit, 100, MOST)?;
+    let context = match query.context {
+        Some(lines) if lines > WIDEST_CONTEXT => {
+            return Err(Problem::invalid("context must be from 0 to 1000"));
+        }
+        lines => lines.unwrap_or(USUAL_CONTEXT),
+    };
+    let path = query.path.as_deref().map(|path| root_path(query.root.as_deref(), path)).transpose()?;
+    let cursor = query.cursor.as_deref().map(Place::read).transpose()?;
+    let moments = call.moments(thread, query.take)?;
+    let (from, to) = match (query.of, &query.from, &query.to) {
+        (Some(version), None, None) => moments.around(version)?,
+        (Some(_), _, _) => return Err(Problem::invalid("either `of`, or `from` and `to`")),
+        (None, from, to) => moments.between(from.as_deref(), to.as_deref())?,
+    };
+    let start = match cursor {
+        Some(place) if (place.before, place.after) != (from.snapshot, to.snapshot) => {
+            let detail = "the files have changed since the last page; begin again without a cursor";
+            return Err(Problem::new(Code::Conflict, detail));
+        }
+        Some(place) => place.index,
+        None => 0,
+    };
+    let detail = match query.detail {
+        WhichDetail::Paths => Detail::Paths,
+        WhichDetail::Counts => Detail::Counts,
+        WhichDetail::Hunks => Detail::Hunks(context),
+    };
+    let question = Question { paths: path.into_iter().collect(), detail };
+    let looking = call.service.timeline.look()?;
+    let version = looking.thread(thread)?.summary.version;
+    let found = looking.some_changes(from.snapshot, to.snapshot, &question, start, limit)?;
+    let index = start.saturating_add(found.files.len());
+    let next = Place { before: from.snapshot, after: to.snapshot, index };
+    let next = ((index as u64) < found.count).then(|| next.to_string());
+    let page = Page { items: found.files, next };
+    Ok(Answer::at(Diff { from, to, count: found.count, page }, version))
+}
+
+/// A place in what differs between two snapshots.
+#[derive(Debug, PartialEq, Eq)]
+struct Place {
+    before: ContentId,
+    after: ContentId,
+    index: usize,
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}.{}.{}", self.before, self.after, self.index)
+    }
+}
+
+impl Place {
+    fn read(text: &str) -> Result<Self, Problem> {
+        let read = || {
+            let mut parts = text.split('.');
+            let (before, after) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+            let index = parts.next()?.parse().ok()?;
+            parts.next().is_none().then_some(Self { before, after, index })
+        };
+        read().ok_or_else(|| Problem::invalid("the cursor is not one that this list gave"))
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ChangesQuery {
+    /// Only what happened to this file, or below this folder.
+    path: Option<String>,
+    /// The further root that the path is in.
+    root: Option<String>,
+    /// How many: 1 to 500, 50 if not said.
+    #[schemars(range(min = 1, max = 500))]
+    limit: Option<usize>,
+    /// Where the last page ended.
+    cursor: Option<String>,
+}
+
+fn changes(call: &Call<'_, ThreadPath, ChangesQuery>) -> Result<Answer<Page<FileLogItem>>, Problem> {
+    let (thread, query) = (call.path.thread, &call.query);
+    let limit = limit(query.limit, 50, MOST)?;
+    let looking = call.service.timeline.look()?;
+    let row = looking.thread(thread)?;
+    let page = match &query.path {
+        Some(path) => {
+            let path = root_path(query.root.as_deref(), path)?;
+            let before = number(query.cursor.as_deref())?;
+            let before = before.map(|before| i64::try_from(before).unwrap_or(i64::MAX));
+            let log = looking.file_log(row.home, &path, before, limit)?;
+            Page { items: log.operations, next: log.next.map(|next| next.to_string()) }
+        }
+        None if query.root.is_some() => return Err(Problem::invalid("`root` says where a `path` is")),
+        None => {
+            let from = query.cursor.as_deref().map(operation_and_path).transpose()?;
+            let found = looking.file_changes(thread, from, limit)?;
+            let next = found.next.map(|(version, path)| format!("{version}.{path}"));
+            Page { items: found.items, next }
+        }
+    };
+    Ok(Answer::at(page, row.summary.version))
+}
+
+/// A place in what a thread did to files: an operation, and how many of its paths to pass over.
+fn operation_and_path(cursor: &str) -> Result<(Version, usize), Problem> {
+    let read = || {
+        let (version, path) = cursor.split_once('.')?;
+        Some((version.parse().ok()?, path.parse().ok()?))
+    };
+    read().ok_or_else(|| Problem::invalid("the cursor is not one that this list gave"))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct BlameQuery {
+    /// The file.
+    path: String,
+    /// The further root that it is in.
+    root: Option<String>,
+    /// At which moment: a version, a saved name, `take:NAME`, `folder` (if not said), a snapshot.
+    at: Option<String>,
+    /// The take whose folder is meant; the active one if none is named.
+    take: Option<TakeId>,
+    /// How many lines: 1 to 10000, 1000 if not said.
+    #[schemars(range(min = 1, max = 10000))]
+    limit: Option<usize>,
+    /// Where the last page ended: lines behind this one.
+    cursor: Option<String>,
+}
+
+/// A page of the lines of a file, each with its origin.
+#[derive(Serialize, JsonSchema)]
+struct BlamePage {
+    /// The moment.
+    at: NamedFiles,
+    /// How many lines the file has.
+    count: u64,
+    /// The operations that wrote its lines, oldest first.
+    origins: Vec<WroteLines>,
+    #[serde(flatten)]
+    page: Page<BlameLine>,
+}
+
+fn blame(call: &Call<'_, ThreadPath, BlameQuery>) -> Result<Answer<BlamePage>, Problem> {
+    let query = &call.query;
+    let limit = limit(query.limit, 1000, MOST_LINES)?;
+    let path = root_path(query.root.as_deref(), &query.path)?;
+    let behind = number(query.cursor.as_deref())?.unwrap_or(0);
+    let moments = call.moments(call.path.thread, query.take)?;
+    let at = moments.find(query.at.as_deref().unwrap_or(FOLDER))?;
+    let looking = call.service.timeline.look()?;
+    let Blame { origins, lines, .. } = looking.blame_at(&moments.thread, &path, &at)?;
+    let count = lines.len() as u64;
+    let items: Vec<BlameLine> = lines.into_iter().filter(|line| line.number > behind).take(limit).collect();
+    let next = items.last().map(|last| last.number).filter(|last| *last < count);
+    let page = Page { items, next: next.map(|last| last.to_string()) };
+    let version = looking.thread(call.path.thread)?.summary.version;
+    Ok(Answer::at(BlamePage { at, count, origins, page }, version))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_reads_back_and_nothing_else_is_one() {
+        let id = |byte| ContentId::from_bytes([byte; 32]);
+        for index in [0, 7, usize::MAX] {
+            let place = Place { before: id(1), after: id(255), index };
+            assert_eq!(Place::read(&place.to_string()).ok(), Some(place));
+        }
+        let whole = Place { before: id(1), after: id(2), index: 3 }.to_string();
+        for wrong in ["", "..", "1.2.3", &whole[1..], &format!("{whole}.4"), &whole.replace(".3", ".-3")] {
+            assert!(Place::read(wrong).is_err(), "{wrong}");
+        }
+        for (text, expected) in
+            [("12.3", Some((12, 3))), ("12", None), ("a.b", None), ("1.2.3", None), ("", None)]
+        {
+            assert_eq!(operation_and_path(text).ok(), expected, "{text}");
+        }
+    }
+}

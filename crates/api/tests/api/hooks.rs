@@ -1,0 +1,119 @@
+//! The hook API: a script reads and replaces a conversation, reads and sets fields, and calls what it knows by name.
+
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+#[test]
+fn what_is_read_can_be_changed_and_sent_back() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    client.get("/api/session").refused(404, "not_found");
+    let thread = client.thread("Hooked");
+    client.post(&format!("/v1/threads/{thread}/current"), &json!({})).done();
+    client.say(&thread, "User", "one");
+    let thinking = json!({"entries": [{"role": "AI", "blocks": [
+        {"type": "thinking", "text": "hm"}, {"type": "text", "text": "two"},
+    ], "of_mine": 7}]});
+    client.post(&format!("/v1/threads/{thread}/entries"), &thinking).done();
+    let mut whole = client.get("/api/session").done();
+    assert_eq!(whole["session"]["thread"], thread.as_str());
+    let ids = |whole: &Value| -> Vec<Value> {
+        let entries = whole["session"]["entries"].as_array().expect("entries");
+        entries.iter().map(|entry| entry["id"].clone()).collect()
+    };
+    let before = ids(&whole);
+    let same = client.post("/api/session", &whole).done();
+    assert_eq!(same["status"], "unchanged", "{same}");
+    whole["session"]["entries"][1]["content"] = json!("other");
+    let stale = client.request("POST", "/api/session").json(&whole).if_match(1).send();
+    stale.refused(412, "version_conflict");
+    let updated = client.post("/api/session", &whole).done();
+    assert_eq!(updated["status"], "updated", "{updated}");
+    assert!(updated["operation"].is_string() && updated["undoable"] == true, "{updated}");
+    let after = client.get("/api/session").done();
+    assert_eq!(ids(&after), before, "entries keep their identity");
+    let entry = &after["session"]["entries"][1];
+    assert_eq!((&entry["content"], &entry["of_mine"]), (&json!("other"), &json!(7)));
+    assert_eq!(entry["blocks"][0]["text"], "hm", "what is beside the text survives an edit of it");
+    client.post(&format!("/v1/threads/{thread}/undo"), &json!({})).done();
+    assert_eq!(client.get("/api/session").done()["session"]["entries"][1]["content"], "two");
+}
+
+#[test]
+fn every_field_is_read_and_those_that_can_be_set_are() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Fields");
+    let of = |field: &str| format!("/api/fields/{field}?thread={thread}");
+    let all = client.get(&format!("/api/fields?thread={thread}")).done();
+    let all = all["fields"].as_array().expect("fields").clone();
+    let new = |name: &str, old: &Value| match (name, old) {
+        ("temperature" | "top_p", _) => json!(0.5),
+        ("max_tokens", _) => json!(1000),
+        ("provider" | "model", _) => json!("own"),
+        ("tags" | "roles" | "files" | "context_files" | "screenshots", _) => json!(["a.png", "b.png"]),
+        (_, Value::Bool(old)) => json!(!old),
+        _ => json!("something else"),
+    };
+    let mut set = 0;
+    for field in &all {
+        let name = field["name"].as_str().expect("a name");
+        let read = client.get(&of(name)).done();
+        let as_listed = ["name", "about", "settable"].iter().all(|fact| read[*fact] == field[*fact]);
+        // Each change counts up the version, and titles nothing else.
+        assert!(as_listed && (name == "version" || read["value"] == field["value"]), "{read}");
+        let value = new(name, &field["value"]);
+        let answer = client.put(&of(name), &json!({ "value": value }));
+        if field["settable"] == false {
+            answer.refused(422, "refused");
+            continue;
+        }
+        let updated = answer.done();
+        assert!(updated["operation"].is_string() && updated["status"] == "updated", "{name}: {updated}");
+        let now = client.get(&of(name)).done()["value"].clone();
+        let paths: Option<Vec<Value>> =
+            now.as_array().map(|items| items.iter().map(|item| item["path"].clone()).collect());
+        assert!(now == value || paths.is_some_and(|paths| json!(paths) == value), "{name}: {now}");
+        set += 1;
+    }
+    assert!(set >= 19, "{set} fields can be set");
+    client.put(&of("title"), &json!({"value": 7})).refused(422, "refused");
+    client.put(&of("nothing"), &json!({"value": 7})).refused(404, "not_found");
+    client.get(&of("nothing")).refused(404, "not_found");
+}
+
+#[test]
+fn callbacks_do_what_their_routes_do() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Callbacks");
+    let call = |name: &str, query: &str, arguments: Value| {
+        let path = format!("/api/callbacks/{name}?thread={thread}{query}");
+        client.post(&path, &json!({ "arguments": arguments }))
+    };
+    let names = client.get("/api/callbacks").done();
+    assert!(
+        names["callbacks"].as_array().expect("callbacks").iter().all(|one| one["about"] != ""),
+        "{names}"
+    );
+    let said = call("add_entries", "", json!({"entries": [{"content": "hi"}]})).done();
+    assert!(said["result"]["operation"].is_string(), "{said}");
+    call("set_context_files", "", json!({"items": [{"path": "a.txt"}]})).done();
+    call("save", "", json!({"name": "here"})).done();
+    let ahead = call("clear", "&dry_run=true", json!({})).done();
+    assert_eq!(ahead["result"]["dry_run"], true, "{ahead}");
+    assert_eq!(client.entries(&thread).len(), 1);
+    call("clear", "", json!({})).done();
+    call("undo", "", json!({})).done();
+    assert_eq!(client.entries(&thread).len(), 1);
+    call("switch", "", json!({})).refused(400, "invalid_request");
+    call("save", "&dry_run=true", json!({"name": "x"})).refused(400, "invalid_request");
+    call("save", "", json!({"nothing": "x"})).refused(400, "invalid_request");
+    call("nothing", "", json!({})).refused(404, "not_found");
+    let stale = client.request("POST", &format!("/api/callbacks/clear?thread={thread}")).json(&json!({}));
+    stale.if_match(1).send().refused(412, "version_conflict");
+}

@@ -1,0 +1,219 @@
+//! Keys: a request with a name is carried out once, whoever repeats it, whenever, and whatever died in between.
+
+use retake_timeline::model::id::RequestId;
+use retake_timeline::store::Begun;
+use retake_timeline::{Caller, Command, Timeline};
+use serde_json::{Value, json};
+
+use crate::http::{Answer, Client};
+use crate::routes::Route;
+use crate::scene::Scene;
+use crate::world::World;
+
+/// Two answers to one request: the second is the first again, and says so.
+#[track_caller]
+fn is_the_same(what: &str, first: &Answer, second: &Answer) {
+    assert_eq!(second.header("idempotency-replayed"), Some("true"), "{what}: {}", second.text());
+    assert_eq!((second.status, second.json()), (first.status, first.json()), "{what}");
+    for name in ["etag", "location", "content-type"] {
+        assert_eq!(second.header(name), first.header(name), "{what}: {name}");
+    }
+}
+
+#[test]
+fn every_route_with_a_key_is_carried_out_once() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let routes: Vec<Route> = Route::all(&client).into_iter().filter(|route| route.keyed).collect();
+    assert!(routes.len() > 15, "{routes:?}");
+    let mut carried_out = 0;
+    for (number, route) in routes.iter().enumerate() {
+        let scene = Scene::set(&client);
+        let request = route.request(&client, &scene).key(&format!("key {number}"));
+        let first = request.send();
+        assert_eq!(first.header("idempotency-replayed"), None, "{}", route.name());
+        client.idle(&scene.thread);
+        let sequence = client.sequence();
+        let second = request.send();
+        assert_eq!(client.sequence(), sequence, "{} was carried out twice", route.name());
+        if (200..300).contains(&first.status) {
+            carried_out += 1;
+            is_the_same(&route.name(), &first, &second);
+        } else {
+            let found = (second.status, second.code(), second.header("idempotency-replayed"));
+            assert_eq!(found, (first.status, first.code(), None), "{}: {}", route.name(), first.text());
+        }
+    }
+    assert!(carried_out > 15, "only {carried_out} routes were tried");
+}
+
+#[test]
+fn a_key_holds_after_a_restart_and_at_another_server() {
+    let world = World::new();
+    let server = world.serve();
+    let thread = server.client().thread("Once");
+    let say = |client: &Client| {
+        let body = json!({"entries": [{"role": "User", "content": "once"}]});
+        client.request("POST", &format!("/v1/threads/{thread}/entries")).json(&body).key("say it").send()
+    };
+    let first = say(&server.client());
+    assert_eq!(first.status, 201, "{}", first.text());
+    let other = world.serve();
+    is_the_same("another server", &first, &say(&other.client()));
+    server.stop();
+    other.stop();
+    let server = world.serve();
+    is_the_same("a restart", &first, &say(&server.client()));
+    assert_eq!(server.client().entries(&thread).len(), 1);
+    // The control: without a key, or with another one, it is said again.
+    server.client().say(&thread, "User", "once");
+    assert_eq!(server.client().entries(&thread).len(), 2);
+}
+
+#[test]
+fn a_key_for_something_else_is_refused_and_changes_nothing() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let (one, other) = (client.thread("One"), client.thread("Other"));
+    let ask = |path: String, body: &Value| client.request("POST", &path).json(body).key("used").send();
+    let (tags, other_tags) = (json!({"add": ["a"]}), json!({"add": ["b"]}));
+    let first = ask(format!("/v1/threads/{one}/tags"), &tags);
+    first.done();
+    let sequence = client.sequence();
+    ask(format!("/v1/threads/{one}/tags"), &other_tags).refused(422, "key_reused");
+    ask(format!("/v1/threads/{other}/tags"), &tags).refused(422, "key_reused");
+    ask(format!("/v1/threads/{one}/undo"), &json!({})).refused(422, "key_reused");
+    ask(format!("/v1/threads/{one}/undo?dry_run=true"), &json!({})).refused(422, "key_reused");
+    assert_eq!(client.sequence(), sequence);
+    is_the_same("the first one", &first, &ask(format!("/v1/threads/{one}/tags"), &tags));
+}
+
+#[test]
+fn a_request_that_was_refused_leaves_its_key_free() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let (one, other) = (client.thread("One"), client.thread("Other"));
+    let rename = || {
+        let path = format!("/v1/threads/{other}/rename");
+        client.request("POST", &path).json(&json!({"title": "One"})).key("rename").send()
+    };
+    rename().refused(409, "conflict");
+    rename().refused(409, "conflict");
+    client.post(&format!("/v1/threads/{one}/rename"), &json!({"title": "Moved"})).done();
+    let done = rename();
+    done.done();
+    is_the_same("what was done at last", &done, &rename());
+}
+
+#[test]
+fn of_sixteen_at_once_one_is_carried_out() {
+    let world = World::new();
+    let servers = [world.serve(), world.serve()];
+    let thread = servers[0].client().thread("Crowded");
+    for round in 0..8 {
+        let key = format!("round {round}");
+        let ask = |number: usize| {
+            let body = json!({"entries": [{"role": "User", "content": key}]});
+            let client = servers[number % servers.len()].client();
+            client.request("POST", &format!("/v1/threads/{thread}/entries")).json(&body).key(&key).send()
+        };
+        let answers: Vec<Answer> = std::thread::scope(|scope| {
+            let asking: Vec<_> = (0..16).map(|number| scope.spawn(move || ask(number))).collect();
+            asking.into_iter().map(|one| one.join().expect("an answer")).collect()
+        });
+        let (done, waiting): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status == 201);
+        let first = done.iter().filter(|answer| answer.header("idempotency-replayed").is_none());
+        assert_eq!(first.count(), 1, "round {round}");
+        assert!(done.iter().all(|answer| answer.json() == done[0].json()), "round {round}");
+        for answer in waiting {
+            answer.refused(409, "request_in_progress");
+            assert!(answer.header("retry-after").is_some());
+        }
+        let again = ask(0);
+        assert_eq!((again.status, again.json()), (201, done[0].json()));
+        assert_eq!(servers[0].client().entries(&thread).len(), round + 1);
+    }
+}
+
+/// A server that begins a request and dies: what it leaves in the ledger, and in the log if it got so far.
+fn die(timeline: &Timeline, thread: &str, key: &str, body: &Value, done: bool) {
+    let request = RequestId::of(key.as_bytes());
+    let asked = format!("POST /v1/threads/{thread}/rename\n{body}");
+    let fingerprint = *blake3::hash(asked.as_bytes()).as_bytes();
+    let sequence = timeline.look().expect("a look").queries().last_sequence().expect("a log");
+    let ledger = timeline.store().ledger().expect("a ledger");
+    let begun = ledger.begin_request(request, &fingerprint, sequence, "server-that-died", timeline.now());
+    assert_eq!(begun.expect("it is written"), Begun::New);
+    if done {
+        let title = body["title"].as_str().expect("a title").to_owned();
+        let caller = Caller { request: Some(request), ..Caller::human() };
+        let thread = thread.parse().expect("an id");
+        timeline.change(thread, Command::Rename { title }, caller).expect("the change is made");
+    }
+}
+
+#[test]
+fn a_crash_between_the_change_and_its_answer_is_made_good_from_the_log() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Before");
+    let timeline = world.timeline();
+    let ask = |key: &str, body: &Value| {
+        client.request("POST", &format!("/v1/threads/{thread}/rename")).json(body).key(key).send()
+    };
+    // It was done, and the answer was lost.
+    let body = json!({"title": "Done"});
+    die(&timeline, &thread, "done", &body, true);
+    let version = client.version(&thread);
+    let answer = ask("done", &body);
+    let found = answer.done();
+    assert_eq!(answer.header("idempotency-replayed"), Some("true"));
+    assert_eq!((&found["recovered"], &found["version"]), (&json!(true), &json!(version)), "{found}");
+    assert_eq!(found["kind"]["to"], "Done");
+    is_the_same("what was found", &answer, &ask("done", &body));
+    assert_eq!(client.version(&thread), version, "it was not done again");
+    // It was begun, and nothing was done.
+    let body = json!({"title": "Not yet"});
+    die(&timeline, &thread, "begun", &body, false);
+    let answer = ask("begun", &body);
+    answer.done();
+    assert_eq!(answer.header("idempotency-replayed"), None);
+    assert_eq!(client.version(&thread), version + 1, "it is done now");
+    is_the_same("what was done", &answer, &ask("begun", &body));
+    // It was begun for something else.
+    die(&timeline, &thread, "other", &json!({"title": "This"}), false);
+    ask("other", &json!({"title": "That"})).refused(422, "key_reused");
+}
+
+#[test]
+fn a_request_that_another_server_is_busy_with_is_not_begun_twice() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Before");
+    let timeline = world.timeline();
+    let body = json!({"title": "After"});
+    let alive = timeline.store().keep_alive_as("server-that-died").expect("it says that it is there");
+    die(&timeline, &thread, "busy", &body, false);
+    let ask =
+        || client.request("POST", &format!("/v1/threads/{thread}/rename")).json(&body).key("busy").send();
+    ask().refused(409, "request_in_progress");
+    drop(alive);
+    ask().done();
+}
+
+#[test]
+fn a_key_is_one_short_line() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let request = client.request("POST", "/v1/threads").json(&json!({}));
+    for wrong in ["", &"k".repeat(201), "caf\u{e9}"] {
+        request.clone().key(wrong).send().refused(400, "invalid_request");
+    }
+    request.key(&"k".repeat(200)).send().done();
+}

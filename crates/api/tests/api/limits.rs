@@ -1,0 +1,344 @@
+//! Too much of everything: refused, with little memory, and the server is well afterwards.
+//!
+//! The server runs in a process of its own, so that its memory can be read, and that a stack that overflows is seen.
+
+use std::io::{BufReader, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::http::{Answer, Client, Request, connect, raw, read_answer};
+use crate::process::Process;
+use crate::routes::Route;
+use crate::scene::Scene;
+use crate::world::World;
+
+const GIB: u64 = 1 << 30;
+const MIB: u64 = 1 << 20;
+
+/// Sends a body without saying how long it is, piece by piece, until somebody has had enough; says how much was sent.
+fn pour(request: &Request, bytes: u64) -> (Answer, u64) {
+    let mut connection = connect(request.address()).expect("the server listens");
+    let head = request.clone().header("Transfer-Encoding", "chunked").head(false);
+    connection.write_all(&head).expect("the server reads");
+    let answering = connection.try_clone().expect("a socket");
+    let answer = std::thread::spawn(move || read_answer("a great deal", &mut BufReader::new(answering)));
+    let piece = vec![b' '; 1 << 20];
+    let mut sent = 0;
+    while sent < bytes && !answer.is_finished() {
+        let wrote = connection
+            .write_all(format!("{:x}\r\n", piece.len()).as_bytes())
+            .and_then(|()| connection.write_all(&piece))
+            .and_then(|()| connection.write_all(b"\r\n"));
+        if wrote.is_err() {
+            break;
+        }
+        sent += piece.len() as u64;
+    }
+    // All of it was sent: now it is over.
+    let _ = connection.write_all(b"0\r\n\r\n");
+    let answer = answer.join().expect("no panic");
+    (answer.unwrap_or_else(|error| panic!("{} {}: {error}", request.method, request.path)), sent)
+}
+
+#[test]
+fn a_body_of_a_gibibyte_is_refused_and_never_held() {
+    let world = World::new();
+    let mut server = Process::start(&world, None);
+    let client = server.client();
+    let scene = Scene::set(&client);
+    let before = (server.most_memory(), client.sequence());
+    for route in Route::all(&client).iter().filter(|route| route.kind.is_some()) {
+        // Who says so at once is refused at once.
+        let request = route.request(&client, &scene);
+        let head = request.clone().header("Content-Length", &GIB.to_string()).head(false);
+        let answer = raw(client.address, &head).unwrap_or_else(|error| panic!("{}: {error}", route.name()));
+        answer.refused(413, "body_too_large");
+        // Who does not is refused when it is too much.
+        let (answer, sent) = pour(&request, GIB);
+        let problem = answer.refused(413, "body_too_large");
+        let limit = problem["limit"].as_u64().expect("the limit is named");
+        assert!(sent < limit + 32 * MIB, "{}: {sent} bytes were taken", route.name());
+    }
+    let taken = server.most_memory() - before.0;
+    assert!(taken < 96 * MIB, "{} MiB were taken", taken / MIB);
+    assert!(server.is_well());
+    assert_eq!(client.sequence(), before.1);
+}
+
+/// A text that opens brackets a hundred thousand times.
+fn deep(open: &str, close: &str) -> String {
+    const DEPTH: usize = 100_000;
+    format!("{}1{}", open.repeat(DEPTH), close.repeat(DEPTH))
+}
+
+#[test]
+fn json_of_a_hundred_thousand_levels_is_refused_wherever_it_stands() {
+    let world = World::new();
+    let mut server = Process::start(&world, None);
+    let client = server.client();
+    let scene = Scene::set(&client);
+    let document = client.get("/openapi.json").done();
+    let before = client.sequence();
+    for route in Route::all(&client).iter().filter(|route| route.kind.as_deref() == Some("application/json"))
+    {
+        let operation = &document["paths"][&route.path][route.method.to_lowercase()];
+        let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
+        let fields = schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+        for value in [deep("[", "]"), deep("{\"a\":", "}"), "[".repeat(100_000)] {
+            let inside = fields.clone().chain(["unknown"]).map(|name| format!("{{{name:?}:{value}}}"));
+            let entries =
+                format!("{{\"entries\":[{{\"role\":\"User\",\"content\":\"x\",\"more\":{value}}}]}}");
+            for body in inside.chain([value.clone(), entries]) {
+                let begun = Instant::now();
+                let answer = route.request(&client, &scene).body("application/json", body.as_bytes()).send();
+                let shown = &body[..body.len().min(60)];
+                assert!((400..500).contains(&answer.status), "{} {shown}: {}", route.name(), answer.text());
+                assert!(begun.elapsed() < Duration::from_secs(2), "{} {shown}", route.name());
+            }
+        }
+    }
+    assert!(server.is_well());
+    assert_eq!(client.sequence(), before);
+}
+
+/// Whether the other end has let go; what it said last, if anything.
+fn let_go(connection: &mut TcpStream) -> Option<Vec<u8>> {
+    let mut said = Vec::new();
+    connection.set_read_timeout(Some(Duration::from_secs(10))).expect("a socket takes a time");
+    match connection.read_to_end(&mut said) {
+        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => None,
+        _ => Some(said),
+    }
+}
+
+#[test]
+fn five_hundred_slow_clients_are_let_go_and_nobody_waits_for_them() {
+    let world = World::new();
+    let mut server = Process::start(&world, Some(Duration::from_millis(1500)));
+    let client = server.client();
+    let thread = client.thread("Busy");
+    let before = server.most_memory();
+    let body = json!({"entries": [{"role": "User", "content": "slowly"}]}).to_string();
+    let request = client.request("POST", &format!("/v1/threads/{thread}/entries"));
+    let request = request.header("Content-Type", "application/json");
+    let head = request.header("Content-Length", &body.len().to_string()).head(false);
+    let mut slow: Vec<TcpStream> = Vec::new();
+    for number in 0..500 {
+        let mut connection = connect(client.address).expect("there is room");
+        // Half of them do not even finish their first lines.
+        let first = if number % 2 == 0 { &head[..head.len() - 2] } else { &head[..] };
+        connection.write_all(first).expect("the server reads");
+        slow.push(connection);
+    }
+    // They dribble on while others are served.
+    let mut slowest = Duration::ZERO;
+    for byte in body.bytes().take(8) {
+        for (number, connection) in slow.iter_mut().enumerate() {
+            let piece = if number % 2 == 0 { b'x' } else { byte };
+            let _ = connection.write_all(&[piece]);
+        }
+        for _ in 0..3 {
+            let begun = Instant::now();
+            client.get("/health").done();
+            client.say(&thread, "User", "quickly");
+            slowest = slowest.max(begun.elapsed());
+        }
+    }
+    assert!(slowest < Duration::from_secs(2), "others waited {slowest:?}");
+    let mut timed_out = 0;
+    for (number, connection) in slow.iter_mut().enumerate() {
+        let said = let_go(connection).unwrap_or_else(|| panic!("client {number} is still waited for"));
+        if number % 2 == 1 {
+            let said = String::from_utf8_lossy(&said);
+            assert!(
+                said.starts_with("HTTP/1.1 408 ") && said.contains("request_timeout"),
+                "{number}: {said}"
+            );
+            timed_out += 1;
+        }
+    }
+    assert_eq!(timed_out, 250);
+    assert_eq!(client.entries(&thread).len(), 24, "of the slow ones nothing is there");
+    let taken = server.most_memory() - before;
+    assert!(taken < 96 * MIB, "{} MiB were taken", taken / MIB);
+    assert!(server.is_well());
+}
+
+#[test]
+fn bodies_that_are_held_at_once_are_bounded_together() {
+    let world = World::new();
+    let mut server = Process::start(&world, Some(Duration::from_secs(2)));
+    let client = server.client();
+    let thread = client.thread("Large");
+    let before = server.most_memory();
+    let path = format!("/v1/threads/{thread}/entries");
+    let request = client.request("POST", &path).header("Content-Type", "application/json");
+    let head = request.header("Content-Length", &(16 * MIB).to_string()).head(false);
+    let statuses: Vec<Vec<u8>> = std::thread::scope(|scope| {
+        let send = || {
+            let mut connection = connect(client.address).expect("there is room");
+            let piece = vec![b' '; 1 << 20];
+            connection.write_all(&head).expect("the server reads");
+            // All but the end, which never comes.
+            let _ = (0..15).try_for_each(|_| connection.write_all(&piece));
+            let_go(&mut connection).expect("nobody is waited for without an end")
+        };
+        let clients: Vec<_> = (0..24).map(|_| scope.spawn(send)).collect();
+        clients.into_iter().map(|client| client.join().expect("no panic")).collect()
+    });
+    let count = |start: &[u8]| statuses.iter().filter(|said| said.starts_with(start)).count();
+    let (timed_out, no_room) = (count(b"HTTP/1.1 408 "), count(b"HTTP/1.1 503 "));
+    assert!(timed_out >= 1 && no_room >= 1, "{timed_out} timed out, {no_room} found no room");
+    let taken = server.most_memory() - before;
+    assert!(taken < 256 * MIB, "{} MiB were taken", taken / MIB);
+    // What was held is free again: the same body, with an end, is taken.
+    let body = format!("{}{}", " ".repeat(15 << 20), json!({"entries": [{"content": "large"}]}));
+    let again = client.request("POST", &path).body("application/json", body.as_bytes()).send();
+    assert_eq!(again.status, 201, "{}", again.text());
+    assert!(server.is_well());
+}
+
+#[test]
+fn what_is_packed_is_not_unpacked() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let body = json!({"title": "packed"}).to_string();
+    for packing in ["gzip", "deflate", "br", "zstd", "gzip, gzip", "identity, gzip"] {
+        let request = client.request("POST", "/v1/threads").body("application/json", body.as_bytes());
+        request.header("Content-Encoding", packing).send().refused(415, "unsupported_media_type");
+    }
+    let head = client.request("POST", "/v1/threads").header("Content-Type", "application/json");
+    let packed = head.header("Transfer-Encoding", "gzip, chunked").head(false);
+    let answer = raw(client.address, &[packed.as_slice(), b"0\r\n\r\n"].concat());
+    assert!(answer.is_ok_and(|answer| (400..500).contains(&answer.status)));
+}
+
+/// Sends bytes and says how the server took it: the status, or nothing if it hung up.
+fn status_of(client: &Client, bytes: &[u8]) -> Option<u16> {
+    raw(client.address, bytes).ok().map(|answer| answer.status)
+}
+
+#[test]
+fn what_is_no_request_is_refused_and_does_no_harm() {
+    let world = World::new();
+    let mut server = Process::start(&world, Some(Duration::from_millis(1500)));
+    let client = server.client();
+    let head = String::from_utf8(client.request("POST", "/v1/threads").head(false)).expect("text");
+    let first = head.trim_end();
+    let hostile: Vec<Vec<u8>> = vec![
+        b"\0\0\0\0\r\n\r\n".to_vec(),
+        b"GET /health\r\n\r\n".to_vec(),
+        b"GET /health HTTP/9.9\r\n\r\n".to_vec(),
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(),
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03".to_vec(),
+        format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(200_000)).into_bytes(),
+        format!("{first}\r\nX: {}\r\n\r\n", "a".repeat(200_000)).into_bytes(),
+        format!("{first}\r\n{}\r\n", "X: y\r\n".repeat(500)).into_bytes(),
+        format!("{first}\r\nX: a\0b\r\n\r\n").into_bytes(),
+        format!("{first}\r\nContent-Length: -1\r\n\r\n").into_bytes(),
+        format!("{first}\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!").into_bytes(),
+        format!("{first}\r\nContent-Length: 99999999999999999999999\r\n\r\n").into_bytes(),
+        format!("{first}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n").into_bytes(),
+        format!("{first}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff1\r\n")
+            .into_bytes(),
+        format!("{first}\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n").into_bytes(),
+    ];
+    for bytes in &hostile {
+        let status = status_of(&client, bytes);
+        let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(200)]).into_owned();
+        assert!(status.is_none_or(|status| (400..500).contains(&status)), "{shown}: {status:?}");
+    }
+    assert!(server.is_well());
+    assert_eq!(client.get("/v1/threads").done()["items"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn who_finds_no_room_waits_and_is_served_when_there_is_some() {
+    let limits = retake_api::Limits {
+        connections: 8,
+        head: Duration::from_millis(700),
+        ..retake_api::Limits::default()
+    };
+    let world = World::with(limits);
+    let server = world.serve();
+    let idle: Vec<TcpStream> = (0..8).map(|_| connect(server.address).expect("a place")).collect();
+    std::thread::sleep(Duration::from_millis(100));
+    let begun = Instant::now();
+    server.client().get("/health").done();
+    let waited = begun.elapsed();
+    assert!(waited > Duration::from_millis(200) && waited < Duration::from_secs(5), "{waited:?}");
+    drop(idle);
+}
+
+/// The same thing over and over: little on the way, and much in memory.
+fn many(item: &str, bytes: usize) -> String {
+    format!("[{}{item}]", format!("{item},").repeat(bytes / (item.len() + 1)))
+}
+
+#[test]
+fn json_that_would_be_large_in_memory_is_refused_wherever_it_stands() {
+    let world = World::new();
+    let mut server = Process::start(&world, None);
+    let client = server.client();
+    let scene = Scene::set(&client);
+    let document = client.get("/openapi.json").done();
+    let before = (server.most_memory(), client.sequence());
+    for route in Route::all(&client).iter().filter(|route| route.kind.as_deref() == Some("application/json"))
+    {
+        let operation = &document["paths"][&route.path][route.method.to_lowercase()];
+        let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
+        let fields = schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+        for name in fields.chain(["unknown"]) {
+            for item in ["0", "{\"a\":0}"] {
+                let body = format!("{{{name:?}:{}}}", many(item, 800_000));
+                let answer = route.request(&client, &scene).body("application/json", body.as_bytes()).send();
+                answer.refused(413, "body_too_large");
+            }
+        }
+    }
+    let taken = server.most_memory() - before.0;
+    assert!(taken < 64 * MIB, "{} MiB were taken", taken / MIB);
+    assert!(server.is_well());
+    assert_eq!(client.sequence(), before.1);
+}
+
+#[test]
+fn json_that_is_just_not_too_large_is_bounded_when_many_send_it_at_once() {
+    let world = World::new();
+    let mut server = Process::start(&world, None);
+    let client = server.client();
+    let scene = Scene::set(&client);
+    let before = server.most_memory();
+    let path = format!("/api/fields/draft?thread={}", scene.thread);
+    let body = format!("{{\"value\":{}}}", many("{\"a\":0}", 660_000));
+    let request = client.request("PUT", &path).body("application/json", body.as_bytes());
+    let statuses: Vec<u16> = std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..16).map(|_| scope.spawn(|| request.send().status)).collect();
+        // Who sends little is served meanwhile.
+        for number in 0..20 {
+            client.say(&scene.thread, "User", &number.to_string());
+        }
+        clients.into_iter().map(|client| client.join().expect("an answer")).collect()
+    });
+    assert!(statuses.iter().all(|status| *status == 422), "they wait for each other: {statuses:?}");
+    let taken = server.most_memory() - before;
+    assert!(taken < 256 * MIB, "{} MiB were taken", taken / MIB);
+    assert!(server.is_well());
+}
+
+#[test]
+fn entries_are_added_by_the_thousand_and_not_by_the_million() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Many");
+    let add = |count: usize| {
+        let entries = vec![json!({"content": "x"}); count];
+        client.post(&format!("/v1/threads/{thread}/entries"), &json!({"entries": entries}))
+    };
+    add(10_001).refused(422, "refused");
+    add(10_000).done();
+}

@@ -1,0 +1,110 @@
+//! A server in a process of its own, so that what it takes can be measured, and that it dies can be survived.
+//!
+//! The process is this very test program, with one test to run: the one that serves.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use retake_api::Limits;
+
+use crate::http::Client;
+use crate::world::World;
+
+/// The variables that tell the process where to serve, and how long it waits for slow clients.
+const FOLDER: &str = "RETAKE_TEST_FOLDER";
+const PATIENCE: &str = "RETAKE_TEST_PATIENCE";
+
+/// What the process says before its address.
+const LISTENING: &str = "listening at ";
+
+/// A server in a process of its own, until it is dropped.
+pub(crate) struct Process {
+    child: Child,
+    /// Kept open: what it says at its end is heard by nobody, and is no failure.
+    _output: BufReader<ChildStdout>,
+    pub(crate) address: SocketAddr,
+    token: String,
+}
+
+#[test]
+fn a_server_for_other_tests() {
+    let Some(folder) = std::env::var_os(FOLDER) else { return };
+    let mut limits = Limits::default();
+    if let Some(patience) = std::env::var(PATIENCE).ok().and_then(|millis| millis.parse().ok()) {
+        let patience = Duration::from_millis(patience);
+        limits = Limits { head: patience, arrival: patience, pause: patience, unread: patience, ..limits };
+    }
+    let world = World::of_another(PathBuf::from(folder), limits);
+    let server = world.serve();
+    println!("{LISTENING}{}", server.address);
+    // It serves until whoever started it lets go of it.
+    let _ = std::io::stdin().read_to_end(&mut Vec::new());
+    server.stop();
+}
+
+impl Process {
+    /// Starts a server that waits so long for slow clients; as long as usual if not said.
+    pub(crate) fn start(world: &World, patience: Option<Duration>) -> Self {
+        let mut command = Command::new(std::env::current_exe().expect("this program is there"));
+        command
+            .args(["process::a_server_for_other_tests", "--exact", "--nocapture", "--test-threads=1"])
+            .env(FOLDER, world.folder())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        if let Some(patience) = patience {
+            command.env(PATIENCE, patience.as_millis().to_string());
+        }
+        let mut child = command.spawn().expect("this program starts");
+        let mut output = BufReader::new(child.stdout.take().expect("its output is a pipe"));
+        let address = loop {
+            let mut line = String::new();
+            assert_ne!(output.read_line(&mut line).expect("it writes text"), 0, "the server did not start");
+            if let Some(at) = line.find(LISTENING) {
+                break line[at + LISTENING.len()..].trim().parse().expect("an address");
+            }
+        };
+        let token = world.token().read().expect("the server made a token").secret().to_owned();
+        Self { child, _output: output, address, token }
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client::new(self.address, &self.token)
+    }
+
+    /// The most memory that it ever took, in bytes.
+    pub(crate) fn most_memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the system counts it");
+        line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1024
+    }
+
+    /// Whether it still runs and answers as it should.
+    pub(crate) fn is_well(&mut self) -> bool {
+        let running = self.child.try_wait().expect("a child can be asked").is_none();
+        running && self.client().get("/health").done()["status"] == "ok"
+    }
+
+    /// Kills it: no word, no time.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().expect("it is ours");
+        self.child.wait().expect("a child can be waited for");
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        // Whoever does not end when it should is ended.
+        for _ in 0..200 {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,161 @@
+//! Races: of those who saw the same version exactly one wins, always; those who name none are all served, one by one.
+
+use std::collections::BTreeSet;
+use std::sync::Barrier;
+
+use serde_json::{Value, json};
+
+use crate::http::{Answer, Client, Request};
+use crate::scene::Scene;
+use crate::world::World;
+
+/// Sends requests at the same moment.
+fn at_once(requests: &[Request]) -> Vec<Answer> {
+    let start = Barrier::new(requests.len());
+    std::thread::scope(|scope| {
+        let sending: Vec<_> = requests
+            .iter()
+            .map(|request| {
+                scope.spawn(|| {
+                    start.wait();
+                    request.send()
+                })
+            })
+            .collect();
+        sending.into_iter().map(|one| one.join().expect("an answer")).collect()
+    })
+}
+
+/// Changes that do something whatever was done before them.
+fn changes(client: &Client, thread: &str, round: usize) -> Vec<Request> {
+    let post =
+        |rest: &str, body: Value| client.request("POST", &format!("/v1/threads/{thread}/{rest}")).json(&body);
+    let title = format!("Title {round} {}", client.address.port());
+    let name = client.address.port();
+    vec![
+        post("rename", json!({"title": title})),
+        post("entries", json!({"entries": [{"role": "User", "content": title}]})),
+        post("tags", json!({"add": [format!("tag-{round}-{name}")]})),
+        post("save", json!({"name": format!("moment {round}")})),
+        post("branch", json!({})),
+        post("undo", json!({})),
+        client
+            .request("PATCH", &format!("/v1/threads/{thread}/settings"))
+            .json(&json!({"max_tokens": round + 1000})),
+    ]
+}
+
+#[test]
+fn of_two_clients_who_saw_the_same_version_exactly_one_wins() {
+    let world = World::new();
+    let servers = [world.serve(), world.serve()];
+    // At one server, and at two on one store.
+    for pair in [[0, 0], [0, 1]] {
+        let clients = pair.map(|server: usize| servers[server].client());
+        let thread = Scene::set(&clients[0]).thread;
+        for round in 0..70 {
+            let version = clients[round % 2].version(&thread);
+            let (mine, theirs) = (changes(&clients[0], &thread, round), changes(&clients[1], &thread, round));
+            let pick = |all: &[Request], at: usize| all[at % all.len()].clone().if_match(version);
+            let requests = [pick(&mine, round), pick(&theirs, round / 7 + round)];
+            let answers = at_once(&requests);
+            let (won, lost): (Vec<_>, Vec<_>) =
+                answers.iter().partition(|answer| (200..300).contains(&answer.status));
+            let said: Vec<String> = answers.iter().map(Answer::text).collect();
+            assert_eq!((won.len(), lost.len()), (1, 1), "round {round}: {said:?}");
+            let problem = lost[0].refused(412, "version_conflict");
+            let current = clients[0].version(&thread);
+            assert_eq!(won[0].header("etag"), Some(format!("\"{current}\"").as_str()));
+            assert_eq!((&problem["current"], current > version), (&json!(current), true), "round {round}");
+        }
+    }
+}
+
+#[test]
+fn of_many_who_saw_the_same_version_one_wins_and_its_change_is_the_one_that_is_there() {
+    let world = World::new();
+    let servers = [world.serve(), world.serve()];
+    let client = servers[0].client();
+    let thread = client.thread("Wanted");
+    for round in 0..15 {
+        let version = client.version(&thread);
+        let requests: Vec<Request> = (0..12)
+            .map(|number| {
+                let body = json!({"entries": [{"role": "User", "content": format!("{round} by {number}")}]});
+                let client = servers[number % 2].client();
+                let request = client.request("POST", &format!("/v1/threads/{thread}/entries"));
+                request.json(&body).if_match(version)
+            })
+            .collect();
+        let answers = at_once(&requests);
+        let winners: Vec<usize> = (0..12).filter(|number| answers[*number].status == 201).collect();
+        assert_eq!(winners.len(), 1, "round {round}");
+        let entries = client.entries(&thread);
+        assert_eq!(entries.len(), round + 1);
+        let said = entries[round].to_string();
+        assert!(said.contains(&format!("\"{round} by {}\"", winners[0])), "{said}");
+    }
+}
+
+/// The control, and a promise of its own: who names no version is served, and each change has a version to itself.
+#[test]
+fn who_names_no_version_is_served_and_no_two_share_one() {
+    let world = World::new();
+    let servers = [world.serve(), world.serve()];
+    let client = servers[0].client();
+    let thread = client.thread("Shared");
+    let mut versions = BTreeSet::new();
+    for round in 0..10 {
+        let requests: Vec<Request> = (0..10)
+            .map(|number| {
+                let body = json!({"entries": [{"role": "User", "content": format!("{round} {number}")}]});
+                servers[number % 2]
+                    .client()
+                    .request("POST", &format!("/v1/threads/{thread}/entries"))
+                    .json(&body)
+            })
+            .collect();
+        for answer in at_once(&requests) {
+            assert!(versions.insert(answer.done()["version"].as_u64().expect("a number")));
+        }
+    }
+    assert_eq!(versions, (2..=101).collect());
+    assert_eq!(client.entries(&thread).len(), 100);
+}
+
+#[test]
+fn what_one_server_acknowledged_the_other_knows() {
+    let world = World::new();
+    let servers = [world.serve(), world.serve()];
+    let clients = [servers[0].client(), servers[1].client()];
+    for round in 0..30 {
+        let (writer, reader) = (&clients[round % 2], &clients[(round + 1) % 2]);
+        let title = format!("Thread {round}");
+        let thread = writer.thread(&title);
+        assert_eq!(reader.get(&format!("/v1/threads/{thread}")).done()["title"], title);
+        for list in ["/v1/threads?limit=1", "/v1/tree?limit=1"] {
+            let listed = reader.get(list).done();
+            assert!(listed["items"][0].to_string().contains(&title), "{list}: {listed}");
+        }
+        writer.delete(&format!("/v1/threads/{thread}")).done();
+        assert!(!reader.get("/v1/threads?limit=500").text().contains(&title));
+    }
+}
+
+#[test]
+fn one_title_is_given_to_one_thread() {
+    let world = World::new();
+    let servers = [world.serve(), world.serve()];
+    for round in 0..10 {
+        let body = json!({"title": format!("The only {round}")});
+        let requests: Vec<Request> = (0..6)
+            .map(|number| servers[number % 2].client().request("POST", "/v1/threads").json(&body))
+            .collect();
+        let answers = at_once(&requests);
+        let made = answers.iter().filter(|answer| answer.status == 201).count();
+        assert_eq!(made, 1, "{:?}", answers.iter().map(Answer::text).collect::<Vec<_>>());
+        for answer in answers.iter().filter(|answer| answer.status != 201) {
+            answer.refused(409, "conflict");
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Turns over HTTP: begun, watched, steered, decided on, ended, tried again; and of two who want the same, one wins.
+
+use std::sync::Barrier;
+use std::time::Duration;
+
+use retake_agent::Setup;
+use serde_json::{Value, json};
+
+use crate::http::{Answer, Client};
+use crate::world::{World, until};
+
+fn begin(client: &Client, thread: &str, prompt: &str, approve: &str) -> Answer {
+    client.post(&format!("/v1/threads/{thread}/turns"), &json!({"prompt": prompt, "approve": approve}))
+}
+
+fn now(client: &Client, thread: &str) -> Value {
+    client.get(&format!("/v1/threads/{thread}/turn")).done()
+}
+
+fn wait_until_over(client: &Client, thread: &str) {
+    until("the turn is over", || now(client, thread)["running"] == false);
+}
+
+/// The call that waits for a person.
+fn wait_for_question(client: &Client, thread: &str) -> String {
+    until("somebody is asked", || !now(client, thread)["asked"].as_array().expect("a list").is_empty());
+    now(client, thread)["asked"][0]["call"].as_str().expect("a name").to_owned()
+}
+
+fn texts(client: &Client, thread: &str) -> Vec<String> {
+    let text = |entry: Value| entry["entry"]["content"].as_str().unwrap_or_default().to_owned();
+    client.entries(thread).into_iter().map(text).collect()
+}
+
+/// As many at once as there are, all asking the same; gives what each got.
+fn at_once(many: usize, ask: impl Fn(usize) -> Answer + Sync) -> Vec<Answer> {
+    let barrier = Barrier::new(many);
+    let (ask, barrier) = (&ask, &barrier);
+    std::thread::scope(|scope| {
+        let asking = (0..many).map(|number| {
+            scope.spawn(move || {
+                barrier.wait();
+                ask(number)
+            })
+        });
+        let asking: Vec<_> = asking.collect();
+        asking.into_iter().map(|one| one.join().expect("no panic")).collect()
+    })
+}
+
+#[test]
+fn a_turn_begins_is_told_of_and_is_undone_with_its_files() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("A turn");
+    let mut stream = client.events(client.sequence());
+    let answer = begin(&client, &thread, "create a.txt with hi", "edits");
+    assert_eq!(answer.status, 202, "{}", answer.text());
+    let begun = answer.done();
+    assert!(begun["operation"].is_string() && begun["undoable"] == true, "{begun}");
+    assert_eq!(answer.header("location"), Some(format!("/v1/threads/{thread}/turn").as_str()));
+    assert_eq!(answer.header("etag"), Some(format!("\"{}\"", begun["version"]).as_str()));
+    let mut told = Vec::new();
+    while !told.iter().any(|event: &String| event == "ended") {
+        let event = stream.next(Duration::from_secs(10)).expect("the turn is told of");
+        if event.kind == "turn" {
+            told.push(event.data["event"].as_str().unwrap_or_default().to_owned());
+        }
+    }
+    assert!(told.contains(&"started".to_owned()) && told.contains(&"tool_ended".to_owned()), "{told:?}");
+    wait_until_over(&client, &thread);
+    assert_eq!(world.read("a.txt").as_deref(), Some("hi\n"));
+    let undone = client.post(&format!("/v1/threads/{thread}/undo"), &json!({})).done();
+    assert_eq!(undone["files"]["paths"][0]["path"], "a.txt", "{undone}");
+    assert_eq!((world.read("a.txt"), texts(&client, &thread).len()), (None, 0));
+    client.post(&format!("/v1/threads/{thread}/redo"), &json!({})).done();
+    assert_eq!(world.read("a.txt").as_deref(), Some("hi\n"));
+}
+
+#[test]
+fn of_two_turns_that_begin_at_once_exactly_one_does() {
+    let world = World::new();
+    let (one, other) = (world.serve(), world.serve());
+    let clients = [one.client(), other.client()];
+    for round in 0..6 {
+        let thread = clients[0].thread(&format!("Race {round}"));
+        let answers =
+            at_once(4, |number| begin(&clients[number % 2], &thread, "wait 1 then say done", "none"));
+        let begun = answers.iter().filter(|answer| answer.status == 202).count();
+        assert_eq!(begun, 1, "{answers:?}");
+        for refused in answers.iter().filter(|answer| answer.status != 202) {
+            refused.refused(409, "turn_running");
+        }
+        let prompts = texts(&clients[1], &thread).iter().filter(|text| text.starts_with("wait")).count();
+        assert_eq!(prompts, 1, "who was refused has changed nothing");
+        clients[1].post(&format!("/v1/threads/{thread}/turn/interrupt"), &json!({})).done();
+        wait_until_over(&clients[0], &thread);
+    }
+}
+
+#[test]
+fn of_many_who_decide_about_a_call_exactly_one_is_heard() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    for round in 0..6 {
+        let (thread, file) = (client.thread(&format!("Decided {round}")), format!("{round}.txt"));
+        begin(&client, &thread, &format!("create {file} with x"), "ask").done();
+        let call = wait_for_question(&client, &thread);
+        let shown = now(&client, &thread);
+        assert!(shown["asked"][0]["what"].to_string().contains(&file), "the very call is shown: {shown}");
+        let path = format!("/v1/threads/{thread}/turn/approve");
+        let answers =
+            at_once(6, |number| client.post(&path, &json!({"call": call, "allow": number % 2 == 0})));
+        let heard: Vec<&Answer> = answers.iter().filter(|answer| answer.status == 200).collect();
+        assert_eq!(heard.len(), 1, "{answers:?}");
+        for refused in answers.iter().filter(|answer| answer.status != 200) {
+            refused.refused(409, "conflict");
+        }
+        wait_until_over(&client, &thread);
+        assert_eq!(world.read(&file).is_some(), heard[0].json()["allowed"] == true);
+        client.post(&path, &json!({"call": call, "allow": true})).refused(409, "conflict");
+    }
+}
+
+#[test]
+fn a_turn_is_steered_and_ended_from_elsewhere() {
+    let world = World::new();
+    let (one, other) = (world.serve(), world.serve());
+    let (client, elsewhere) = (one.client(), other.client());
+    let thread = client.thread("Steered");
+    let path = |what: &str| format!("/v1/threads/{thread}/turn/{what}");
+    elsewhere.post(&path("steer"), &json!({"message": "hello"})).refused(409, "conflict");
+    begin(&client, &thread, "create a.txt with x", "ask").done();
+    wait_for_question(&elsewhere, &thread);
+    assert_eq!(
+        (now(&client, &thread)["here"] == true, now(&elsewhere, &thread)["here"] == true),
+        (true, false)
+    );
+    let entry = elsewhere.post(&path("steer"), &json!({"message": "shorter"})).done()["entry"].clone();
+    elsewhere.post(&path("steer"), &json!({"message": " "})).refused(422, "refused");
+    let stopped = elsewhere.post(&path("interrupt"), &json!({})).done();
+    assert_eq!(stopped["stopped"], true);
+    wait_until_over(&client, &thread);
+    let said = client.entries(&thread);
+    assert!(said.iter().any(|said| said["id"] == entry), "what was told is kept: {said:?}");
+    assert_eq!(world.read("a.txt"), None);
+    client.post(&path("interrupt"), &json!({})).refused(409, "conflict");
+    client.post(&path("resume"), &json!({})).refused(409, "conflict");
+}
+
+#[test]
+fn a_failed_turn_is_gone_on_with() {
+    let world = World::new();
+    let server = world.serve_with(Setup { attempts: 1, ..Setup::default() });
+    let client = server.client();
+    let thread = client.thread("Failing");
+    begin(&client, &thread, "fail always", "none").done();
+    wait_until_over(&client, &thread);
+    let failed = now(&client, &thread);
+    assert_eq!(failed["agent"]["state"], "failed", "{failed}");
+    let version = client.version(&thread);
+    let resume = client.request("POST", &format!("/v1/threads/{thread}/turn/resume")).json(&json!({}));
+    let problem = resume.clone().if_match(version - 1).send().refused(412, "version_conflict");
+    assert_eq!(problem["current"], version);
+    let resumed = resume.if_match(version).key("again").send();
+    assert_eq!(resumed.status, 202, "{}", resumed.text());
+    wait_until_over(&client, &thread);
+    let turns: Vec<Value> = client.get("/v1/turns").done()["items"].as_array().expect("a list").clone();
+    assert!(turns.iter().all(|turn| turn["running"] == false), "{turns:?}");
+}
+
+#[test]
+fn a_message_is_tried_again_once_however_often_it_is_asked() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Again");
+    let retry = client.request("POST", &format!("/v1/threads/{thread}/retry"));
+    retry.clone().json(&json!({})).send().refused(409, "conflict");
+    begin(&client, &thread, "create a.txt with one", "edits").done();
+    wait_until_over(&client, &thread);
+    let body = json!({"prompt": "create b.txt with two", "approve": "edits", "name": "other"});
+    let stale = client.version(&thread) - 1;
+    retry.clone().json(&body).if_match(stale).send().refused(412, "version_conflict");
+    let (first, second) =
+        (retry.clone().json(&body).key("k").send(), retry.clone().json(&body).key("k").send());
+    assert_eq!((first.status, second.status), (202, 202), "{} {}", first.text(), second.text());
+    assert_eq!(first.body, second.body, "the first answer, both times");
+    assert_eq!(second.header("idempotency-replayed"), Some("true"));
+    wait_until_over(&client, &thread);
+    let takes = client.get(&format!("/v1/threads/{thread}/takes")).done();
+    assert_eq!(takes["items"].as_array().map(Vec::len), Some(2), "{takes}");
+    assert_eq!((world.read("a.txt"), world.read("b.txt").as_deref()), (None, Some("two\n")));
+    // The first take is not being worked on: its files are not in the folder.
+    let first_take = takes["items"][0]["id"].as_str().expect("an id");
+    let elsewhere = format!("/v1/threads/{thread}/turns?take={first_take}");
+    client.post(&elsewhere, &json!({"prompt": "say hi"})).refused(409, "conflict");
+    let compared = client.get(&format!("/v1/threads/{thread}/compare?one={first_take}&limit=1")).done();
+    assert_eq!(compared["sides"][0]["entries"].as_array().map(Vec::len), Some(1), "{compared}");
+    assert!(compared["sides"][0]["count"].as_u64() > Some(1));
+    let paths: Vec<&Value> = compared["files"]["files"].as_array().expect("files").iter().collect();
+    assert_eq!(paths.len(), 2, "{compared}");
+}
+
+#[test]
+fn what_cannot_be_asked_is_refused_and_changes_nothing() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Refused");
+    let version = client.version(&thread);
+    let check = |body: Value, status: u16, code: &str| {
+        client.post(&format!("/v1/threads/{thread}/turns"), &body).refused(status, code);
+    };
+    check(json!({}), 400, "invalid_request");
+    check(json!({"prompt": "x", "draft": true}), 400, "invalid_request");
+    check(json!({"prompt": "  "}), 422, "refused");
+    check(json!({"draft": true}), 422, "refused");
+    check(json!({"prompt": "x", "pictures": ["no base64"]}), 422, "refused");
+    check(json!({"prompt": "x", "pictures": ["aGVsbG8="]}), 422, "refused");
+    check(json!({"prompt": "x", "provider": "nobody"}), 422, "refused");
+    check(json!({"prompt": "x", "provider": "anthropic"}), 422, "refused");
+    check(json!({"prompt": "x", "model": "of-nobody"}), 422, "refused");
+    check(json!({"prompt": "x", "approve": "everything"}), 400, "invalid_request");
+    assert_eq!(client.version(&thread), version);
+    client.post("/v1/threads/nothing/turns", &json!({"prompt": "x"})).refused(404, "not_found");
+}
+
+#[test]
+fn a_long_conversation_is_compressed_and_one_undo_brings_it_back() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Long");
+    let path = format!("/v1/threads/{thread}/compress");
+    client.post(&path, &json!({"keep": 0})).refused(409, "conflict");
+    for number in 0..6 {
+        client.say(&thread, "User", &format!("question {number}"));
+        client.say(&thread, "AI", &format!("answer {number}"));
+    }
+    let stale = client.version(&thread) - 1;
+    let request = client.request("POST", &path).json(&json!({"keep": 2}));
+    request.clone().if_match(stale).send().refused(412, "version_conflict");
+    let compressed = request.key("c").send().done();
+    assert!(compressed["operation"].is_string() && compressed["undoable"] == true, "{compressed}");
+    assert_eq!(client.entries(&thread).len(), 3);
+    client.post(&format!("/v1/threads/{thread}/undo"), &json!({})).done();
+    assert_eq!(client.entries(&thread).len(), 12);
+}

@@ -1,0 +1,47 @@
+//! One take as JSON, with all its entries.
+
+use std::io::Write;
+
+use retake_model::summary::summarize;
+use retake_model::take::Take;
+use retake_store::ThreadRow;
+
+use super::{ExportError, Front, PAGE, Piece};
+use crate::{LookError, Looking};
+
+impl Looking<'_> {
+    /// Writes a take as JSON: the thread, the take, its draft, its entries. Says how many entries.
+    pub fn export_json(
+        &self,
+        thread: &ThreadRow,
+        take: &Take,
+        front: &dyn Front,
+        out: &mut dyn Write,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<u64, ExportError> {
+        let summary = summarize(take, &self.queries()).map_err(LookError::from)?;
+        write!(out, "{{\"thread\":")?;
+        front.json(out, &Piece::Thread(&thread.summary))?;
+        write!(out, ",\"take\":")?;
+        front.json(out, &Piece::Take(&summary))?;
+        write!(out, ",\"draft\":")?;
+        front.json(out, &Piece::Text(&take.draft))?;
+        write!(out, ",\"entries\":[")?;
+        let total = take.entries.len();
+        let mut done = 0;
+        while done < total {
+            let page = self.page(thread.summary.id, take, done..(done + PAGE).min(total))?;
+            for view in &page {
+                if view.number > 1 {
+                    write!(out, ",")?;
+                }
+                front.json(out, &Piece::Entry(view))?;
+            }
+            done += PAGE.min(total - done);
+            progress(done, total);
+        }
+        writeln!(out, "]}}")?;
+        out.flush()?;
+        Ok(total)
+    }
+}

@@ -1,0 +1,180 @@
+//! The files that a snapshot holds: folders in pages, files in pieces.
+
+use retake_model::content::ContentId;
+use retake_model::object::{Unavailable, load};
+use retake_model::path::{FileName, RootPath, TreePath};
+use retake_model::tree::{Node, Snapshot, Tree, TreeEntry, read_piece, resolve};
+use retake_store::Queries;
+use serde::Serialize;
+
+use crate::{FileFacts, LookError, Looking};
+
+/// Something that a snapshot holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HeldFile {
+    /// Where.
+    #[serde(flatten)]
+    pub path: RootPath,
+    /// What it is.
+    #[serde(flatten)]
+    pub facts: FileFacts,
+    /// The name of its content: the same files have the same.
+    pub content: Option<ContentId>,
+}
+
+/// Some of what is in a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldFiles {
+    /// In the order of the names' bytes; a folder before what is in it.
+    pub items: Vec<HeldFile>,
+    /// Whether there are more.
+    pub more: bool,
+}
+
+/// Which folder of a snapshot is listed, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct FolderQuestion<'a> {
+    /// The root.
+    pub root: &'a str,
+    /// The folder below it; the root itself if there is none.
+    pub folder: Option<&'a TreePath>,
+    /// How far down.
+    pub depth: Depth,
+    /// Only what comes behind this path.
+    pub after: Option<&'a TreePath>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// How far down a folder is listed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Depth {
+    /// What is in it.
+    #[default]
+    One,
+    /// What is in the folders in it too.
+    All,
+}
+
+/// A piece of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilePiece {
+    /// The file.
+    pub file: HeldFile,
+    /// How many bytes it has in all.
+    pub size: u64,
+    /// Some of them; of a link, where it points to; of a folder, none.
+    pub bytes: Vec<u8>,
+}
+
+impl Looking<'_> {
+    /// What is in a folder of a snapshot; `None` if there is no such folder.
+    pub fn files_in(
+        &self,
+        snapshot: ContentId,
+        question: FolderQuestion<'_>,
+    ) -> Result<Option<HeldFiles>, LookError> {
+        let queries = self.queries();
+        let found: Snapshot = load(&queries, snapshot)?;
+        let Some(root) = found.root(question.root) else { return Ok(None) };
+        let tree = match question.folder {
+            None => root.tree,
+            Some(path) => match resolve(&queries, root.tree, path)? {
+                Some(Node::Folder { tree, .. }) => tree,
+                _ => return Ok(None),
+            },
+        };
+        Ok(Some(list(&queries, tree, question)?))
+    }
+
+    /// A file of a snapshot with at most so many of its bytes, from a place on; `None` if there is none.
+    pub fn file_in(
+        &self,
+        snapshot: ContentId,
+        path: &RootPath,
+        from: u64,
+        most: u64,
+    ) -> Result<Option<FilePiece>, LookError> {
+        let queries = self.queries();
+        let found: Snapshot = load(&queries, snapshot)?;
+        let node = match found.root(&path.root) {
+            Some(root) => resolve(&queries, root.tree, &path.path)?,
+            None => None,
+        };
+        let Some(node) = node else { return Ok(None) };
+        let bytes = read_piece(&queries, &node, from..from.saturating_add(most))?;
+        let size = match &node {
+            Node::File { size, .. } => *size,
+            Node::Link { target } => target.len() as u64,
+            Node::Folder { .. } => 0,
+        };
+        Ok(Some(FilePiece { file: held(path.clone(), &node), size, bytes }))
+    }
+}
+
+/// A folder that is being listed. How deep folders are must not matter to the stack, so they are kept in a list.
+struct Level<'names> {
+    path: Option<TreePath>,
+    entries: std::vec::IntoIter<TreeEntry>,
+    /// The rest of the path that the last page ended with, if it leads through this folder.
+    passed: &'names [FileName],
+}
+
+impl<'names> Level<'names> {
+    fn open(
+        queries: &Queries<'_>,
+        tree: ContentId,
+        path: Option<TreePath>,
+        passed: &'names [FileName],
+    ) -> Result<Self, Unavailable> {
+        let tree: Tree = load(queries, tree)?;
+        let entries =
+            tree.entries().iter().filter(|entry| passed.first().is_none_or(|first| entry.name >= *first));
+        let entries: Vec<TreeEntry> = entries.cloned().collect();
+        Ok(Self { path, entries: entries.into_iter(), passed })
+    }
+}
+
+fn list(
+    queries: &Queries<'_>,
+    tree: ContentId,
+    question: FolderQuestion<'_>,
+) -> Result<HeldFiles, Unavailable> {
+    let above = question.folder.map_or(0, |folder| folder.names().len());
+    let passed = question.after.map_or(&[][..], |after| after.names().get(above..).unwrap_or_default());
+    let mut levels = vec![Level::open(queries, tree, question.folder.cloned(), passed)?];
+    let mut items = Vec::new();
+    while let Some(level) = levels.last_mut() {
+        let Some(TreeEntry { name, node }) = level.entries.next() else {
+            levels.pop();
+            continue;
+        };
+        let told = level.passed.first() == Some(&name);
+        let rest = if told { level.passed.get(1..).unwrap_or_default() } else { &[] };
+        let path = match &level.path {
+            Some(above) => above.join(name),
+            None => TreePath::of(name),
+        };
+        if !told {
+            if items.len() >= question.limit {
+                return Ok(HeldFiles { items, more: true });
+            }
+            let place = RootPath { root: question.root.to_owned(), path: path.clone() };
+            items.push(held(place, &node));
+        }
+        if let (Node::Folder { tree, .. }, Depth::All) = (&node, question.depth) {
+            levels.push(Level::open(queries, *tree, Some(path), rest)?);
+        }
+    }
+    Ok(HeldFiles { items, more: false })
+}
+
+fn held(path: RootPath, node: &Node) -> HeldFile {
+    let content = match node {
+        Node::File { content, .. } => Some(*content),
+        Node::Folder { tree, .. } => Some(*tree),
+        Node::Link { .. } => None,
+    };
+    HeldFile { path, facts: FileFacts::of(node), content }
+}
