@@ -11,8 +11,11 @@
 //! in the end.
 
 mod fuzz;
+mod kill;
 mod operations;
 mod requests;
 mod values;
+mod wire;
 
 pub use fuzz::{FuzzMistake, FuzzPlan, Fuzzed, fuzz, fuzz_controls};
+pub use kill::{ApiKillPlan, ApiKills, CutOff, api_kill};

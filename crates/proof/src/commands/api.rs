@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
-use retake_proof::api::{FuzzPlan, fuzz, fuzz_controls};
-use retake_proof::violation::Trouble;
+use retake_proof::api::{ApiKillPlan, CutOff, FuzzPlan, api_kill, fuzz, fuzz_controls};
+use retake_proof::violation::{Trouble, caught};
 
 /// No request may take longer.
 const LONGEST: Duration = Duration::from_secs(1);
@@ -33,6 +33,15 @@ enum Campaign {
         #[arg(long, default_value_t = 2)]
         lanes: u64,
     },
+    /// The real server, killed while several clients write.
+    Kill {
+        /// How many kills.
+        #[arg(default_value_t = 100)]
+        kills: u64,
+        /// How many clients write at once.
+        #[arg(long, default_value_t = 4)]
+        clients: usize,
+    },
 }
 
 impl Api {
@@ -41,6 +50,8 @@ impl Api {
         let said = match (self.campaign, self.control) {
             (Campaign::Fuzz { requests, lanes }, false) => fuzzed(self.seed, requests, lanes),
             (Campaign::Fuzz { .. }, true) => fuzz_control(self.seed),
+            (Campaign::Kill { kills, clients }, false) => killed(self.seed, kills, clients),
+            (Campaign::Kill { clients, .. }, true) => kill_control(self.seed, clients),
         };
         println!("api: {}", said?);
         Ok(())
@@ -72,4 +83,20 @@ pub(super) fn fuzz_control(seed: u64) -> Result<String, Trouble> {
     let caught = fuzz_controls(seed)?;
     let whats = caught.iter().map(|violation| violation.what.lines().next().unwrap_or_default());
     Ok(format!("all {} controls were caught: {}", caught.len(), whats.collect::<Vec<_>>().join("; ")))
+}
+
+pub(super) fn killed(seed: u64, kills: u64, clients: usize) -> Result<String, Trouble> {
+    let seen = api_kill(ApiKillPlan { seed, kills, clients, cut_off: CutOff::Unknown })?;
+    Ok(format!(
+        "{} kills while {clients} clients wrote: {} acknowledged changes were there and answered the same again, {} \
+         requests were cut off, {} of which had been done and were done once; {} turns ended, {} were resumed and {} \
+         closed; conversation and files were always together, and nothing was left",
+        seen.kills, seen.acknowledged, seen.cut_off, seen.recovered, seen.turns, seen.resumed, seen.closed
+    ))
+}
+
+pub(super) fn kill_control(seed: u64, clients: usize) -> Result<String, Trouble> {
+    let plan = ApiKillPlan { seed, kills: 40, clients, cut_off: CutOff::Done };
+    let violation = caught("requests without an answer taken for done", api_kill(plan))?;
+    Ok(format!("the control was caught: {}", violation.what))
 }
