@@ -102,6 +102,7 @@ impl World {
             token: token.clone(),
             hosts: Vec::new(),
             limits: self.limits.clone(),
+            pages: None,
         };
         let stop = Cancel::new();
         let (sender, receiver) = channel();
