@@ -238,7 +238,9 @@ fn defect_6_a_snapshot_is_restored_in_the_folder_of_its_thread() {
         taken.header("location").expect("a place").to_owned()
     };
     // The first look only makes a folder known.
-    (snapshot(&here), snapshot(&there));
+    for thread in [&here, &there] {
+        snapshot(thread);
+    }
     write(&world.project(), "here, before");
     write(&elsewhere, "there, before");
     let (of_here, of_there) = (snapshot(&here), snapshot(&there));
