@@ -291,12 +291,11 @@ fn json_that_would_be_large_in_memory_is_refused_wherever_it_stands() {
         let operation = &document["paths"][&route.path][route.method.to_lowercase()];
         let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
         let fields = schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name.as_str());
-        for name in fields.chain(["unknown"]) {
-            for item in ["0", "{\"a\":0}"] {
-                let body = format!("{{{name:?}:{}}}", many(item, 1_400_000));
-                let answer = route.request(&client, &scene).body("application/json", body.as_bytes()).send();
-                answer.refused(413, "body_too_large");
-            }
+        let kinds = [many("0", 1_100_000), many("{\"a\":0}", 1_400_000)];
+        for (name, value) in fields.chain(["unknown"]).zip(kinds.iter().cycle()) {
+            let body = format!("{{{name:?}:{value}}}");
+            let answer = route.request(&client, &scene).body("application/json", body.as_bytes()).send();
+            answer.refused(413, "body_too_large");
         }
     }
     let taken = server.most_memory() - before.0;
@@ -316,7 +315,7 @@ fn json_that_is_just_not_too_large_is_bounded_when_many_send_it_at_once() {
     let body = format!("{{\"value\":{}}}", many("{\"a\":0}", 1_320_000));
     let request = client.request("PUT", &path).body("application/json", body.as_bytes());
     let statuses: Vec<u16> = std::thread::scope(|scope| {
-        let clients: Vec<_> = (0..16).map(|_| scope.spawn(|| request.send().status)).collect();
+        let clients: Vec<_> = (0..6).map(|_| scope.spawn(|| request.send().status)).collect();
         // Who sends little is served meanwhile.
         for number in 0..20 {
             client.say(&scene.thread, "User", &number.to_string());
