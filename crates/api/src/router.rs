@@ -30,23 +30,28 @@ pub(crate) fn router(service: &Arc<Service>) -> Router {
     let mut router = Router::new();
     for (path, (methods, listed)) in paths {
         let allowed = listed.iter().map(Method::as_str).collect::<Vec<_>>().join(", ");
-        let methods = methods.fallback(move |request: Request| {
-            let allowed = allowed.clone();
-            async move {
-                let mut response = other_method(request).await;
-                if let Ok(allowed) = allowed.parse() {
-                    response.headers_mut().insert(ALLOW, allowed);
-                }
-                response
-            }
-        });
-        router = router.route(path, methods);
+        router = router.route(path, refusing_others(methods, allowed));
     }
     router = routes::pages::add(router, service);
     let service = Arc::clone(service);
     router
         .fallback(nowhere)
         .layer(from_fn(move |request: Request, next: Next| front(Arc::clone(&service), request, next)))
+}
+
+/// The same methods, and a problem for all others.
+pub(crate) fn refusing_others(methods: MethodRouter, allowed: impl Into<String>) -> MethodRouter {
+    let allowed = allowed.into();
+    methods.fallback(move |request: Request| {
+        let allowed = allowed.clone();
+        async move {
+            let mut response = other_method(request).await;
+            if let Ok(allowed) = allowed.parse() {
+                response.headers_mut().insert(ALLOW, allowed);
+            }
+            response
+        }
+    })
 }
 
 #[cfg(test)]

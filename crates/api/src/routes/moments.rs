@@ -81,7 +81,7 @@ fn list(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<SnapshotItem>>
     let (limit, before) = (limit(query.limit, 20, MOST_SNAPSHOTS)?, number(query.cursor.as_deref())?);
     let looking = call.service.timeline.look()?;
     let (found, next, version) = match (query.thread, query.project) {
-        (Some(_), Some(_)) => return Err(Problem::invalid("either `thread` or `project`, not both")),
+        (Some(_), Some(_)) => return Err(Problem::refused("either `thread` or `project`, not both")),
         (Some(thread), None) => {
             let version = looking.thread(thread)?.summary.version;
             let mut found = looking.files(thread, before, limit + 1)?;

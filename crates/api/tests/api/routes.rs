@@ -76,12 +76,7 @@ impl Route {
                 }
                 request.json(&body)
             }
-            // What a thread is written to is what files are read from.
-            Some(kind) => {
-                let file = client.get(&scene.path("/v1/threads/{thread}/export"));
-                assert_eq!(file.status, 200, "{}", file.text());
-                request.body(kind, &file.body)
-            }
+            Some(kind) => request.body(kind, &scene.file(client)),
         }
     }
 

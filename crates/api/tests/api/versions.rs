@@ -78,6 +78,11 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     listed.filter_map(read).collect()
 }
 
+/// Whether what a route changes is not the thread of a scene, or not in the project's folder.
+fn beside(route: &Route) -> bool {
+    route.path == "/v1/import" || route.path.ends_with("/takes/{take}/close")
+}
+
 #[test]
 fn looking_ahead_changes_nothing_on_any_route() {
     let world = World::new();
@@ -90,15 +95,17 @@ fn looking_ahead_changes_nothing_on_any_route() {
     let routes: Vec<Route> = Route::all(&client).into_iter().filter(tried).collect();
     assert!(routes.len() >= 9, "{routes:?}");
     for route in &routes {
+        scene.prepare(&client, &route.name());
         let foreseen = route.looking_ahead(&client, &scene).send();
         assert!((200..300).contains(&foreseen.status), "{}: {}", route.name(), foreseen.text());
         let said = foreseen.json();
         let said = if said["result"].is_null() { &said } else { &said["result"] };
         assert_eq!(said["dry_run"], true, "{}: {said}", route.name());
         assert_eq!((client.sequence(), files(&world.project())), before, "{}", route.name());
+        scene.tidy(&client, &route.name());
     }
     // The control: without looking ahead the same requests do change something.
-    for (number, route) in routes.iter().enumerate() {
+    for (number, route) in routes.iter().filter(|route| !beside(route)).enumerate() {
         let scene = Scene::set(&client);
         std::fs::write(world.project().join("mine.txt"), number.to_string()).expect("our folder");
         let version = client.version(&scene.thread);
