@@ -341,3 +341,36 @@ fn entries_are_added_by_the_thousand_and_not_by_the_million() {
     add(10_001).refused(422, "refused");
     add(10_000).done();
 }
+
+#[test]
+fn a_page_of_large_entries_has_fewer() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Large");
+    for number in 0..12 {
+        client.say(&thread, "User", &format!("{number}{}", "x".repeat(1 << 20)));
+    }
+    client.say(&thread, "User", &"y".repeat(10 << 20));
+    for number in 0..120 {
+        client.say(&thread, "User", &format!("small {number}"));
+    }
+    let (mut cursor, mut seen, mut pages) = (String::new(), 0, 0);
+    loop {
+        let page = client.get(&format!("/v1/threads/{thread}/entries?limit=500{cursor}"));
+        // The text of an entry is in it twice.
+        assert!(page.body.len() < 24 << 20, "a page of {} bytes", page.body.len());
+        let page = page.done();
+        for item in page["items"].as_array().expect("a list") {
+            seen += 1;
+            assert_eq!(item["number"], seen, "no entry is left out, and none comes twice");
+        }
+        pages += 1;
+        match page["next"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => break,
+        }
+    }
+    assert_eq!(seen, 133);
+    assert!((3..=5).contains(&pages), "large entries take several pages, and small ones do not: {pages}");
+}
