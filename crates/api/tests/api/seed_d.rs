@@ -153,7 +153,7 @@ fn defect_4_an_undo_takes_back_what_the_turn_did_and_nothing_else() {
 }
 
 /// A provider that is a script.
-fn scripted(scripts: Vec<Script>) -> (FaultServer, Setup) {
+pub(crate) fn scripted(scripts: Vec<Script>) -> (FaultServer, Setup) {
     let model = FaultServer::with(scripts).expect("a port is free");
     let provider = ProviderConfig {
         wire: Some("anthropic".to_owned()),
