@@ -89,7 +89,7 @@ fn draw_block(thread: ThreadId, block: &Block) -> Markup {
             img class="picture" alt=(format!("A picture ({media})")) data-picture=(format!("/v1/threads/{thread}/pictures/{blob}"))
                 data-media=(media);
         },
-        Block::Other { .. } => html! { p class="quiet" { "Something that this version does not know." } },
+        Block::Unknown { kind, .. } => html! { p class="quiet" { "A part of type " code { (kind) } "." } },
     }
 }
 

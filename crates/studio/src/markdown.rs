@@ -233,8 +233,14 @@ mod tests {
         check("- a\n- b", "<ul><li>a</li><li>b</li></ul>");
         check("3. a", "<ol start=\"3\"><li>a</li></ol>");
         check("```\n<b>\n```", "<pre><code>&lt;b&gt;\n</code></pre>");
-        check("| a |\n|---|\n| b |", "<div class=\"wide\"><table><thead><tr><th>a</th></tr></thead><tr><td>b</td></tr></table></div>");
-        check("```rust\nfn a() {}\n```", "<pre><code><span class=\"k\">fn</span> <span class=\"f\">a</span>() {}\n</code></pre>");
+        check(
+            "| a |\n|---|\n| b |",
+            "<div class=\"wide\"><table><thead><tr><th>a</th></tr></thead><tr><td>b</td></tr></table></div>",
+        );
+        check(
+            "```rust\nfn a() {}\n```",
+            "<pre><code><span class=\"k\">fn</span> <span class=\"f\">a</span>() {}\n</code></pre>",
+        );
     }
 
     #[test]
@@ -260,7 +266,16 @@ mod tests {
         ] {
             let drawn = draw(text).0;
             let lower = drawn.to_ascii_lowercase();
-            for bad in ["<script", "<img", "<style", "<svg", "<iframe", "href=\"javascript", "href=\"data", "href=\"vb"] {
+            for bad in [
+                "<script",
+                "<img",
+                "<style",
+                "<svg",
+                "<iframe",
+                "href=\"javascript",
+                "href=\"data",
+                "href=\"vb",
+            ] {
                 assert!(!lower.contains(bad), "{text} is drawn as {drawn}");
             }
             // No quote of a text ends an attribute.
