@@ -8,6 +8,7 @@
 //! ```
 
 mod body;
+mod busy;
 mod headers;
 
 use std::sync::Arc;
@@ -20,6 +21,8 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, Response};
 use axum::middleware::Next;
 use tracing::{error, info};
+
+pub(crate) use busy::Busy;
 
 use crate::endpoint::{Arrived, Endpoint, Reply, ReplyBody, Takes, Who};
 use crate::gate::ENTER;
@@ -41,6 +44,7 @@ pub(crate) const REPLAYED: &str = "idempotency-replayed";
 /// Lets a request in, or not; and sees an answer off.
 pub(crate) async fn front(service: Arc<Service>, mut request: Request, next: Next) -> Response<Body> {
     let started = Instant::now();
+    let answering = service.busy.begin();
     let name = service.name_request();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let admitted = admit(&service, &request);
@@ -70,7 +74,7 @@ pub(crate) async fn front(service: Arc<Service>, mut request: Request, next: Nex
         "answered"
     );
     headers::finish(response.headers_mut(), &name);
-    response
+    answering.until_given(response)
 }
 
 /// Does what a route is for.
@@ -158,14 +162,13 @@ async fn answer(service: Arc<Service>, endpoint: &Arc<Endpoint>, request: Reques
         Takes::File(_) => arriving.in_file(&parts.headers, body, service.timeline.store().folder()).await?,
     };
     let query = parts.uri.query().unwrap_or_default().to_owned();
-    let key = key.map(|key| once::Key::of(&key, &endpoint.method, &parts.uri, &content));
-    let arrived = Arrived {
+    let mut arrived = Arrived {
         who,
         path,
         query,
         body: content,
         expected,
-        request: key.as_ref().map(|key| key.request),
+        request: None,
         last_event: headers::last_event(&parts.headers)?,
     };
     let waited = tokio::time::timeout(service.limits.queue, service.workers.clone().acquire_owned()).await;
@@ -174,6 +177,9 @@ async fn answer(service: Arc<Service>, endpoint: &Arc<Endpoint>, request: Reques
     };
     let endpoint = Arc::clone(endpoint);
     let worked = tokio::task::spawn_blocking(move || {
+        // Here, because a body that is a file is read for it.
+        let key = key.map(|key| once::Key::of(&key, &endpoint.method, &parts.uri, &arrived.body));
+        arrived.request = key.as_ref().map(|key| key.request);
         let reply = once::carry_out(&service, &endpoint, arrived, key);
         drop((permit, weight));
         reply

@@ -9,9 +9,12 @@
 //!   endpoint   a route, described once              document   all of them, as OpenAPI
 //!   routes     what each does                       problem    what goes wrong, as clients see it
 //!   events     what happens, as it happens          turns      what runs here
+//!   client     the same without a socket, for proofs
 //!   once       requests that come twice are carried out once
 //! ```
 
+#[doc(hidden)]
+pub mod client;
 mod dispatch;
 mod document;
 mod download;
@@ -33,4 +36,4 @@ mod upload;
 pub use gate::{TicketError, Token, TokenError, TokenFile, new_ticket};
 pub use limits::Limits;
 pub use server::{ServeError, serve};
-pub use service::Options;
+pub use service::{Options, Pages};

@@ -171,7 +171,7 @@ fn check(laboratory: &Laboratory, told: &[Told], killed: Killed) -> Result<(), S
 }
 
 /// Adds the paths that an operation wrote.
-fn paths_written(
+pub(crate) fn paths_written(
     queries: &Queries<'_>,
     files: &FileChange,
     written: &mut BTreeSet<String>,

@@ -18,6 +18,7 @@
 //! | [`turns`] | whole turns under failing servers, meddling people and kills: no orphan, nothing apart, nothing twice | three mistakes of a driver; syncs that lie |
 //! | [`flips`] | damaged bytes are noticed or harmless, never shown as if they were whole | a forged row that no check can notice |
 
+pub mod api;
 pub mod crowd;
 pub mod cuts;
 pub mod dice;

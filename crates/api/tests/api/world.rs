@@ -102,6 +102,7 @@ impl World {
             token: token.clone(),
             hosts: Vec::new(),
             limits: self.limits.clone(),
+            pages: None,
         };
         let stop = Cancel::new();
         let (sender, receiver) = channel();
@@ -172,10 +173,17 @@ impl Client {
         self.post(&format!("/v1/threads/{thread}/entries"), &body).done()
     }
 
-    /// The entries of a thread's active take.
+    /// The entries of a thread's active take, all of them.
     pub(crate) fn entries(&self, thread: &str) -> Vec<Value> {
-        let page = self.get(&format!("/v1/threads/{thread}/entries?limit=500")).done();
-        page["items"].as_array().expect("a list").clone()
+        let (mut entries, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let page = self.get(&format!("/v1/threads/{thread}/entries?limit=500{cursor}")).done();
+            entries.extend_from_slice(page["items"].as_array().expect("a list"));
+            match page["next"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => return entries,
+            }
+        }
     }
 
     /// A thread's version.
@@ -205,11 +213,11 @@ impl Client {
     }
 }
 
-/// Waits until something holds; it must within ten seconds.
+/// Waits until something holds; it must within half a minute.
 pub(crate) fn until(what: &str, holds: impl Fn() -> bool) -> Duration {
     let begun = Instant::now();
     while !holds() {
-        assert!(begun.elapsed() < Duration::from_secs(10), "it was waited in vain until {what}");
+        assert!(begun.elapsed() < Duration::from_secs(30), "it was waited in vain until {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
     begun.elapsed()

@@ -1,6 +1,7 @@
 //! The commands, one file for each campaign.
 
 mod all;
+mod api;
 mod commits;
 mod crowd;
 mod cuts;
@@ -52,6 +53,8 @@ enum Campaign {
     Turns(turns::Turns),
     /// Bytes flipped and cut in the database and its log.
     Flips(flips::Flips),
+    /// The API: asked whatever can be asked, or killed while it is asked.
+    Api(api::Api),
     /// All campaigns with their controls, at the documented sizes.
     All(all::All),
     /// Commits in a row, each with what was said about it.
@@ -84,6 +87,7 @@ impl Proof {
             Campaign::Projection(projection) => projection.run(),
             Campaign::Turns(turns) => turns.run(),
             Campaign::Flips(flips) => flips.run(),
+            Campaign::Api(api) => api.run(),
             Campaign::All(all) => all.run(),
             Campaign::Commits(commits) => commits.run(),
             Campaign::Worker(worker) => worker.run(),

@@ -1,0 +1,350 @@
+//! A great many requests, made from the document: none is a mistake of the server's, none is slow.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use retake_agent::Setup;
+use retake_agent::provider::config::Surroundings;
+use retake_api::client::{Answered, AskError, Asked, InProcess};
+use retake_api::{Limits, Options, TokenFile};
+use retake_timeline::{Rules, Timeline};
+use serde_json::Value;
+
+use super::operations::{Operation, operations};
+use super::requests::{Made, Maker};
+use super::values::Seen;
+use crate::dice::Dice;
+use crate::ground::Ground;
+use crate::violation::{Failed, Trouble, Violation, caught};
+
+/// After so many requests a new store is begun: what is asked of an old one gets slower to judge, not better.
+const AFRESH: u64 = 2_500;
+
+/// How many requests, and what is planted.
+#[derive(Clone, Copy, Debug)]
+pub struct FuzzPlan {
+    /// What the dice start from.
+    pub seed: u64,
+    /// How many requests.
+    pub requests: u64,
+    /// How many servers are asked side by side, each with a store of its own.
+    pub lanes: u64,
+    /// No request may take longer.
+    pub longest: Duration,
+    /// What goes wrong on purpose.
+    pub mistake: Option<FuzzMistake>,
+}
+
+/// What goes wrong on purpose, each for an input that only a good fuzzer finds: an entry with a NUL in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FuzzMistake {
+    /// The answer is a failure.
+    Fails,
+    /// A thread panics; the answer is as ever.
+    Panics,
+    /// The answer takes its time.
+    Dawdles,
+    /// The answer has a status that the document does not name.
+    Surprises,
+}
+
+/// What was seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fuzzed {
+    /// How many requests were answered.
+    pub answered: u64,
+    /// How many of them were carried out.
+    pub done: u64,
+    /// How many were refused.
+    pub refused: u64,
+    /// How many no connection would have carried.
+    pub not_http: u64,
+    /// How many stores were begun, asked, and verified at the end.
+    pub stores: u64,
+    /// How many routes there are.
+    pub routes: u64,
+    /// How many of them were carried out at least once.
+    pub routes_done: u64,
+    /// The slowest answer.
+    pub slowest: Duration,
+    /// What was asked for it.
+    pub slowest_asked: String,
+    /// How many took longer than a tenth of a second.
+    pub slow: u64,
+}
+
+/// Panics of any thread, from when a campaign began to listen.
+static PANICS: AtomicU64 = AtomicU64::new(0);
+static LAST_PANIC: Mutex<String> = Mutex::new(String::new());
+
+fn listen_for_panics() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            PANICS.fetch_add(1, Ordering::SeqCst);
+            if let Ok(mut last) = LAST_PANIC.lock() {
+                *last = panic.to_string();
+            }
+            usual(panic);
+        }));
+    });
+}
+
+/// Asks.
+pub fn fuzz(plan: FuzzPlan) -> Result<Fuzzed, Failed> {
+    listen_for_panics();
+    let before = PANICS.load(Ordering::SeqCst);
+    let mut dice = Dice::new(plan.seed);
+    let lanes = plan.lanes.max(1);
+    let lanes: Vec<(Dice, u64)> = (0..lanes)
+        .map(|lane| (dice.split(), plan.requests / lanes + u64::from(lane < plan.requests % lanes)))
+        .collect();
+    let outcomes: Vec<Result<(Fuzzed, Vec<bool>), Failed>> = std::thread::scope(|scope| {
+        let asking: Vec<_> = lanes
+            .into_iter()
+            .map(|(dice, requests)| scope.spawn(move || Lane::new(plan, dice, before).walk(requests)))
+            .collect();
+        let joined = asking.into_iter().map(|lane| {
+            lane.join().unwrap_or_else(|_| Err(Failed::trouble("a lane of the campaign panicked")))
+        });
+        joined.collect()
+    });
+    let mut fuzzed = Fuzzed::default();
+    let mut reached: Vec<bool> = Vec::new();
+    for outcome in outcomes {
+        let (lane, routes) = outcome?;
+        reached.resize(routes.len(), false);
+        reached.iter_mut().zip(&routes).for_each(|(reached, done)| *reached |= done);
+        fuzzed.add(lane);
+    }
+    fuzzed.routes = reached.len() as u64;
+    fuzzed.routes_done = reached.iter().filter(|done| **done).count() as u64;
+    Ok(fuzzed)
+}
+
+/// Every mistake that is made on purpose must be found.
+pub fn fuzz_controls(seed: u64) -> Result<Vec<Violation>, Trouble> {
+    let mistakes = [FuzzMistake::Fails, FuzzMistake::Panics, FuzzMistake::Dawdles, FuzzMistake::Surprises];
+    mistakes
+        .into_iter()
+        .map(|mistake| {
+            let longest = Duration::from_secs(5);
+            let plan = FuzzPlan { seed, requests: 20_000, lanes: 1, longest, mistake: Some(mistake) };
+            caught(&format!("{mistake:?}"), fuzz(plan))
+        })
+        .collect()
+}
+
+impl Fuzzed {
+    fn add(&mut self, other: Self) {
+        self.answered += other.answered;
+        self.done += other.done;
+        self.refused += other.refused;
+        self.not_http += other.not_http;
+        self.stores += other.stores;
+        self.slow += other.slow;
+        if other.slowest > self.slowest {
+            (self.slowest, self.slowest_asked) = (other.slowest, other.slowest_asked);
+        }
+    }
+}
+
+/// One server after the other, each asked for a while.
+struct Lane {
+    plan: FuzzPlan,
+    dice: Dice,
+    /// How many panics there were before.
+    panics: u64,
+    fuzzed: Fuzzed,
+    reached: Vec<bool>,
+}
+
+/// A server with a store and a project, all in one place.
+struct World {
+    server: InProcess,
+    maker: Maker,
+    timeline: Timeline,
+    /// Last: what is in it is closed before it goes.
+    _ground: Ground,
+}
+
+impl World {
+    fn new() -> Result<Self, Trouble> {
+        let ground = Ground::for_files()?;
+        let (store, project) = (ground.path().join("store"), ground.path().join("project"));
+        std::fs::create_dir_all(project.join("sub"))?;
+        std::fs::write(project.join("a.txt"), "one\n")?;
+        let timeline = Timeline::open(&store, Rules::default())?;
+        let token = TokenFile::at(store.join("serve.token"));
+        let secret = token.read_or_make()?.secret().to_owned();
+        let options = Options {
+            timeline: timeline.clone(),
+            setup: Setup { attempts: 1, ..Setup::default() },
+            around: nothing_around,
+            folder: project.clone(),
+            token,
+            hosts: Vec::new(),
+            limits: Limits::default(),
+        };
+        let server = InProcess::start(options)?;
+        let place = project.display().to_string();
+        let maker = Maker {
+            operations: operations(server.document()),
+            seen: Seen::new(&place),
+            token: secret,
+            made: 0,
+            place,
+        };
+        Ok(Self { server, maker, timeline, _ground: ground })
+    }
+}
+
+/// No keys are around: nobody but the offline assistant can be asked.
+fn nothing_around() -> Surroundings<'static> {
+    Surroundings { variable: &|_| None, ..Surroundings::of_process() }
+}
+
+impl Lane {
+    fn new(plan: FuzzPlan, dice: Dice, panics: u64) -> Self {
+        Self { plan, dice, panics, fuzzed: Fuzzed::default(), reached: Vec::new() }
+    }
+
+    fn walk(mut self, requests: u64) -> Result<(Fuzzed, Vec<bool>), Failed> {
+        let mut asked = 0;
+        while asked < requests {
+            let mut world = World::new()?;
+            self.reached.resize(world.maker.operations.len(), false);
+            for _ in 0..AFRESH.min(requests - asked) {
+                let made = world.maker.next(&mut self.dice);
+                self.step(&mut world, &made).map_err(|what| self.violation(asked, &made.asked, &what))?;
+                asked += 1;
+            }
+            let World { server, timeline, _ground, .. } = world;
+            drop(server);
+            let found = timeline.store().verify(&mut |_| {}).map_err(Failed::trouble)?;
+            if let Some(problem) = found.problems.first() {
+                let what = format!("verify: {problem}");
+                return Err(
+                    Violation { campaign: "api fuzz", seed: self.plan.seed, step: asked, what }.into()
+                );
+            }
+            self.fuzzed.stores += 1;
+        }
+        Ok((self.fuzzed, self.reached))
+    }
+
+    fn step(&mut self, world: &mut World, made: &Made) -> Result<(), String> {
+        let started = Instant::now();
+        let answered = self.plant(world.server.ask(&made.asked), &made.asked);
+        let took = started.elapsed();
+        self.fuzzed.slow += u64::from(took > Duration::from_millis(100));
+        if took > self.fuzzed.slowest {
+            self.fuzzed.slowest = took;
+            self.fuzzed.slowest_asked = format!("{} {}", made.asked.method, made.asked.target);
+        }
+        if took > self.plan.longest {
+            return Err(format!("the answer took {} ms", took.as_millis()));
+        }
+        if PANICS.load(Ordering::SeqCst) > self.panics {
+            let last = LAST_PANIC.lock().map(|last| last.clone()).unwrap_or_default();
+            return Err(format!("a panic: {last}"));
+        }
+        let answered = match answered {
+            Ok(answered) => answered,
+            Err(AskError::NotHttp) => {
+                self.fuzzed.not_http += 1;
+                return Ok(());
+            }
+            Err(error) => return Err(error.to_string()),
+        };
+        let operation = made.operation.map(|index| &world.maker.operations[index]);
+        let answer = judge(&answered, operation)?;
+        self.fuzzed.answered += 1;
+        if answered.status < 300 {
+            self.fuzzed.done += 1;
+            if let Some(index) = made.operation {
+                self.reached[index] = true;
+            }
+        } else {
+            self.fuzzed.refused += 1;
+        }
+        if let (Some(operation), Some(answer)) = (operation, answer) {
+            let path = operation.path.clone();
+            world.maker.seen.look(&path, &answer, &mut self.dice);
+        }
+        Ok(())
+    }
+
+    /// Makes the mistake that is to be made.
+    fn plant(&self, answered: Result<Answered, AskError>, asked: &Asked) -> Result<Answered, AskError> {
+        let Some(mistake) = self.plan.mistake else { return answered };
+        let body = String::from_utf8_lossy(&asked.body);
+        let hit = asked.target.contains("/entries") && (body.contains("\\u0000") || body.contains('\0'));
+        let mut answered = answered?;
+        match mistake {
+            _ if !hit => {}
+            FuzzMistake::Fails => answered.status = 500,
+            FuzzMistake::Surprises => answered.status = 418,
+            FuzzMistake::Dawdles => std::thread::sleep(self.plan.longest + Duration::from_millis(10)),
+            // A thread that panics is what is wanted.
+            FuzzMistake::Panics => drop(std::thread::spawn(|| panic!("planted")).join()),
+        }
+        Ok(answered)
+    }
+
+    fn violation(&self, step: u64, asked: &Asked, what: &str) -> Failed {
+        let headers: Vec<String> = asked
+            .headers
+            .iter()
+            .filter(|(name, _)| name != "Authorization" && name != "Host")
+            .map(|(name, value)| format!("{name}: {}", String::from_utf8_lossy(value)))
+            .collect();
+        let shown: String = String::from_utf8_lossy(&asked.body).chars().take(400).collect();
+        let what = format!(
+            "{what}\n  {} {}\n  {}\n  {} bytes: {shown}",
+            asked.method,
+            asked.target,
+            headers.join("; "),
+            asked.body.len()
+        );
+        Failed::Violation(Violation { campaign: "api fuzz", seed: self.plan.seed, step, what })
+    }
+}
+
+/// Whether an answer is one that may be given; what it says, where it is JSON.
+fn judge(answered: &Answered, operation: Option<&Operation>) -> Result<Option<Value>, String> {
+    let status = answered.status;
+    let header = |wanted: &str| {
+        answered.headers.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str())
+    };
+    let shown = || String::from_utf8_lossy(&answered.body).chars().take(400).collect::<String>();
+    if status >= 500 {
+        return Err(format!("answered with {status}: {}", shown()));
+    }
+    if let Some(operation) = operation
+        && !operation.statuses.contains(&status)
+    {
+        return Err(format!("answered with {status}, which the document does not name: {}", shown()));
+    }
+    if header("x-request-id").is_none() {
+        return Err("the answer does not say which request it is for".to_owned());
+    }
+    let kind = header("content-type").unwrap_or_default();
+    if status >= 400 {
+        // The answer to HEAD has no body.
+        let problem: Value = serde_json::from_slice(&answered.body).unwrap_or_default();
+        let whole =
+            problem["status"] == status && problem["code"].is_string() && problem["action"].is_string();
+        if !(whole || answered.body.is_empty()) || kind != "application/problem+json" {
+            return Err(format!("a refusal that is no problem: {kind}, {}", shown()));
+        }
+        return Ok(None);
+    }
+    if kind == "application/json" && !answered.body.is_empty() {
+        let answer = serde_json::from_slice(&answered.body);
+        return answer.map(Some).map_err(|error| format!("the answer is not JSON: {error}: {}", shown()));
+    }
+    Ok(None)
+}

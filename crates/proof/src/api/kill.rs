@@ -1,0 +1,477 @@
+//! The real server, killed while several clients write; started again, and asked what it remembers.
+//!
+//! Every request has a key. What was answered before the kill is asked again and must be answered the same; what was cut
+//! off is asked again and must be there once, whether it was done before the kill or not. Then nothing is left: no
+//! turn, no move of files, no file that nobody knows of.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use retake_model::id::RequestId;
+use retake_model::operation::OperationKind;
+use retake_store::ThreadFilter;
+use retake_timeline::{Rules, Timeline};
+use serde_json::{Value, json};
+
+use super::wire::{Client, Reply, Request, Server};
+use crate::crowd::paths_written;
+use crate::dice::Dice;
+use crate::folder::Folder;
+use crate::ground::Ground;
+use crate::violation::{Failed, Trouble, Violation};
+
+/// A store that was killed so often is old enough.
+const AFRESH: u64 = 10;
+/// A turn that is not over by then never will be.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How many kills, and what is made of requests that were cut off.
+#[derive(Clone, Copy, Debug)]
+pub struct ApiKillPlan {
+    /// What the dice start from.
+    pub seed: u64,
+    /// How many kills.
+    pub kills: u64,
+    /// How many clients write at once.
+    pub clients: usize,
+    /// What a request without an answer is taken for.
+    pub cut_off: CutOff,
+}
+
+/// What a request without an answer is taken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CutOff {
+    /// For one that may have been done or not.
+    Unknown,
+    /// For one that was done: the control.
+    Done,
+}
+
+/// What was seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ApiKills {
+    /// How often the server was killed.
+    pub kills: u64,
+    /// Changes that were acknowledged before a kill, and answered the same after it.
+    pub acknowledged: u64,
+    /// Requests that were cut off by a kill.
+    pub cut_off: u64,
+    /// How many of them had been done, as the log said when they were asked again.
+    pub recovered: u64,
+    /// Turns that a client saw to their end.
+    pub turns: u64,
+    /// Turns that a kill left, and that were gone on with.
+    pub resumed: u64,
+    /// Turns that a kill left, and that were closed.
+    pub closed: u64,
+}
+
+/// Kills.
+pub fn api_kill(plan: ApiKillPlan) -> Result<ApiKills, Failed> {
+    let mut dice = Dice::new(plan.seed);
+    let mut kills = ApiKills::default();
+    while kills.kills < plan.kills {
+        let mut world = World::new(plan, dice.split())?;
+        for _ in 0..AFRESH.min(plan.kills - kills.kills) {
+            kills.kills += 1;
+            world.round(&mut kills).map_err(|failed| world.judged(failed, kills.kills))?;
+        }
+        world.end().map_err(|failed| world.judged(failed, kills.kills))?;
+    }
+    Ok(kills)
+}
+
+/// What went wrong in a round.
+enum Wrong {
+    /// A promise was broken.
+    Broken(String),
+    /// The campaign could not go on.
+    Trouble(Trouble),
+}
+
+impl<E: Into<Trouble>> From<E> for Wrong {
+    fn from(error: E) -> Self {
+        Self::Trouble(error.into())
+    }
+}
+
+fn broken<T>(what: impl Into<String>) -> Result<T, Wrong> {
+    Err(Wrong::Broken(what.into()))
+}
+
+struct World {
+    plan: ApiKillPlan,
+    dice: Dice,
+    writers: Vec<Writer>,
+    program: PathBuf,
+    ground: Ground,
+}
+
+/// One who writes, to a thread of its own, and to one that all write to.
+struct Writer {
+    name: String,
+    own: String,
+    shared: String,
+    dice: Dice,
+    number: u64,
+    /// The last entry of its thread that it knows of.
+    entry: Option<String>,
+    /// What it asked since the last kill.
+    asked: Vec<Told>,
+    /// Operations that it was told of, by thread.
+    operations: BTreeMap<String, Vec<String>>,
+    /// The keys of its requests that were carried out.
+    keys: Vec<String>,
+    /// Files of turns that it saw to their end.
+    files: Vec<String>,
+    turns: u64,
+}
+
+/// A request, and what was said to it; `None` if it was cut off.
+struct Told {
+    request: Request,
+    reply: Option<Reply>,
+}
+
+impl World {
+    fn new(plan: ApiKillPlan, mut dice: Dice) -> Result<Self, Trouble> {
+        let ground = Ground::for_files()?;
+        for folder in ["project", "home"] {
+            std::fs::create_dir(ground.path().join(folder))?;
+        }
+        let program = crate::faults::program()?;
+        let mut world = Self { plan, dice: dice.split(), writers: Vec::new(), program, ground };
+        let server = world.server()?;
+        let mut client = Client::connect(&server)?;
+        let mut make = |title: &str| -> Result<String, Trouble> {
+            let (path, body) = ("/v1/threads".to_owned(), json!({"title": title}).to_string());
+            let reply = client.post(&Request { path, body, key: format!("make-{title}") })?;
+            reply.body["thread"].as_str().map(str::to_owned).ok_or_else(|| format!("{reply:?}").into())
+        };
+        let shared = make("shared")?;
+        for number in 0..plan.clients {
+            let name = format!("w{number}");
+            world.writers.push(Writer {
+                own: make(&name)?,
+                shared: shared.clone(),
+                dice: dice.split(),
+                number: 0,
+                entry: None,
+                asked: Vec::new(),
+                operations: BTreeMap::new(),
+                keys: Vec::new(),
+                files: Vec::new(),
+                turns: 0,
+                name,
+            });
+        }
+        Ok(world)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        command
+            .args(arguments)
+            .arg("--json")
+            .current_dir(self.ground.path().join("project"))
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.ground.path())
+            .env("RETAKE_HOME", self.store())
+            .env("RETAKE_CONFIG", self.ground.path().join("config.toml"));
+        command
+    }
+
+    fn store(&self) -> PathBuf {
+        self.ground.path().join("home")
+    }
+
+    fn server(&self) -> Result<Server, Trouble> {
+        Server::start(self.command(&["serve", "--listen", "127.0.0.1:0", "--log", "off"]), &self.store())
+    }
+
+    fn judged(&self, wrong: Wrong, step: u64) -> Failed {
+        match wrong {
+            Wrong::Trouble(trouble) => Failed::Trouble(trouble),
+            Wrong::Broken(what) => {
+                Violation { campaign: "api kill", seed: self.plan.seed, step, what }.into()
+            }
+        }
+    }
+
+    /// Lets all write, kills the server, and asks the next one what became of it.
+    fn round(&mut self, kills: &mut ApiKills) -> Result<(), Wrong> {
+        let mut server = self.server()?;
+        let pause = Duration::from_millis(20 + self.dice.below(500));
+        let (address, token) = (server.address, server.token.clone());
+        let wrote: Vec<Result<(), String>> = std::thread::scope(|scope| {
+            let writing: Vec<_> = self
+                .writers
+                .iter_mut()
+                .map(|writer| {
+                    let token = &token;
+                    scope.spawn(move || match Client::to(address, token) {
+                        Ok(client) => writer.write(client),
+                        Err(_) => Ok(()),
+                    })
+                })
+                .collect();
+            std::thread::sleep(pause);
+            let killed = server.kill().map_err(|error| error.to_string());
+            let ended = writing
+                .into_iter()
+                .map(|writer| writer.join().unwrap_or_else(|_| Err("a writer panicked".to_owned())));
+            ended.chain([killed]).collect()
+        });
+        if let Some(what) = wrote.into_iter().find_map(Result::err) {
+            return broken(what);
+        }
+        let server = self.server()?;
+        let mut client = Client::connect(&server)?;
+        for writer in &mut self.writers {
+            writer.settle(&mut client, self.plan.cut_off, kills)?;
+        }
+        let running = client.get("/v1/turns")?.body;
+        if running["items"].as_array().is_none_or(|items| !items.is_empty()) {
+            return broken(format!("turns are left: {running}"));
+        }
+        drop(server);
+        self.look()
+    }
+
+    /// Everything that was acknowledged is in the log, each request once; nothing is left half done.
+    fn look(&self) -> Result<(), Wrong> {
+        for look in 0..2 {
+            let output = self.command(&["status"]).output()?;
+            if !output.status.success() {
+                return broken(format!("looking failed: {}", String::from_utf8_lossy(&output.stderr)));
+            }
+            let answer: Value = serde_json::from_slice(&output.stdout)?;
+            let paths = answer["changed"]["paths"].as_array().cloned().unwrap_or_default();
+            // The first look may find what a turn wrote whose program died before it could say so.
+            if look > 0 && !paths.is_empty() {
+                return broken(format!("looking again finds {paths:?}, and nobody worked by hand"));
+            }
+        }
+        let folder = Folder::read(&self.ground.path().join("project"))?;
+        if let Some(left) = folder.leftovers().first() {
+            return broken(format!("{} was left behind", left.display()));
+        }
+        let timeline = Timeline::open(&self.store(), Rules::default())?;
+        let looking = timeline.look()?;
+        if !looking.queries().intents()?.is_empty() {
+            return broken("a move of files is unfinished");
+        }
+        let (mut written, mut known) = (BTreeSet::new(), BTreeSet::new());
+        let mut requests: BTreeMap<RequestId, u64> = BTreeMap::new();
+        for row in looking.threads(&ThreadFilter::default())? {
+            for stored in looking.queries().operations_back(row.number, u64::MAX, usize::MAX)? {
+                known.insert((row.summary.id.to_string(), stored.id.to_string()));
+                if let Some(files) = &stored.operation.files {
+                    paths_written(&looking.queries(), files, &mut written)?;
+                }
+                if let Some(request) = stored.operation.request
+                    && matches!(stored.operation.kind, OperationKind::EntriesAdded { .. })
+                {
+                    *requests.entry(request).or_default() += 1;
+                }
+            }
+        }
+        for writer in &self.writers {
+            for (thread, operations) in &writer.operations {
+                let gone = operations.iter().find(|id| !known.contains(&(thread.clone(), (*id).clone())));
+                if let Some(gone) = gone {
+                    return broken(format!(
+                        "operation {gone} was acknowledged to {}, and is not there",
+                        writer.name
+                    ));
+                }
+            }
+            if let Some(gone) = writer.files.iter().find(|path| !written.contains(*path)) {
+                return broken(format!("a turn wrote {gone} and ended, and no operation has it"));
+            }
+            for key in &writer.keys {
+                let times = requests.get(&RequestId::of(key.as_bytes())).copied().unwrap_or(0);
+                if times != 1 {
+                    return broken(format!("request {key} was acknowledged, and was done {times} times"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The store is whole.
+    fn end(&self) -> Result<(), Wrong> {
+        let timeline = Timeline::open(&self.store(), Rules::default())?;
+        let verified = timeline.store().verify(&mut |_| {})?;
+        verified.problems.first().map_or(Ok(()), |problem| broken(format!("verify: {problem}")))
+    }
+}
+
+impl Writer {
+    /// Writes until nobody answers.
+    fn write(&mut self, mut client: Client) -> Result<(), String> {
+        loop {
+            let (request, file) = self.next();
+            let reply = client.post(&request).ok();
+            if let Some(reply) = &reply
+                && reply.status >= 500
+            {
+                return Err(format!("{request:?} was answered with {reply:?}"));
+            }
+            let alive = reply.is_some();
+            let good = reply.as_ref().is_some_and(Reply::good);
+            // What was refused has changed nothing, and its key is free.
+            if good || !alive {
+                self.asked.push(Told { request, reply });
+            }
+            if !alive {
+                return Ok(());
+            }
+            if let Some(file) = file.filter(|_| good) {
+                match self.wait(&mut client) {
+                    Some(true) => {
+                        self.turns += 1;
+                        self.files.push(file);
+                    }
+                    Some(false) => {}
+                    None => return Ok(()),
+                }
+            }
+            if good && self.dice.once_in(4) {
+                let Ok(reply) = client.get(&format!("/v1/threads/{}/entries?limit=500", self.own)) else {
+                    return Ok(());
+                };
+                let last = reply.body["items"].as_array().and_then(|items| items.last()?["id"].as_str());
+                self.entry = last.map(str::to_owned);
+            }
+        }
+    }
+
+    /// Waits for a turn; whether it ended well, or `None` if nobody answers.
+    fn wait(&self, client: &mut Client) -> Option<bool> {
+        let until = Instant::now() + PATIENCE;
+        while Instant::now() < until {
+            let now = client.get(&format!("/v1/threads/{}/turn", self.own)).ok()?.body;
+            if now["running"] == false {
+                return Some(now["agent"].is_null());
+            }
+            std::thread::sleep(Duration::from_millis(3));
+        }
+        Some(false)
+    }
+
+    /// The next change; of a turn, the file that it writes.
+    fn next(&mut self) -> (Request, Option<String>) {
+        self.number += 1;
+        let (name, number) = (&self.name, self.number);
+        let entries = json!({"entries": [{"content": format!("{name} says {number}")}]});
+        let mut thread = &self.own;
+        let mut file = None;
+        let (what, body) = match (self.dice.below(10), &self.entry) {
+            (0..=2, _) => {
+                thread = &self.shared;
+                ("entries", entries)
+            }
+            (3 | 4, _) => {
+                let path = format!("{name}/{number}.txt");
+                let prompt = format!("create {path} with {number}");
+                file = Some(path);
+                ("turns", json!({"prompt": prompt, "approve": "edits"}))
+            }
+            (5, _) => ("undo", json!({})),
+            (6, _) => ("redo", json!({})),
+            (7, Some(entry)) => ("branch", json!({"entry": entry})),
+            _ => ("entries", entries),
+        };
+        let (path, key) = (format!("/v1/threads/{thread}/{what}"), format!("{name}-{number}-{what}"));
+        (Request { path, body: body.to_string(), key }, file)
+    }
+
+    /// Asks again for all that was asked before the kill.
+    fn settle(&mut self, client: &mut Client, cut_off: CutOff, kills: &mut ApiKills) -> Result<(), Wrong> {
+        self.close(client, kills)?;
+        kills.turns += std::mem::take(&mut self.turns);
+        for told in std::mem::take(&mut self.asked) {
+            let Told { request, reply } = told;
+            let again = || format!("{request:?}");
+            let Some(reply) = reply else {
+                kills.cut_off += 1;
+                if cut_off == CutOff::Done {
+                    self.keys.push(request.key.clone());
+                    continue;
+                }
+                let first = client.post(&request)?;
+                if first.status >= 500 {
+                    return broken(format!("{} was cut off, and then answered with {first:?}", again()));
+                }
+                if first.good() {
+                    kills.recovered += u64::from(first.replayed);
+                    let second = client.post(&request)?;
+                    if second.body["operation"] != first.body["operation"] || !second.replayed {
+                        return broken(format!("{}: {first:?}, and again: {second:?}", again()));
+                    }
+                    self.note(&request, &first);
+                }
+                self.close(client, kills)?;
+                continue;
+            };
+            kills.acknowledged += 1;
+            let repeated = client.post(&request)?;
+            if repeated.body != reply.body || repeated.status != reply.status || !repeated.replayed {
+                return broken(format!(
+                    "{} was answered {reply:?}, and after the kill {repeated:?}",
+                    again()
+                ));
+            }
+            self.note(&request, &reply);
+        }
+        Ok(())
+    }
+
+    /// Remembers what was acknowledged.
+    fn note(&mut self, request: &Request, reply: &Reply) {
+        let thread = if request.path.contains(&self.shared) { &self.shared } else { &self.own };
+        if let Some(operation) = reply.body["operation"].as_str() {
+            self.operations.entry(thread.clone()).or_default().push(operation.to_owned());
+        }
+        if request.path.ends_with("/entries") {
+            self.keys.push(request.key.clone());
+        }
+    }
+
+    /// Goes on with a turn that is not over, or closes it, until none is left.
+    fn close(&mut self, client: &mut Client, kills: &mut ApiKills) -> Result<(), Wrong> {
+        let home = format!("/v1/threads/{}", self.own);
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let now = client.get(&format!("{home}/turn"))?.body;
+            if now["running"] == false && now["agent"].is_null() {
+                return Ok(());
+            }
+            if Instant::now() > until {
+                return broken(format!("a turn does not end: {now}"));
+            }
+            if now["running"] == true {
+                std::thread::sleep(Duration::from_millis(3));
+                continue;
+            }
+            self.number += 1;
+            let resumes = self.dice.once_in(2);
+            let (what, body) =
+                if resumes { ("resume", r#"{"approve":"edits"}"#) } else { ("interrupt", "{}") };
+            let (path, key) =
+                (format!("{home}/turn/{what}"), format!("{}-{}-{what}", self.name, self.number));
+            let reply = client.post(&Request { path, body: body.to_owned(), key })?;
+            match reply.status {
+                200..300 if resumes => kills.resumed += 1,
+                200..300 => kills.closed += 1,
+                // It ended by itself between the look and the letter.
+                409 => {}
+                _ => return broken(format!("{what} of a turn that a kill left was answered with {reply:?}")),
+            }
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! Requests: right ones, ones with a mistake, and ones that mean harm.
+
+use retake_api::client::Asked;
+use serde_json::{Value, json};
+
+use super::operations::{Operation, Place};
+use super::values::Seen;
+use crate::dice::Dice;
+
+/// Makes requests for one server.
+pub(super) struct Maker {
+    pub(super) operations: Vec<Operation>,
+    pub(super) seen: Seen,
+    pub(super) token: String,
+    /// How many requests were made, for names that no other has.
+    pub(super) made: u64,
+    /// Below it lies all that a request may name on this machine.
+    pub(super) place: String,
+}
+
+/// A request, and the route that it is for.
+#[derive(Clone, Debug)]
+pub(super) struct Made {
+    pub(super) asked: Asked,
+    /// Which of the operations; none if it may lead anywhere.
+    pub(super) operation: Option<usize>,
+}
+
+/// A request before it is written down.
+struct Draft {
+    method: String,
+    path: String,
+    path_values: Vec<(String, String)>,
+    query: Vec<(String, String)>,
+    headers: Vec<(String, Vec<u8>)>,
+    body: Option<Value>,
+    kind: String,
+}
+
+const ODD: [&str; 18] = [
+    "",
+    "\0",
+    "a\0b",
+    "..",
+    "../../../../etc/passwd",
+    "/",
+    "%",
+    "%00",
+    "%2e%2e%2f",
+    "'; DROP TABLE threads; --",
+    "\u{202e}\u{feff}\u{1b}[31m",
+    "-1",
+    "18446744073709551616",
+    "9223372036854775808",
+    "1e400",
+    "NaN",
+    "null",
+    "00000000000000000000000000",
+];
+
+impl Maker {
+    /// The next request.
+    pub(super) fn next(&mut self, dice: &mut Dice) -> Made {
+        self.made += 1;
+        let index = dice.index(self.operations.len());
+        let operation = self.operations[index].clone();
+        let mut draft = self.right(&operation, dice);
+        match dice.below(20) {
+            0..=11 => Made { asked: self.write(draft, dice), operation: Some(index) },
+            12..=16 => {
+                self.mistake(&mut draft, dice);
+                Made { asked: self.write(draft, dice), operation: Some(index) }
+            }
+            _ => self.hostile(draft, index, dice),
+        }
+    }
+
+    /// As the document says.
+    fn right(&self, operation: &Operation, dice: &mut Dice) -> Draft {
+        let mut draft = Draft {
+            method: operation.method.clone(),
+            path: operation.path.clone(),
+            path_values: Vec::new(),
+            query: Vec::new(),
+            headers: Vec::new(),
+            body: None,
+            kind: String::new(),
+        };
+        for parameter in &operation.parameters {
+            if !parameter.required && !dice.once_in(if parameter.place == Place::Header { 8 } else { 4 }) {
+                continue;
+            }
+            let value = text(&self.seen.value(&parameter.name, &parameter.schema, dice));
+            let name = parameter.name.clone();
+            match parameter.place {
+                Place::Path => draft.path_values.push((name, value)),
+                Place::Query => draft.query.push((name, value)),
+                Place::Header if name == "If-Match" => {
+                    let value = if dice.once_in(4) { "*".to_owned() } else { format!("\"{value}\"") };
+                    draft.headers.push((name, value.into_bytes()));
+                }
+                Place::Header => {
+                    // Some are used again.
+                    let number = if dice.once_in(3) { dice.below(5) } else { self.made };
+                    draft.headers.push((name, format!("key-{number}").into_bytes()));
+                }
+            }
+        }
+        if let Some(body) = &operation.body
+            && (body.required || dice.once_in(2))
+        {
+            draft.kind = body.kind.clone();
+            draft.body = Some(self.seen.value("", &body.schema, dice));
+        }
+        draft
+    }
+
+    /// One thing is not as the document says.
+    fn mistake(&self, draft: &mut Draft, dice: &mut Dice) {
+        let odd = || -> String { String::new() };
+        match dice.below(6) {
+            0 if !draft.path_values.is_empty() => {
+                let index = dice.index(draft.path_values.len());
+                draft.path_values[index].1 = dice.pick(&ODD).map_or_else(odd, |odd| (*odd).to_owned());
+            }
+            1 if !draft.query.is_empty() => {
+                let index = dice.index(draft.query.len());
+                draft.query[index].1 = dice.pick(&ODD).map_or_else(odd, |odd| (*odd).to_owned());
+                if dice.once_in(4) {
+                    let again = draft.query[index].clone();
+                    draft.query.push(again);
+                }
+            }
+            2 => draft.query.push(("unknown".to_owned(), "1".to_owned())),
+            3 => {
+                let name = *dice
+                    .pick(&["If-Match", "Idempotency-Key", "Last-Event-ID", "Content-Type"])
+                    .unwrap_or(&"X");
+                let value = dice.pick(&ODD).map_or_else(odd, |odd| odd.replace('\0', ""));
+                draft.headers.push((name.to_owned(), value.into_bytes()));
+            }
+            _ => {
+                if let Some(body) = &mut draft.body {
+                    spoil(body, dice);
+                    self.keep_inside(body);
+                }
+            }
+        }
+    }
+
+    /// Nothing need be as the document says.
+    fn hostile(&self, mut draft: Draft, index: usize, dice: &mut Dice) -> Made {
+        let kind = draft.kind.clone();
+        let mut operation = None;
+        let mut asked = match dice.below(12) {
+            0 => {
+                draft.method = (*dice
+                    .pick(&["HEAD", "OPTIONS", "TRACE", "CONNECT", "PROPFIND", "GET"])
+                    .unwrap_or(&"PUT"))
+                .to_owned();
+                self.write(draft, dice)
+            }
+            1 => {
+                let mut asked = self.write(draft, dice);
+                asked.target = format!(
+                    "{}/{}",
+                    asked.target,
+                    dice.pick(&["%00", "%ff%fe", "..", "//", "a%2fb"]).unwrap_or(&"x")
+                );
+                asked
+            }
+            2 => {
+                let mut asked = self.write(draft, dice);
+                asked.target = format!("/{}", "a/".repeat(dice.index(400)));
+                asked
+            }
+            3 => {
+                operation = Some(index);
+                let mut asked = self.write(draft, dice);
+                let depth = 1 << dice.below(17);
+                asked.body = [b"{\"a\":".as_slice(), b"[", b"[{\"b\":"][dice.index(3)].repeat(depth);
+                with_kind(asked, "application/json")
+            }
+            4 => {
+                operation = Some(index);
+                let mut asked = self.write(draft, dice);
+                asked.body = (0..dice.index(300)).map(|_| dice.roll() as u8).collect();
+                with_kind(asked, if kind.is_empty() { "application/json" } else { &kind })
+            }
+            5 => {
+                operation = Some(index);
+                let mut asked = self.write(draft, dice);
+                asked.body.truncate(dice.index(asked.body.len().max(1)));
+                asked
+            }
+            6 => {
+                let mut asked = self.write(draft, dice);
+                asked.headers.retain(|(name, _)| name != "Authorization");
+                if dice.once_in(2) {
+                    let value =
+                        *dice.pick(&["Bearer", "Bearer x", "Basic YTpi", "Bearer \u{e9}"]).unwrap_or(&"");
+                    asked.headers.push(("Authorization".to_owned(), value.as_bytes().to_vec()));
+                }
+                asked
+            }
+            7 => {
+                let mut asked = self.write(draft, dice);
+                asked.headers.retain(|(name, _)| name != "Host");
+                let value = *dice
+                    .pick(&["evil.example", "", "127.0.0.1:99999999", "[::1", "localhost:1@evil"])
+                    .unwrap_or(&"");
+                asked.headers.push(("Host".to_owned(), value.as_bytes().to_vec()));
+                asked
+            }
+            8 => {
+                let mut asked = self.write(draft, dice);
+                let value = *dice.pick(&["http://evil.example", "null", "file://", "://"]).unwrap_or(&"");
+                asked.headers.push(("Origin".to_owned(), value.as_bytes().to_vec()));
+                asked
+            }
+            9 => {
+                let mut asked = self.write(draft, dice);
+                let value = *dice.pick(&["gzip", "identity", "br, gzip"]).unwrap_or(&"");
+                asked.headers.push(("Content-Encoding".to_owned(), value.as_bytes().to_vec()));
+                asked
+            }
+            10 => {
+                let mut asked = self.write(draft, dice);
+                for number in 0..dice.below(60) {
+                    asked.headers.push((format!("X-{number}"), vec![b'x'; dice.index(900)]));
+                }
+                asked
+            }
+            _ => {
+                operation = Some(index);
+                // Long, but not so long that nothing else would be asked.
+                let doublings = if dice.once_in(50) { 21 } else { 14 };
+                let long = "x".repeat(1 << dice.below(doublings));
+                if let Some(Value::Object(fields)) = &mut draft.body {
+                    let name = fields.keys().nth(dice.index(fields.len())).cloned();
+                    fields.insert(name.unwrap_or_else(|| "x".to_owned()), json!(long));
+                }
+                if let Some(body) = &mut draft.body {
+                    self.keep_inside(body);
+                }
+                self.write(draft, dice)
+            }
+        };
+        if asked.target.is_empty() {
+            asked.target.push('/');
+        }
+        Made { asked, operation }
+    }
+
+    /// Whatever a request says, no folder outside of the place is ever named.
+    fn keep_inside(&self, value: &mut Value) {
+        match value {
+            Value::Array(values) => values.iter_mut().for_each(|value| self.keep_inside(value)),
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    match value {
+                        Value::String(text) if name == "folder" && !text.starts_with(&self.place) => {
+                            *text = format!("{}/{}", self.place, text.replace(['/', '.'], "_"));
+                        }
+                        other => self.keep_inside(other),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn write(&self, draft: Draft, dice: &mut Dice) -> Asked {
+        let mut target = draft.path;
+        for (name, value) in &draft.path_values {
+            target = target.replace(&format!("{{{name}}}"), &escape(value));
+        }
+        for (number, (name, value)) in draft.query.iter().enumerate() {
+            target.push(if number == 0 { '?' } else { '&' });
+            target.push_str(&format!("{}={}", escape(name), escape(value)));
+        }
+        let mut headers = vec![
+            ("Host".to_owned(), b"127.0.0.1:7878".to_vec()),
+            ("Authorization".to_owned(), format!("Bearer {}", self.token).into_bytes()),
+        ];
+        let body = match (draft.body, draft.kind.as_str()) {
+            (None, _) => Vec::new(),
+            (Some(body), "application/json") => serde_json::to_vec(&body).unwrap_or_default(),
+            (Some(body), _) if dice.once_in(2) => text(&body).into_bytes(),
+            (Some(_), _) => b"{\"format\": \"retake\"}\n".to_vec(),
+        };
+        if !draft.kind.is_empty() {
+            headers.push(("Content-Type".to_owned(), draft.kind.into_bytes()));
+        }
+        headers.extend(draft.headers);
+        Asked { method: draft.method, target, headers, body }
+    }
+}
+
+fn with_kind(mut asked: Asked, kind: &str) -> Asked {
+    asked.headers.retain(|(name, _)| name != "Content-Type");
+    asked.headers.push(("Content-Type".to_owned(), kind.as_bytes().to_vec()));
+    asked
+}
+
+/// Makes one part of a body wrong, somewhere in it.
+fn spoil(value: &mut Value, dice: &mut Dice) {
+    let deeper = match value {
+        Value::Object(fields) if !fields.is_empty() && !dice.once_in(3) => {
+            let index = dice.index(fields.len());
+            fields.values_mut().nth(index)
+        }
+        Value::Array(values) if !values.is_empty() && !dice.once_in(3) => {
+            let index = dice.index(values.len());
+            values.get_mut(index)
+        }
+        _ => None,
+    };
+    if let Some(deeper) = deeper {
+        return spoil(deeper, dice);
+    }
+    if let Value::Object(fields) = value
+        && dice.once_in(2)
+    {
+        let name = fields.keys().nth(dice.index(fields.len())).cloned();
+        match name.filter(|_| dice.once_in(2)) {
+            Some(name) => drop(fields.remove(&name)),
+            None => drop(fields.insert("unknown".to_owned(), json!(1))),
+        }
+        return;
+    }
+    let odd = dice.pick(&ODD).map_or(Value::Null, |odd| json!(odd));
+    let wrong = [
+        odd,
+        json!(null),
+        json!(true),
+        json!(-1),
+        json!(u64::MAX),
+        json!(i64::MIN),
+        json!(1.5e300),
+        json!([]),
+        json!({}),
+        json!([[[[[[1]]]]]]),
+        json!("\u{0}\u{1}\u{7f}"),
+    ];
+    *value = dice.pick(&wrong).cloned().unwrap_or_default();
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Text as it can stand in an address.
+fn escape(text: &str) -> String {
+    let mut escaped = String::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            escaped.push(char::from(byte));
+        } else {
+            escaped.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    escaped
+}

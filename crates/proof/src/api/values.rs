@@ -1,0 +1,205 @@
+//! Values as a schema describes them, out of what was seen in answers where that fits.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::dice::Dice;
+
+/// How many values are kept under a name.
+const KEPT: usize = 48;
+
+/// What was seen in answers, by the name that requests know it by.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Seen {
+    values: BTreeMap<String, Vec<Value>>,
+}
+
+/// Names under which a value of another name fits.
+const ALSO: [(&str, &str); 14] = [
+    ("before", "entry"),
+    ("after", "entry"),
+    ("one", "take"),
+    ("other", "take"),
+    ("from", "version"),
+    ("to", "version"),
+    ("at", "version"),
+    ("If-Match", "version"),
+    ("cursor", "next"),
+    ("callback", "callback"),
+    ("field", "field"),
+    ("message", "prompt"),
+    ("q", "word"),
+    ("path", "file"),
+];
+
+/// What the offline assistant understands, without commands that could do any harm.
+const PROMPTS: [&str; 14] = [
+    "create a.txt with one",
+    "create b/c.txt with two",
+    "create a.txt with three then read a.txt",
+    "edit a.txt: replace \"one\" with \"two\"",
+    "read a.txt",
+    "list",
+    "search \"t\"",
+    "say hello",
+    "think a little",
+    "ask which one",
+    "wait 0.02",
+    "fail",
+    "run true",
+    "what is this?",
+];
+const WORDS: [&str; 8] = ["a", "b", "User", "AI", "some words", "Größe 日本 👩‍👩‍👧", "main", "x.y"];
+const FILES: [&str; 5] = ["a.txt", "b/c.txt", "b", "nowhere", "a.txt/b"];
+
+impl Seen {
+    /// Knows what can always be said; folders lie below that place.
+    pub(super) fn new(place: &str) -> Self {
+        let mut seen = Self::default();
+        let all = |texts: &[&str]| texts.iter().map(|text| json!(text)).collect::<Vec<_>>();
+        seen.values.insert("prompt".to_owned(), all(&PROMPTS));
+        seen.values.insert("word".to_owned(), all(&WORDS));
+        seen.values.insert("file".to_owned(), all(&FILES));
+        seen.values.insert("provider".to_owned(), all(&["offline"]));
+        seen.values.insert("model".to_owned(), all(&["offline/offline"]));
+        let folders = ["", "/sub", "/nowhere", "/a.txt"].map(|below| json!(format!("{place}{below}")));
+        seen.values.insert("folder".to_owned(), folders.to_vec());
+        seen
+    }
+
+    /// Looks through the answer to a request to that path.
+    pub(super) fn look(&mut self, path: &str, answer: &Value, dice: &mut Dice) {
+        // What a list of entries calls `id`, requests call `entry`.
+        let last = path.rsplit('/').find(|part| !part.starts_with('{')).unwrap_or_default();
+        let items = match last {
+            "entries" | "session" => "entry",
+            "callbacks" => "callback",
+            "fields" => "field",
+            other => other.strip_suffix('s').unwrap_or(other),
+        };
+        self.gather(items, answer, dice);
+    }
+
+    fn gather(&mut self, items: &str, value: &Value, dice: &mut Dice) {
+        match value {
+            Value::Array(values) => {
+                values.iter().take(KEPT).for_each(|value| self.gather(items, value, dice))
+            }
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    match (name.as_str(), value) {
+                        ("id", Value::String(_)) => self.keep(items, value, dice),
+                        ("name", Value::String(_)) if matches!(items, "callback" | "field") => {
+                            self.keep(items, value, dice);
+                        }
+                        ("home", Value::String(_)) => self.keep("project", value, dice),
+                        ("folder" | "prompt", _) => {}
+                        (_, Value::String(text)) if text.len() <= 100 => self.keep(name, value, dice),
+                        (_, Value::Number(_)) => self.keep(name, value, dice),
+                        _ => self.gather(items, value, dice),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn keep(&mut self, name: &str, value: &Value, dice: &mut Dice) {
+        let kept = self.values.entry(name.to_owned()).or_default();
+        if kept.contains(value) {
+            return;
+        }
+        if kept.len() < KEPT {
+            kept.push(value.clone());
+        } else {
+            let index = dice.index(KEPT);
+            kept[index] = value.clone();
+        }
+    }
+
+    /// A value that goes by that name.
+    pub(super) fn pick(&self, name: &str, dice: &mut Dice) -> Option<Value> {
+        let other = ALSO.iter().find(|(known, _)| *known == name).map_or(name, |(_, other)| other);
+        dice.pick(self.values.get(other)?).cloned()
+    }
+
+    /// A value of that schema, for something that goes by that name.
+    pub(super) fn value(&self, name: &str, schema: &Value, dice: &mut Dice) -> Value {
+        if let Some(choices) = schema["enum"].as_array() {
+            return dice.pick(choices).cloned().unwrap_or_default();
+        }
+        if let Some(only) = schema.get("const") {
+            return only.clone();
+        }
+        let kind = kind_of(schema, dice);
+        let fits = |value: &Value| match kind.as_deref() {
+            Some("string") => value.is_string(),
+            Some("integer" | "number") => value.is_number(),
+            _ => false,
+        };
+        if name == "folder" || !dice.once_in(10) {
+            if let Some(value) = self.pick(name, dice).filter(fits) {
+                return value;
+            }
+        }
+        for choice in ["anyOf", "oneOf"] {
+            if let Some(choices) = schema[choice].as_array() {
+                return dice.pick(choices).map_or(Value::Null, |chosen| self.value(name, chosen, dice));
+            }
+        }
+        match kind.as_deref() {
+            Some("object") => self.object(schema, dice),
+            Some("array") => {
+                let singular = name.strip_suffix('s').unwrap_or(name);
+                let count = dice.below(4);
+                (0..count).map(|_| self.value(singular, &schema["items"], dice)).collect()
+            }
+            Some("string") if schema.get("pattern").is_some() => json!(id(dice)),
+            Some("string") => self.pick("word", dice).unwrap_or_default(),
+            Some("integer") => {
+                let least = schema["minimum"].as_i64().unwrap_or(-3).max(-3);
+                let most = schema["maximum"].as_u64().map_or(40, |most| most.min(40)) as i64;
+                json!(least + dice.below((most - least + 1).max(1) as u64) as i64)
+            }
+            Some("number") => json!(dice.below(20) as f64 / 10.0),
+            Some("boolean") => json!(dice.once_in(2)),
+            Some(_) => Value::Null,
+            // Anything at all.
+            None => dice
+                .pick(&[json!(null), json!("text"), json!(7), json!([1]), json!({"a": 1})])
+                .cloned()
+                .unwrap_or_default(),
+        }
+    }
+
+    fn object(&self, schema: &Value, dice: &mut Dice) -> Value {
+        let required: Vec<&str> =
+            schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let mut fields = Map::new();
+        for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+            if required.contains(&name.as_str()) || dice.once_in(3) {
+                fields.insert(name.clone(), self.value(name, field, dice));
+            }
+        }
+        if schema["additionalProperties"] == true && dice.once_in(4) {
+            fields.insert("more".to_owned(), json!({"kept": [1.0, "as it came"]}));
+        }
+        Value::Object(fields)
+    }
+}
+
+fn kind_of(schema: &Value, dice: &mut Dice) -> Option<String> {
+    match &schema["type"] {
+        Value::String(kind) => Some(kind.clone()),
+        Value::Array(kinds) => dice.pick(kinds).and_then(Value::as_str).map(str::to_owned),
+        _ if schema.get("properties").is_some() => Some("object".to_owned()),
+        _ => None,
+    }
+}
+
+/// An id that names nothing.
+fn id(dice: &mut Dice) -> String {
+    const LETTERS: &[u8] = b"0123456789abcdefghjkmnpqrstvwxyz";
+    (0..26).map(|_| char::from(LETTERS[dice.index(LETTERS.len())])).collect()
+}
