@@ -244,7 +244,7 @@ impl World {
     /// Everything that was acknowledged is in the log, each request once; nothing is left half done.
     fn look(&self) -> Result<(), Wrong> {
         for look in 0..2 {
-            let output = self.command(&["status"]).output()?;
+            let output = self.command(&["status", "--thread", "shared"]).output()?;
             if !output.status.success() {
                 return broken(format!("looking failed: {}", String::from_utf8_lossy(&output.stderr)));
             }
