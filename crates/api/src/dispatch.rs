@@ -8,6 +8,7 @@
 //! ```
 
 mod body;
+mod busy;
 mod headers;
 
 use std::sync::Arc;
@@ -20,6 +21,8 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, Response};
 use axum::middleware::Next;
 use tracing::{error, info};
+
+pub(crate) use busy::Busy;
 
 use crate::endpoint::{Arrived, Endpoint, Reply, ReplyBody, Takes, Who};
 use crate::gate::ENTER;
@@ -41,6 +44,7 @@ pub(crate) const REPLAYED: &str = "idempotency-replayed";
 /// Lets a request in, or not; and sees an answer off.
 pub(crate) async fn front(service: Arc<Service>, mut request: Request, next: Next) -> Response<Body> {
     let started = Instant::now();
+    let answering = service.busy.begin();
     let name = service.name_request();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let admitted = admit(&service, &request);
@@ -70,7 +74,7 @@ pub(crate) async fn front(service: Arc<Service>, mut request: Request, next: Nex
         "answered"
     );
     headers::finish(response.headers_mut(), &name);
-    response
+    answering.until_given(response)
 }
 
 /// Does what a route is for.

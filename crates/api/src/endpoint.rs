@@ -242,11 +242,14 @@ where
     Endpoint { gives, versioned: false, ..endpoint::<P, Q, ()>(Method::GET, path, Takes::Nothing, run) }
 }
 
+/// An answer, and which kind it is.
+pub(crate) type OfKind = Result<(&'static str, ReplyBody), Problem>;
+
 /// A route that answers with one of several kinds, the first of them if the request does not say which.
 pub(crate) fn raw_of_kinds<P, Q>(
     path: &'static str,
     kinds: (&'static str, &'static [&'static str]),
-    run: fn(&Call<'_, P, Q>) -> Result<(&'static str, ReplyBody), Problem>,
+    run: fn(&Call<'_, P, Q>) -> OfKind,
 ) -> Endpoint
 where
     P: DeserializeOwned + JsonSchema + 'static,

@@ -43,7 +43,7 @@ impl Default for Limits {
             queue: Duration::from_secs(20),
             body: 16 << 20,
             file: 512 << 20,
-            values: 250_000,
+            values: 500_000,
             bodies: 96 << 20,
             head: Duration::from_secs(10),
             arrival: Duration::from_secs(20),

@@ -1,5 +1,7 @@
 //! The document as a page for people: no script, and nothing from elsewhere.
 
+mod shape;
+
 use maud::{DOCTYPE, Markup, html};
 use serde_json::Value;
 
@@ -31,11 +33,13 @@ pub(crate) fn reference(document: &Document) -> String {
                     h1 { "Retake API" }
                     p { a href="/openapi.json" { "OpenAPI 3.1" } " · version " (text(&value["info"]["version"])) }
                     @for tag in tags { (contents(value, text(&tag["name"]))) }
+                    h2 { a href="#shapes" { "Shapes" } }
                     h2 { a href="#problems" { "Problems" } }
                 }
                 main {
                     @for paragraph in text(&value["info"]["description"]).split("\n\n") { p { (marked(paragraph)) } }
                     @for tag in tags { (group(value, text(&tag["name"]))) }
+                    (shape::all(value))
                     section id="problems" {
                         h2 { "Problems" }
                         dl {
@@ -95,7 +99,7 @@ fn group(document: &Value, tag: &str) -> Markup {
                         p class="detail" { (marked(text(&operation["description"]))) }
                     }
                     (parameters(operation))
-                    (body(operation))
+                    (body(document, operation))
                     (answer(operation))
                 }
             }
@@ -126,11 +130,15 @@ fn parameters(operation: &Value) -> Markup {
     }
 }
 
-fn body(operation: &Value) -> Markup {
+fn body(document: &Value, operation: &Value) -> Markup {
     let content = operation["requestBody"]["content"].as_object();
     html! {
         @for (kind, shape) in content.into_iter().flatten() {
-            details { summary { "Takes " code { (kind) } } pre { (pretty(&shape["schema"])) } }
+            @if let Some(named) = named(document, &shape["schema"]) {
+                details open { summary { "Takes " code { (kind) } } (shape::fields(document, named)) }
+            } @else {
+                p class="answers" { "Takes " code { (kind) } }
+            }
         }
     }
 }
@@ -143,9 +151,7 @@ fn answer(operation: &Value) -> Markup {
             @for (kind, shape) in response["content"].as_object().into_iter().flatten() {
                 p class="answers" {
                     "Answers " span class="status" { (status) } " with " code { (kind) }
-                    @if let Some(name) = shape["schema"]["$ref"].as_str().and_then(|path| path.rsplit('/').next()) {
-                        ": " code { (name) }
-                    }
+                    @if !shape["schema"].is_null() { ": " (shape::kind(&shape["schema"])) }
                 }
             }
         }
@@ -169,6 +175,10 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-fn pretty(value: &Value) -> String {
-    serde_json::to_string_pretty(value).unwrap_or_default()
+/// A shape, or the one that it refers to.
+fn named<'a>(document: &'a Value, shape: &'a Value) -> Option<&'a Value> {
+    match shape["$ref"].as_str().and_then(|path| path.strip_prefix('#')) {
+        Some(path) => document.pointer(path),
+        None => (!shape.is_null()).then_some(shape),
+    }
 }

@@ -259,6 +259,11 @@ impl Problem {
         Self::new(Code::InvalidRequest, detail)
     }
 
+    /// The request makes sense, and is against a rule.
+    pub(crate) fn refused(detail: impl ToString) -> Self {
+        Self::new(Code::Refused, detail)
+    }
+
     /// The problem as it is written.
     pub(crate) fn written<'a>(&'a self, request: &'a str) -> Written<'a> {
         Written {

@@ -38,6 +38,9 @@ pub enum ServeError {
     System(#[from] std::io::Error),
 }
 
+/// How long the end of the last answer has to reach its client.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
 /// Serves until it is told to stop. `ready` is told the address, once there is one.
 pub fn serve(
     options: Options,
@@ -77,14 +80,17 @@ async fn listen(
     let graceful = GracefulShutdown::new();
     let connections = Arc::new(Semaphore::new(service.limits.connections));
     loop {
-        // Whoever comes when there is no room waits in the system's queue.
-        let Ok(permit) = connections.clone().acquire_owned().await else { break };
-        let accepted = tokio::select! {
-            () = stop.wait() => break,
-            accepted = listener.accept() => accepted,
+        let arrival = async {
+            // Whoever comes when there is no room waits in the system's queue.
+            let permit = connections.clone().acquire_owned().await.map_err(std::io::Error::other)?;
+            Ok::<_, std::io::Error>((permit, listener.accept().await?.0))
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let arrived = tokio::select! {
+            () = stop.wait() => break,
+            arrived = arrival => arrived,
+        };
+        let (permit, stream) = match arrived {
+            Ok(arrived) => arrived,
             Err(error) => {
                 // No more files, or the client is gone already: others may have better luck in a moment.
                 warn!(%error, "a connection could not be accepted");
@@ -106,8 +112,19 @@ async fn listen(
     drop(listener);
     info!("stopping");
     let ending = service.turns.cancel_all();
-    let patience = service.limits.farewell;
-    let _ = tokio::time::timeout(patience, graceful.shutdown()).await;
+    // Who has not even asked by now is not waited for.
+    let answered = async {
+        service.busy.nothing().await;
+        tokio::time::sleep(LAST_WORDS).await;
+    };
+    let over = async {
+        tokio::select! {
+            () = graceful.shutdown() => {}
+            () = answered => {}
+        }
+    };
+    // Longer than the farewell nobody is waited for.
+    let _ = tokio::time::timeout(service.limits.farewell, over).await;
     info!(turns = ending, "stopped");
     Ok(())
 }

@@ -17,6 +17,7 @@ use tokio::sync::Semaphore;
 pub(crate) use place::GitNow;
 use place::Places;
 
+use crate::dispatch::Busy;
 use crate::document::Document;
 use crate::events::Hub;
 use crate::gate::{Gate, Hosts, TokenFile};
@@ -55,6 +56,7 @@ pub(crate) struct Service {
     pub(crate) metrics: Metrics,
     pub(crate) hub: Hub,
     pub(crate) turns: Turns,
+    pub(crate) busy: Busy,
     pub(crate) workers: Arc<Semaphore>,
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) bodies: Arc<Semaphore>,
@@ -85,6 +87,7 @@ impl Service {
             hub,
             turns: Turns::default(),
             metrics: Metrics::new(),
+            busy: Busy::new(),
             workers: Arc::new(Semaphore::new(limits.workers)),
             streams: Arc::new(Semaphore::new(limits.streams)),
             bodies: Arc::new(Semaphore::new(limits.bodies)),

@@ -22,9 +22,9 @@ use retake_model::reference::{Reference, references};
 use retake_store::{Publication, PublishError, Queries, StoreError, WriteError, Writing};
 use serde::{Deserialize, Serialize};
 
-use crate::Timeline;
 use crate::clock::Ticks;
 use crate::export::{FORMAT, kind_named};
+use crate::{Clock, Timeline};
 
 /// The longest line: the largest entry in base64, with room to spare.
 const LONGEST_LINE: u64 = 128 * 1024 * 1024;
@@ -120,8 +120,10 @@ impl Timeline {
         importing: Importing,
         mut progress: impl FnMut(u64, u64) + Send + 'static,
     ) -> Result<Imported, ImportError> {
-        let import = self.importer(project, importing);
-        Ok(self.store.write(move |writing| import(writing, Box::new(from), &mut progress))?)
+        let clock = self.clock.clone();
+        Ok(self
+            .store
+            .write(move |writing| bring_in(writing, from, project, importing, &*clock, &mut progress))?)
     }
 
     /// What an import would bring in. Everything is checked as for one, and nothing is kept.
@@ -131,10 +133,10 @@ impl Timeline {
         project: ProjectId,
         importing: Importing,
     ) -> Result<Imported, ImportError> {
-        let import = self.importer(project, importing);
+        let clock = self.clock.clone();
         let refused = self.store.write(move |writing| -> Result<Infallible, Box<Foreseen>> {
             // What is refused leaves nothing behind.
-            Err(Box::new(import(writing, Box::new(from), &mut |_, _| ())))
+            Err(Box::new(bring_in(writing, from, project, importing, &*clock, &mut |_, _| ())))
         });
         match refused {
             Ok(never) => match never {},
@@ -142,39 +144,38 @@ impl Timeline {
             Err(WriteError::Store(error)) => Err(error.into()),
         }
     }
-
-    fn importer(
-        &self,
-        project: ProjectId,
-        importing: Importing,
-    ) -> impl Fn(&Writing<'_>, Box<dyn BufRead + Send>, &mut dyn FnMut(u64, u64)) -> Foreseen + Send + 'static
-    {
-        let clock = self.clock.clone();
-        move |writing, from, progress| {
-            let copy = (importing == Importing::Copy).then(|| ThreadId::fresh(&mut Ticks(&*clock)));
-            let mut import = Import {
-                writing,
-                from,
-                project,
-                copy,
-                hasher: blake3::Hasher::new(),
-                line: 0,
-                present: HashSet::new(),
-                redacted: HashSet::new(),
-                waiting: Waiting::default(),
-                accepted: Accepted::default(),
-                measures: Measures::default(),
-                now: clock.now(),
-                previous: None,
-                new_operations: 0,
-            };
-            import.run(progress)
-        }
-    }
 }
 
 /// What came of an import, or would come of it.
 type Foreseen = Result<Imported, ImportError>;
+
+fn bring_in(
+    writing: &Writing<'_>,
+    from: impl BufRead,
+    project: ProjectId,
+    importing: Importing,
+    clock: &dyn Clock,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Foreseen {
+    let copy = (importing == Importing::Copy).then(|| ThreadId::fresh(&mut Ticks(clock)));
+    let mut import = Import {
+        writing,
+        from,
+        project,
+        copy,
+        hasher: blake3::Hasher::new(),
+        line: 0,
+        present: HashSet::new(),
+        redacted: HashSet::new(),
+        waiting: Waiting::default(),
+        accepted: Accepted::default(),
+        measures: Measures::default(),
+        now: clock.now(),
+        previous: None,
+        new_operations: 0,
+    };
+    import.run(progress)
+}
 
 #[derive(Deserialize)]
 struct Header {

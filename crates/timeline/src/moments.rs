@@ -105,12 +105,11 @@ impl<'timeline, E: From<MomentError>> Moments<'timeline, E> {
 
     /// The files as they are.
     pub fn folder(&self) -> Result<NamedFiles, E> {
-        let snapshot = match self.folder.get() {
-            Some(known) => *known,
-            None => {
-                let seen = (self.look)()?;
-                *self.folder.get_or_init(|| seen)
-            }
+        let snapshot = if let Some(known) = self.folder.get() {
+            *known
+        } else {
+            let seen = (self.look)()?;
+            *self.folder.get_or_init(|| seen)
         };
         Ok(NamedFiles { name: "the folder".to_owned(), snapshot, version: None })
     }

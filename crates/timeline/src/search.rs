@@ -1,5 +1,6 @@
 //! Searching: entries by their words, with what leads to them.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 
 use retake_model::content::ContentId;
@@ -74,11 +75,13 @@ impl Looking<'_> {
         let mut found = Vec::new();
         for hit in hits {
             let number = hit.thread.number;
-            if !names.contains_key(&number) {
-                let takes = self.queries().takes_of(number)?;
-                let takes = takes.into_iter().map(|take| (take.summary.id, take.summary.name)).collect();
-                names.insert(number, takes);
-            }
+            let names = match names.entry(number) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(empty) => {
+                    let takes = self.queries().takes_of(number)?;
+                    empty.insert(takes.into_iter().map(|take| (take.summary.id, take.summary.name)).collect())
+                }
+            };
             let past = pasts.get(&number).and_then(|past| past.versions.get(&(hit.entry, hit.version)));
             let (take, place, at) = match (hit.take, hit.position, past) {
                 (Some(take), Some(position), _) => (take, position + 1, None),
@@ -91,7 +94,7 @@ impl Looking<'_> {
                 thread: summary.id,
                 title: summary.title,
                 take,
-                take_name: names.get(&number).and_then(|takes| takes.get(&take)).cloned(),
+                take_name: names.get(&take).cloned(),
                 number: place,
                 at,
                 entry: hit.entry,

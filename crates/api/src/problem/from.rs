@@ -194,7 +194,7 @@ impl From<ExportError> for Problem {
         match error {
             ExportError::Look(error) => error.into(),
             ExportError::Write(error) => error.into(),
-            other => Self::new(Code::Refused, with_causes(&other)),
+            error @ ExportError::NamesFiles => Self::new(Code::Refused, error),
         }
     }
 }

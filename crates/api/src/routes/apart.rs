@@ -105,7 +105,7 @@ fn open(call: &Call<'_, TakePath, Ahead, OpenBody>) -> Result<Answer<Opened>, Pr
     };
     drop(looking);
     let desk = Desk::of_project(&service.timeline, home, options)?;
-    let folder = folder.ok_or_else(|| Problem::invalid("name a `folder` that begins with a slash"))?;
+    let folder = folder.ok_or_else(|| Problem::refused("name a `folder` that begins with a slash"))?;
     let caller = Caller { expected: None, ..call.caller(thread)? };
     let opened = if dry_run {
         desk.foresee_open_apart(thread, take.id, &folder, &caller)?

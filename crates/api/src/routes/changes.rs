@@ -9,7 +9,7 @@ use retake_timeline::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common::{MOST, Page, ThreadPath, limit, number};
+use super::common::{MOST, Page, ThreadPath, limit, not_a_cursor, number};
 use super::file_common::root_path;
 use crate::endpoint::{Answer, Call, Endpoint, get};
 use crate::problem::{Code, Problem};
@@ -112,7 +112,7 @@ fn diff(call: &Call<'_, ThreadPath, DiffQuery>) -> Result<Answer<Diff>, Problem>
     let moments = call.moments(thread, query.take)?;
     let (from, to) = match (query.of, &query.from, &query.to) {
         (Some(version), None, None) => moments.around(version)?,
-        (Some(_), _, _) => return Err(Problem::invalid("either `of`, or `from` and `to`")),
+        (Some(_), _, _) => return Err(Problem::refused("either `of`, or `from` and `to`")),
         (None, from, to) => moments.between(from.as_deref(), to.as_deref())?,
     };
     let start = match cursor {
@@ -161,7 +161,7 @@ impl Place {
             let index = parts.next()?.parse().ok()?;
             parts.next().is_none().then_some(Self { before, after, index })
         };
-        read().ok_or_else(|| Problem::invalid("the cursor is not one that this list gave"))
+        read().ok_or_else(not_a_cursor)
     }
 }
 
@@ -192,7 +192,7 @@ fn changes(call: &Call<'_, ThreadPath, ChangesQuery>) -> Result<Answer<Page<File
             let log = looking.file_log(row.home, &path, before, limit)?;
             Page { items: log.operations, next: log.next.map(|next| next.to_string()) }
         }
-        None if query.root.is_some() => return Err(Problem::invalid("`root` says where a `path` is")),
+        None if query.root.is_some() => return Err(Problem::refused("`root` says where a `path` is")),
         None => {
             let from = query.cursor.as_deref().map(operation_and_path).transpose()?;
             let found = looking.file_changes(thread, from, limit)?;
@@ -209,7 +209,7 @@ fn operation_and_path(cursor: &str) -> Result<(Version, usize), Problem> {
         let (version, path) = cursor.split_once('.')?;
         Some((version.parse().ok()?, path.parse().ok()?))
     };
-    read().ok_or_else(|| Problem::invalid("the cursor is not one that this list gave"))
+    read().ok_or_else(not_a_cursor)
 }
 
 #[derive(Deserialize, JsonSchema)]

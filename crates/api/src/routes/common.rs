@@ -177,6 +177,18 @@ impl<P, Q, B> Call<'_, P, Q, B> {
         Ok(Answer { body: DoneOrForeseen { done: Some(body), dry_run, would: None }, version, location })
     }
 
+    /// What would be done, at the version that the thread has now: where files were looked at to foresee it, what a
+    /// person did to them was recorded.
+    pub(super) fn at_present(
+        &self,
+        thread: ThreadId,
+        would: Option<Foreseen>,
+    ) -> Result<Option<Foreseen>, Problem> {
+        let Some(would) = would else { return Ok(None) };
+        let version = self.service.timeline.look()?.thread(thread)?.summary.version;
+        Ok(Some(Foreseen { version, ..would }))
+    }
+
     /// Makes a change after which another take may be the active one, its files along with it.
     pub(crate) fn change_takes(
         &self,
@@ -198,6 +210,7 @@ impl<P, Q, B> Call<'_, P, Q, B> {
                 Changed { done: Some(done), files: None }
             }
         };
+        let would = self.at_present(thread, would)?;
         let version = match (&changed.done, &would) {
             (Some(done), _) => Some(done.version),
             (None, would) => would.as_ref().map(|would| would.version),

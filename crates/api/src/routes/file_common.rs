@@ -31,8 +31,7 @@ impl PathInput {
 /// A path below a root.
 pub(crate) fn root_path(root: Option<&str>, path: &str) -> Result<RootPath, Problem> {
     let found = path.parse::<TreePath>();
-    let refused = |error| Problem::new(Code::Refused, format!("{path:?} is no path here: {error}"));
-    let found = found.map_err(refused)?;
+    let found = found.map_err(|error| Problem::refused(format!("{path:?} is no path here: {error}")))?;
     Ok(RootPath { root: root.unwrap_or_default().to_owned(), path: found })
 }
 

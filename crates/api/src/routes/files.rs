@@ -7,7 +7,7 @@ use retake_timeline::{Depth, FOLDER, FileFacts, FilePiece, FolderQuestion, HeldF
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common::{Page, ThreadPath, limit};
+use super::common::{Page, ThreadPath, limit, not_a_cursor};
 use super::file_common::root_path;
 use crate::endpoint::{Answer, Call, Endpoint, get};
 use crate::problem::{Code, Problem};
@@ -90,10 +90,9 @@ fn list(call: &Call<'_, ThreadPath, ListQuery>) -> Result<Answer<Files>, Problem
 
 /// The path that the last page of a folder ended with.
 fn behind(cursor: &str, folder: Option<&TreePath>) -> Result<TreePath, Problem> {
-    let wrong = || Problem::invalid("the cursor is not one that this list gave");
-    let path: TreePath = cursor.parse().map_err(|_| wrong())?;
+    let path: TreePath = cursor.parse().map_err(|_| not_a_cursor())?;
     match folder {
-        Some(folder) if !path.starts_with(folder) || path == *folder => Err(wrong()),
+        Some(folder) if !path.starts_with(folder) || path == *folder => Err(not_a_cursor()),
         _ => Ok(path),
     }
 }

@@ -200,6 +200,7 @@ fn go<P, B>(
         None if handling.preview => Moment { moved: None, files: None },
         None => Moment { moved: Some(call.service.timeline.go(thread, goal, caller)?), files: None },
     };
+    let would = call.at_present(thread, would)?;
     let version = match (&moment.moved, &would) {
         (Some(moved), _) => Some(moved.done.version),
         (None, would) => would.as_ref().map(|would| would.version),

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::common::{Ahead, Page, limit, number};
 use super::file_common::PathInput;
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, NoQuery, get, post};
-use crate::problem::{Code, Problem};
+use crate::problem::Problem;
 
 const GROUP: &str = "Files";
 
@@ -81,9 +81,7 @@ fn list(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<SnapshotItem>>
     let (limit, before) = (limit(query.limit, 20, MOST_SNAPSHOTS)?, number(query.cursor.as_deref())?);
     let looking = call.service.timeline.look()?;
     let (found, next, version) = match (query.thread, query.project) {
-        (Some(_), Some(_)) => {
-            return Err(Problem::new(Code::Refused, "either `thread` or `project`, not both"));
-        }
+        (Some(_), Some(_)) => return Err(Problem::refused("either `thread` or `project`, not both")),
         (Some(thread), None) => {
             let version = looking.thread(thread)?.summary.version;
             let mut found = looking.files(thread, before, limit + 1)?;
@@ -180,7 +178,7 @@ fn take(call: &Call<'_, NoPath, NoQuery, TakeBody>) -> Result<Answer<Taken>, Pro
     let seen = match body.by.as_deref() {
         None => desk.look(thread, caller.clone())?,
         Some(name) if !(1..=100).contains(&name.chars().count()) => {
-            return Err(Problem::new(Code::Refused, "`by` has from 1 to 100 characters"));
+            return Err(Problem::refused("`by` has from 1 to 100 characters"));
         }
         Some(name) => desk.record(thread, Caller { actor: Actor::named(name), ..caller.clone() })?,
     };

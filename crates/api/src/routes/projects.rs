@@ -9,7 +9,7 @@ use retake_timeline::{ApartFolder, Desk, Glance, KnownProject, Looking};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common::{MOST, Page, limit};
+use super::common::{MOST, Page, limit, not_a_cursor};
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, NoQuery, get, post};
 use crate::problem::Problem;
 use crate::service::{GitNow, Service};
@@ -77,7 +77,7 @@ fn place(cursor: &str) -> Result<(i64, ProjectId), Problem> {
         let (seen, id) = cursor.split_once('.')?;
         Some((seen.parse().ok()?, id.parse().ok()?))
     };
-    read().ok_or_else(|| Problem::invalid("the cursor is not one that this list gave"))
+    read().ok_or_else(not_a_cursor)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -90,7 +90,7 @@ struct FolderBody {
 fn make(call: &Call<'_, NoPath, NoQuery, FolderBody>) -> Result<Answer<ProjectShown>, Problem> {
     let folder = Path::new(&call.body.folder);
     if !folder.is_absolute() {
-        return Err(Problem::invalid(
+        return Err(Problem::refused(
             "`folder` must begin with a slash: the server's own folder is not meant",
         ));
     }
@@ -202,13 +202,13 @@ struct TurnHere {
 fn status(call: &Call<'_, NoPath, StatusQuery>) -> Result<Answer<WorkspaceStatus>, Problem> {
     let (service, query) = (call.service, &call.query);
     let project = match (query.project, query.thread) {
-        (Some(_), Some(_)) => return Err(Problem::invalid("either `thread` or `project`, not both")),
+        (Some(_), Some(_)) => return Err(Problem::refused("either `thread` or `project`, not both")),
         (None, Some(thread)) => service.timeline.look()?.thread(thread)?.home,
         (Some(project), None) => service.known_project(project)?,
         (None, None) => service.timeline.project_if_known(&service.folder)?.id,
     };
     let desk = match (query.thread, query.take) {
-        (None, Some(_)) => return Err(Problem::invalid("a take is one of a thread: name that too")),
+        (None, Some(_)) => return Err(Problem::refused("a take is one of a thread: name that too")),
         (Some(thread), take) => service.desk_at(thread, take),
         (None, None) => service.desk_of_project(project),
     };
@@ -222,7 +222,11 @@ fn status(call: &Call<'_, NoPath, StatusQuery>) -> Result<Answer<WorkspaceStatus
             };
             (Some(GitNow::at(desk.path())), files, unseen)
         }
-        Err(problem) => (service.git_now(project), None, Some(problem.detail.clone())),
+        // The folder may be there all the same, and only its files be out of sight.
+        Err(problem) => {
+            let folder = service.timeline.folder_of_project(project).ok();
+            (folder.map(|folder| GitNow::at(&folder)), None, Some(problem.detail.clone()))
+        }
     };
     let folder = desk.as_ref().map(|desk| retake_timeline::workspace::folder::path_to_text(desk.path()));
     let turns = turns(service, &looking, project, query.thread)?;

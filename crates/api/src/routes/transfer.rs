@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::common::{ThreadPath, take_of};
 use crate::download;
-use crate::endpoint::{Answer, Call, Endpoint, JSON, NoPath, ReplyBody, raw_of_kinds, upload};
+use crate::endpoint::{Answer, Call, Endpoint, JSON, NoPath, OfKind, ReplyBody, raw_of_kinds, upload};
 use crate::problem::Problem;
 use crate::upload::Upload;
 
@@ -81,13 +81,13 @@ impl Front for Plain {
     }
 }
 
-fn export(call: &Call<'_, ThreadPath, ExportQuery>) -> Result<(&'static str, ReplyBody), Problem> {
+fn export(call: &Call<'_, ThreadPath, ExportQuery>) -> OfKind {
     let (thread, query) = (call.path.thread, &call.query);
     if query.format == Format::Retake && query.take.is_some() {
-        return Err(Problem::invalid("this format holds all takes; `take` is for `markdown` and `json`"));
+        return Err(Problem::refused("this format holds all takes; `take` is for `markdown` and `json`"));
     }
     if query.format != Format::Retake && query.without_files {
-        return Err(Problem::invalid("this format holds no files; `without_files` is for `retake`"));
+        return Err(Problem::refused("this format holds no files; `without_files` is for `retake`"));
     }
     let looking = call.service.timeline.look()?;
     let row = looking.thread(thread)?;

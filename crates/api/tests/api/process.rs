@@ -2,6 +2,7 @@
 //!
 //! The process is this very test program, with one test to run: the one that serves.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -20,6 +21,11 @@ const PATIENCE: &str = "RETAKE_TEST_PATIENCE";
 /// What the process says before its address.
 const LISTENING: &str = "listening at ";
 
+/// Where the process writes its log, whole: more than anybody turns on.
+pub(crate) fn log_of(world: &World) -> PathBuf {
+    world.folder().join("server.log")
+}
+
 /// A server in a process of its own, until it is dropped.
 pub(crate) struct Process {
     child: Child,
@@ -37,6 +43,12 @@ fn a_server_for_other_tests() {
         let patience = Duration::from_millis(patience);
         limits = Limits { head: patience, arrival: patience, pause: patience, unread: patience, ..limits };
     }
+    tracing_subscriber::fmt()
+        .json()
+        .flatten_event(true)
+        .with_max_level(tracing::Level::TRACE)
+        .with_writer(std::io::stderr)
+        .init();
     let world = World::of_another(PathBuf::from(folder), limits);
     let server = world.serve();
     println!("{LISTENING}{}", server.address);
@@ -53,7 +65,8 @@ impl Process {
             .args(["process::a_server_for_other_tests", "--exact", "--nocapture", "--test-threads=1"])
             .env(FOLDER, world.folder())
             .stdin(Stdio::piped())
-            .stdout(Stdio::piped());
+            .stdout(Stdio::piped())
+            .stderr(File::create(log_of(world)).expect("our folder"));
         if let Some(patience) = patience {
             command.env(PATIENCE, patience.as_millis().to_string());
         }

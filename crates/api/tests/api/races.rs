@@ -10,7 +10,7 @@ use crate::scene::Scene;
 use crate::world::World;
 
 /// Sends requests at the same moment.
-fn at_once(requests: &[Request]) -> Vec<Answer> {
+pub(crate) fn at_once(requests: &[Request]) -> Vec<Answer> {
     let start = Barrier::new(requests.len());
     std::thread::scope(|scope| {
         let sending: Vec<_> = requests

@@ -75,7 +75,7 @@ impl Route {
                 }
                 request.json(&body)
             }
-            Some(kind) => request.body(kind, b"{}\n"),
+            Some(kind) => request.body(kind, &scene.file(client)),
         }
     }
 

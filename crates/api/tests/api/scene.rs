@@ -63,6 +63,27 @@ impl Scene {
         path.replace(['{', '}'], "")
     }
 
+    /// Does what must have been done before a route has something to do.
+    pub(crate) fn prepare(&self, client: &Client, route: &str) {
+        if route.ends_with("/takes/{take}/close") {
+            client.post(&self.path("/v1/threads/{thread}/takes/{take}/open"), &json!({})).done();
+        }
+    }
+
+    /// Takes that back, if the route did not.
+    pub(crate) fn tidy(&self, client: &Client, route: &str) {
+        if route.ends_with("/takes/{take}/close") {
+            client
+                .post(&self.path("/v1/threads/{thread}/takes/{take}/close"), &json!({"remove": true}))
+                .done();
+        }
+    }
+
+    /// A file that a route takes.
+    pub(crate) fn file(&self, client: &Client) -> Vec<u8> {
+        client.get(&self.path("/v1/threads/{thread}/export")).body
+    }
+
     /// A body that a route takes. What is not here is taken with nothing said.
     pub(crate) fn body(&self, route: &str) -> Value {
         let entries = || json!({"entries": [{"role": "User", "content": "more"}]});

@@ -214,8 +214,8 @@ fn what_cannot_be_asked_is_refused_and_changes_nothing() {
     let check = |body: Value, status: u16, code: &str| {
         client.post(&format!("/v1/threads/{thread}/turns"), &body).refused(status, code);
     };
-    check(json!({}), 400, "invalid_request");
-    check(json!({"prompt": "x", "draft": true}), 400, "invalid_request");
+    check(json!({}), 422, "refused");
+    check(json!({"prompt": "x", "draft": true}), 422, "refused");
     check(json!({"prompt": "  "}), 422, "refused");
     check(json!({"draft": true}), 422, "refused");
     check(json!({"prompt": "x", "pictures": ["no base64"]}), 422, "refused");

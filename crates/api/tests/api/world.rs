@@ -172,10 +172,17 @@ impl Client {
         self.post(&format!("/v1/threads/{thread}/entries"), &body).done()
     }
 
-    /// The entries of a thread's active take.
+    /// The entries of a thread's active take, all of them.
     pub(crate) fn entries(&self, thread: &str) -> Vec<Value> {
-        let page = self.get(&format!("/v1/threads/{thread}/entries?limit=500")).done();
-        page["items"].as_array().expect("a list").clone()
+        let (mut entries, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let page = self.get(&format!("/v1/threads/{thread}/entries?limit=500{cursor}")).done();
+            entries.extend_from_slice(page["items"].as_array().expect("a list"));
+            match page["next"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => return entries,
+            }
+        }
     }
 
     /// A thread's version.

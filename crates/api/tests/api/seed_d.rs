@@ -1,0 +1,365 @@
+//! What was found wrong with another program's first such API, each as a test of ours over HTTP.
+//!
+//! 1. *A retry that fails leaves a copy behind.* It copied the thread first and looked at the prompt, and at whether a turn
+//!    could begin, only then; either failing, an empty copy stayed in the list for ever.
+//! 2. *Files go back and the conversation does not.* Files were restored first; where the conversation could not follow (no
+//!    turn to undo, a write that failed) the two had parted for good.
+//! 3. *A failed restore is answered with success*, and the conversation is cut all the same.
+//! 4. *What to restore is guessed*: the newest of twenty snapshots that differs from the folder, a look that failed counting
+//!    as a difference. Somebody's own edits make any snapshot differ.
+//! 5. *Calls that a model made together come back apart*: one message for each, which the model's server then refuses, so
+//!    that a conversation that was picked up again could not go on.
+//! 6. *Snapshots of one folder, restored in another*: listing and restoring meant the server's folder, undo the thread's.
+//! 7. *Saving over what cannot be read*: any failure to load what was there counted as nothing being there.
+//! 8. *An undo is a new thread*, which the list then shows beside the old one.
+//! 9. *Problems are told apart by their words*: any message with "not found" in it was a 404, all else a 500.
+//! 10. *A thread is changed under a turn that runs in it.*
+//!
+//! That all of it needs the token is the matrix's.
+
+use retake_agent::Setup;
+use retake_agent::fault_server::{FaultServer, Script, Telling, call, events, said};
+use retake_agent::provider::config::ProviderConfig;
+use retake_agent::provider::{Secret, Stop, Wire};
+use retake_model::projection::rules;
+use serde_json::{Value, json};
+
+use crate::http::Client;
+use crate::world::{World, until};
+
+/// All there is to see of a thread, its takes and the log.
+fn picture(client: &Client, thread: &str) -> (i64, Value, Value, usize) {
+    let takes = client.get(&format!("/v1/threads/{thread}/takes")).done();
+    let shown = client.get(&format!("/v1/threads/{thread}")).done();
+    let threads = client.get("/v1/threads?deleted=shown").done()["items"].as_array().expect("a list").len();
+    (client.sequence(), takes, shown, threads)
+}
+
+/// A thread in which a turn wrote a file.
+fn with_a_file(client: &Client, name: &str) -> String {
+    let thread = client.thread(&format!("Thread of {name}"));
+    client.prompt(&thread, &format!("create {name} with written by a turn"));
+    client.idle(&thread);
+    thread
+}
+
+#[test]
+fn defect_1_a_retry_that_is_refused_leaves_nothing_behind() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = with_a_file(&client, "a.txt");
+    let empty = client.thread("Without a message");
+    let check = |thread: &str, body: Value, status: u16| {
+        let before = (picture(&client, thread), world.read("a.txt"));
+        let answer = client.post(&format!("/v1/threads/{thread}/retry"), &body);
+        assert_eq!(answer.status, status, "{body}: {}", answer.text());
+        assert!(!answer.code().is_empty(), "{body}");
+        assert_eq!((picture(&client, thread), world.read("a.txt")), before, "{body}");
+    };
+    // Nothing to say; nobody to say it to; nothing to try again; no such message.
+    check(&thread, json!({"prompt": ""}), 422);
+    check(&thread, json!({"prompt": "  \n "}), 422);
+    check(&thread, json!({"provider": "nobody"}), 422);
+    check(&thread, json!({"model": "a-model-that-nobody-serves"}), 422);
+    check(&thread, json!({"provider": "anthropic"}), 422);
+    check(&thread, json!({"entry": "0".repeat(26)}), 404);
+    check(&thread, json!({"unknown": 1}), 400);
+    check(&empty, json!({}), 409);
+    // The control: one that can begin does, in a take of its own, and the source is as it was.
+    let source = client.entries(&thread);
+    let active = client.get(&format!("/v1/threads/{thread}")).done()["active"]["id"].clone();
+    let begun = client.post(&format!("/v1/threads/{thread}/retry"), &json!({"prompt": "say again"}));
+    assert_eq!((begun.status, begun.done()["take"] == active), (202, false));
+    client.idle(&thread);
+    let path = format!("/v1/threads/{thread}/entries?take={}", active.as_str().expect("an id"));
+    assert_eq!(client.get(&path).done()["items"], json!(source));
+    assert_eq!(
+        client.get(&format!("/v1/threads/{thread}/takes")).done()["items"].as_array().map(Vec::len),
+        Some(2)
+    );
+}
+
+#[test]
+fn defect_2_conversation_and_files_go_back_together_or_not_at_all() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    std::fs::write(world.project().join("mine.txt"), "mine").expect("our folder");
+    let check = |thread: &str, request: crate::http::Request, status: u16, code: &str| {
+        let before = (picture(&client, thread), world.read("mine.txt"), world.read("a.txt"));
+        request.send().refused(status, code);
+        assert_eq!((picture(&client, thread), world.read("mine.txt"), world.read("a.txt")), before);
+    };
+    let patch_undo =
+        |thread: &str| client.request("POST", &format!("/v1/threads/{thread}/patch-undo")).json(&json!({}));
+    // Where there is no turn to take back, no file goes back either.
+    let empty = client.thread("Empty");
+    check(&empty, patch_undo(&empty), 409, "conflict");
+    // Where the thread has moved on, neither half moves.
+    let thread = with_a_file(&client, "a.txt");
+    check(&thread, patch_undo(&thread).if_match(1), 412, "version_conflict");
+    // Where the files cannot be reached, the conversation stays.
+    let away = world.folder().join("away");
+    std::fs::rename(world.project(), &away).expect("our folder");
+    let before = picture(&client, &thread);
+    let answer = patch_undo(&thread).send();
+    assert!((400..500).contains(&answer.status), "{}", answer.text());
+    assert_eq!(picture(&client, &thread), before);
+    std::fs::rename(&away, world.project()).expect("our folder");
+    // The control: both go, and both come back.
+    let done = patch_undo(&thread).send().done();
+    assert!(done["files"]["paths"].to_string().contains("a.txt"), "{done}");
+    assert_eq!((world.read("a.txt"), client.entries(&thread).len()), (None, 0));
+    client.post(&format!("/v1/threads/{thread}/redo"), &json!({})).done();
+    assert!(world.read("a.txt").is_some_and(|text| text.contains("written by a turn")));
+    assert!(client.entries(&thread).len() > 1);
+}
+
+#[test]
+fn defect_3_where_files_are_not_kept_nothing_is_said_to_have_been_restored() {
+    let world = World::new();
+    let server = world.serve_with(Setup { files: None, ..Setup::default() });
+    let client = server.client();
+    let thread = with_a_file(&client, "a.txt");
+    let before = picture(&client, &thread);
+    let answer = client.post(&format!("/v1/threads/{thread}/patch-undo"), &json!({}));
+    answer.refused(409, "conflict");
+    assert_eq!(picture(&client, &thread), before);
+    assert!(world.read("a.txt").is_some());
+    // The control: the conversation alone can go back, and says that no file did.
+    let done = client.post(&format!("/v1/threads/{thread}/undo"), &json!({})).done();
+    assert!(done["files"].is_null(), "{done}");
+}
+
+#[test]
+fn defect_4_an_undo_takes_back_what_the_turn_did_and_nothing_else() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = with_a_file(&client, "a.txt");
+    // Somebody's own work, and many moments since, of which none has anything to do with the turn.
+    for number in 0..25 {
+        std::fs::write(world.project().join("mine.txt"), number.to_string()).expect("our folder");
+        client.post("/v1/snapshots", &json!({"thread": thread})).done();
+    }
+    let ahead = client.post(&format!("/v1/threads/{thread}/patch-undo?dry_run=true"), &json!({})).done();
+    assert!(ahead["files"]["paths"].to_string().contains("a.txt"), "{ahead}");
+    assert!(!ahead["files"]["paths"].to_string().contains("mine.txt"), "{ahead}");
+    assert!(world.read("a.txt").is_some());
+    client.post(&format!("/v1/threads/{thread}/patch-undo"), &json!({})).done();
+    assert_eq!((world.read("a.txt"), world.read("mine.txt").as_deref()), (None, Some("24")));
+    assert!(client.entries(&thread).is_empty());
+}
+
+/// A provider that is a script.
+fn scripted(scripts: Vec<Script>) -> (FaultServer, Setup) {
+    let model = FaultServer::with(scripts).expect("a port is free");
+    let provider = ProviderConfig {
+        wire: Some("anthropic".to_owned()),
+        base_url: Some(model.url()),
+        key: Some(Secret::new("a-key-of-the-tests")),
+        models: vec!["scripted-1".to_owned()],
+        ..ProviderConfig::default()
+    };
+    let setup = Setup {
+        provider: Some("scripted".to_owned()),
+        providers: [("scripted".to_owned(), provider)].into_iter().collect(),
+        ..Setup::default()
+    };
+    (model, setup)
+}
+
+#[test]
+fn defect_5_calls_that_were_made_together_stay_together() {
+    let tell = |telling: &Telling| Script::events(events(Wire::Anthropic, telling));
+    let calls = Telling {
+        blocks: vec![
+            call("call_1", "list", &json!({})),
+            call("call_2", "glob", &json!({"pattern": "*.txt"})),
+            call("call_3", "read", &json!({"path": "not-there.txt"})),
+        ],
+        stop: Stop::ToolUse,
+        ..said("")
+    };
+    let (model, setup) = scripted(vec![tell(&calls), tell(&said("done")), tell(&said("and on"))]);
+    let world = World::new();
+    let server = world.serve_with(setup.clone());
+    let thread = server.client().thread("Together");
+    server.client().prompt(&thread, "look around");
+    server.client().idle(&thread);
+    server.stop();
+    // Another server picks the conversation up.
+    let server = world.serve_with(setup);
+    server.client().prompt(&thread, "go on");
+    server.client().idle(&thread);
+    let requests = model.requests();
+    assert_eq!(requests.len(), 3);
+    for request in &requests[1..] {
+        let body: Value = serde_json::from_str(&request.body).expect("JSON is sent");
+        let broken = rules::check(Wire::Anthropic, &body);
+        assert!(broken.is_empty(), "{broken:?} in {body}");
+        let messages = body["messages"].as_array().expect("messages").clone();
+        let kinds = |message: &Value, kind: &str| -> Vec<String> {
+            let blocks = message["content"].as_array().cloned().unwrap_or_default();
+            let of_kind = blocks.iter().filter(|block| block["type"] == kind);
+            let id =
+                |block: &Value| block["id"].as_str().or(block["tool_use_id"].as_str()).map(str::to_owned);
+            of_kind.filter_map(id).collect()
+        };
+        let at =
+            messages.iter().position(|message| !kinds(message, "tool_use").is_empty()).expect("the calls");
+        assert_eq!(kinds(&messages[at], "tool_use").len(), 3, "all calls are in one message: {body}");
+        assert_eq!(kinds(&messages[at + 1], "tool_result"), kinds(&messages[at], "tool_use"), "{body}");
+        for pair in messages.windows(2) {
+            assert_ne!(pair[0]["role"], pair[1]["role"], "speakers alternate: {body}");
+        }
+    }
+}
+
+#[test]
+fn defect_6_a_snapshot_is_restored_in_the_folder_of_its_thread() {
+    let world = World::new();
+    let elsewhere = world.folder().join("elsewhere");
+    std::fs::create_dir(&elsewhere).expect("our folder");
+    let server = world.serve();
+    let client = server.client();
+    let write =
+        |folder: &std::path::Path, text: &str| std::fs::write(folder.join("same.txt"), text).expect("ours");
+    let read =
+        |folder: &std::path::Path| std::fs::read_to_string(folder.join("same.txt")).expect("it is there");
+    let here = client.thread("Here");
+    let project = world.timeline().project(&elsewhere).expect("a project").id;
+    let there = client.post("/v1/threads", &json!({"project": project, "title": "There"})).done();
+    let there = there["thread"].as_str().expect("an id").to_owned();
+    let snapshot = |thread: &str| {
+        let taken = client.post("/v1/snapshots", &json!({"thread": thread, "note": "before"}));
+        taken.done();
+        taken.header("location").expect("a place").to_owned()
+    };
+    // The first look only makes a folder known.
+    (snapshot(&here), snapshot(&there));
+    write(&world.project(), "here, before");
+    write(&elsewhere, "there, before");
+    let (of_here, of_there) = (snapshot(&here), snapshot(&there));
+    write(&world.project(), "here, after");
+    write(&elsewhere, "there, after");
+    // One that is another thread's is refused, and moves nothing anywhere.
+    let wrong = client.post(&format!("{of_here}/restore"), &json!({"thread": there}));
+    assert!((400..500).contains(&wrong.status), "{}", wrong.text());
+    assert_eq!((read(&world.project()).as_str(), read(&elsewhere).as_str()), ("here, after", "there, after"));
+    client.post(&format!("{of_there}/restore"), &json!({"thread": there})).done();
+    assert_eq!(
+        (read(&world.project()).as_str(), read(&elsewhere).as_str()),
+        ("here, after", "there, before")
+    );
+    // Each list has its own.
+    let of = |thread: &str| client.get(&format!("/v1/snapshots?thread={thread}")).text();
+    let id = |place: &str| place.rsplit('/').next().expect("an id").to_owned();
+    assert!(of(&there).contains(&id(&of_there)) && !of(&there).contains(&id(&of_here)));
+    // As many as are asked for, within bounds.
+    client.get(&format!("/v1/snapshots?thread={there}&limit=101")).refused(400, "invalid_request");
+    client.get(&format!("/v1/snapshots?thread={there}&limit=0")).refused(400, "invalid_request");
+}
+
+#[test]
+fn defect_7_saving_makes_nothing_up_and_overwrites_nothing() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let save = |body: Value| client.post("/v1/sessions", &body);
+    // There is nothing to save: nothing is made in its place.
+    save(json!({})).refused(404, "not_found");
+    save(json!({"thread": "0".repeat(26)})).refused(404, "not_found");
+    save(json!({"thread": "../../etc/passwd"})).refused(400, "invalid_request");
+    assert_eq!(client.sequence(), 0);
+    // What is saved stays as it was saved, whatever comes after.
+    let thread = client.thread("Saved");
+    client.say(&thread, "User", "first");
+    let saved = save(json!({"thread": thread, "name": "a moment"})).done();
+    client.say(&thread, "User", "second");
+    save(json!({"thread": thread, "name": "a moment"})).done();
+    client.delete(&format!("/v1/threads/{thread}")).done();
+    save(json!({"thread": thread})).refused(409, "conflict");
+    let then = client.get(&format!("/v1/threads/{thread}/entries?version={}", saved["version"])).done();
+    assert_eq!(then["count"], 1, "{then}");
+}
+
+#[test]
+fn defect_8_an_undo_stays_in_its_thread() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = with_a_file(&client, "a.txt");
+    let threads = picture(&client, &thread).3;
+    let undone = client.post(&format!("/v1/threads/{thread}/undo"), &json!({})).done();
+    assert_eq!(undone["thread"], thread);
+    client.post(&format!("/v1/threads/{thread}/redo"), &json!({})).done();
+    client.post(&format!("/v1/threads/{thread}/patch-undo"), &json!({})).done();
+    assert_eq!(picture(&client, &thread).3, threads);
+    // And it is one operation each, which the history lists and a jump reaches.
+    let history = client.get(&format!("/v1/threads/{thread}/history")).text();
+    assert_eq!(history.matches("\"type\":\"undone\"").count(), 2, "{history}");
+}
+
+#[test]
+fn defect_9_what_went_wrong_is_told_by_its_kind_and_not_by_its_words() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let (one, other) = (client.thread("not found"), client.thread("no such thread"));
+    let rename = json!({"title": "not found"});
+    client.post(&format!("/v1/threads/{other}/rename"), &rename).refused(409, "conflict");
+    client.post(&format!("/v1/threads/{one}/undo"), &json!({"steps": 0})).refused(400, "invalid_request");
+    client.post(&format!("/v1/threads/{one}/undo"), &json!({})).refused(409, "conflict");
+    client.post(&format!("/v1/threads/{}/undo", "0".repeat(26)), &json!({})).refused(404, "not_found");
+    client.post(&format!("/v1/threads/{one}/jump"), &json!({"version": 99})).refused(404, "not_found");
+}
+
+#[test]
+fn defect_10_a_thread_is_not_pulled_from_under_a_turn() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = with_a_file(&client, "a.txt");
+    let entries = client.entries(&thread);
+    let message = entries[0]["id"].clone();
+    std::fs::write(world.project().join("mine.txt"), "mine").expect("our folder");
+    for (prompt, state) in [("wait 60", "processing"), ("run sleep 60", "executing")] {
+        let body = json!({"prompt": prompt, "approve": "all"});
+        client.post(&format!("/v1/threads/{thread}/turns"), &body).done();
+        let under_way = |turn: Value| turn["agent"]["state"] == state || !turn["partial"].is_null();
+        until("the turn is under way", || under_way(client.turn(&thread)));
+        until("it has come as far as it will", || {
+            let before = client.sequence();
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            client.sequence() == before
+        });
+        let before = picture(&client, &thread);
+        let at = |rest: &str| format!("/v1/threads/{thread}/{rest}");
+        let others = [
+            (at("turns"), json!({"prompt": "say hi"})),
+            (at("retry"), json!({})),
+            (at("fork"), json!({"entry": message})),
+            (at("branch"), json!({"entry": message})),
+        ];
+        for (path, body) in others {
+            let answer = client.post(&path, &body);
+            let found = (answer.status, answer.code());
+            assert_eq!(found, (409, "turn_running".to_owned()), "{prompt}, {path}: {}", answer.text());
+            assert_eq!(picture(&client, &thread), before, "{prompt}, {path}");
+        }
+        // Whoever undoes a turn that runs ends it: nothing is added to what was undone.
+        let undone = client.post(&at("undo"), &json!({}));
+        if undone.status == 409 {
+            undone.refused(409, "turn_running");
+            client.post(&at("turn/interrupt"), &json!({})).done();
+            client.idle(&thread);
+            client.post(&at("undo"), &json!({})).done();
+        }
+        client.idle(&thread);
+        assert_eq!(client.entries(&thread), entries, "{prompt}");
+        assert!(client.turn(&thread)["agent"].is_null(), "{prompt}: {}", client.turn(&thread));
+        assert!(world.read("a.txt").is_some() && world.read("mine.txt").is_some(), "{prompt}");
+    }
+}

@@ -1,0 +1,195 @@
+//! The end of a server: what was acknowledged is there, what ran is recorded as interrupted, nobody is kept waiting.
+
+use std::io::Write;
+use std::net::TcpStream;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::http::connect;
+use crate::process::Process;
+use crate::world::{World, until};
+
+const SOON: Duration = Duration::from_secs(5);
+
+/// What a thread's entries say, together.
+fn said(entries: &[Value]) -> String {
+    entries.iter().map(Value::to_string).collect()
+}
+
+#[test]
+fn turns_that_run_are_recorded_as_interrupted() {
+    let check = |prompt: &str, approve: &str, begun: fn(&Value) -> bool| {
+        let world = World::new();
+        let server = world.serve();
+        let client = server.client();
+        let thread = client.thread("Running");
+        let body = json!({"prompt": prompt, "approve": approve});
+        client.post(&format!("/v1/threads/{thread}/turns"), &body).done();
+        until("the turn is under way", || begun(&client.turn(&thread)));
+        let took = server.stop();
+        assert!(took < SOON, "{prompt}: it took {took:?} to stop");
+        let server = world.serve();
+        let client = server.client();
+        let turn = client.turn(&thread);
+        assert_eq!(turn["running"], false, "{prompt}: {turn}");
+        assert!(turn["agent"].is_null(), "{prompt}: nothing is left unfinished: {turn}");
+        let entries = client.entries(&thread);
+        assert!(said(&entries).contains(prompt), "{prompt}: what was asked is there");
+        let history = client.get(&format!("/v1/threads/{thread}/history")).text();
+        assert!(
+            history.contains("interrupted") || said(&entries).contains("interrupted"),
+            "{prompt}: {history}"
+        );
+        // And it is a step like any other: the next turn begins, and an undo takes both back.
+        client.prompt(&thread, "say on");
+        client.idle(&thread);
+        client.post(&format!("/v1/threads/{thread}/undo"), &json!({"steps": 2})).done();
+        assert!(client.entries(&thread).is_empty(), "{prompt}");
+    };
+    check("wait 60", "edits", |turn| !turn["partial"].is_null());
+    check("run sleep 60", "all", |turn| turn["agent"]["state"] == "executing");
+    check("run echo hi", "ask", |turn| turn["asked"].as_array().is_some_and(|asked| !asked.is_empty()));
+}
+
+#[test]
+fn a_command_that_runs_when_the_server_stops_does_not_go_on() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Command");
+    let body = json!({"prompt": "run while true; do date >> ticks.txt; sleep 0.1; done", "approve": "all"});
+    client.post(&format!("/v1/threads/{thread}/turns"), &body).done();
+    until("it ticks", || world.read("ticks.txt").is_some());
+    server.stop();
+    let before = world.read("ticks.txt");
+    std::thread::sleep(Duration::from_millis(400));
+    assert_eq!(world.read("ticks.txt"), before);
+}
+
+#[test]
+fn what_was_acknowledged_is_there() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let threads: Vec<String> = (0..4).map(|number| client.thread(&format!("Thread {number}"))).collect();
+    let acknowledged = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for (index, thread) in threads.iter().enumerate() {
+            let (client, acknowledged) = (client.clone(), &acknowledged);
+            scope.spawn(move || {
+                for number in 0.. {
+                    let text = format!("<{index}/{number}>");
+                    let body = json!({"entries": [{"role": "User", "content": text}]});
+                    let path = format!("/v1/threads/{thread}/entries");
+                    match client.request("POST", &path).json(&body).try_send() {
+                        Ok(answer) if answer.status == 201 => {
+                            acknowledged.lock().expect("no panic").push((thread.clone(), text));
+                        }
+                        Ok(answer) => assert_eq!(answer.status, 503, "{}", answer.text()),
+                        Err(_) => return,
+                    }
+                }
+            });
+        }
+        std::thread::sleep(Duration::from_millis(400));
+        let took = server.stop();
+        assert!(took < SOON, "it took {took:?} to stop under load");
+    });
+    let server = world.serve();
+    let there: Vec<String> = threads.iter().map(|thread| said(&server.client().entries(thread))).collect();
+    let acknowledged = acknowledged.into_inner().expect("no panic");
+    assert!(acknowledged.len() > 20, "only {} were written", acknowledged.len());
+    for (thread, text) in &acknowledged {
+        let index = threads.iter().position(|known| known == thread).expect("one of them");
+        assert!(there[index].contains(text), "{text} was acknowledged and is gone");
+    }
+}
+
+#[test]
+fn nobody_who_does_nothing_holds_the_end_up() {
+    let limits = retake_api::Limits { connections: 6, ..retake_api::Limits::default() };
+    let world = World::with(limits);
+    let server = world.serve();
+    let client = server.client();
+    let address = server.address;
+    let mut streams: Vec<_> = (0..2).map(|_| client.events(0)).collect();
+    for stream in &mut streams {
+        assert_eq!(stream.next(SOON).expect("a greeting").kind, "hello");
+    }
+    // One has said nothing, one half a line; with the others they are as many as there may be.
+    let mut idle: Vec<TcpStream> = (0..4).map(|_| connect(address).expect("there is room")).collect();
+    idle[0].write_all(b"GET /hea").expect("the server reads");
+    std::thread::sleep(Duration::from_millis(200));
+    let took = server.stop();
+    assert!(took < SOON, "it took {took:?} to stop");
+    for stream in &mut streams {
+        assert!(stream.next(SOON).is_none() && stream.is_over());
+    }
+    assert!(TcpStream::connect(address).is_err(), "nobody listens any more");
+}
+
+#[test]
+fn a_request_that_has_arrived_is_answered_and_one_that_has_not_is_not_waited_for_long() {
+    let limits = retake_api::Limits { farewell: Duration::from_secs(2), ..retake_api::Limits::default() };
+    let world = World::with(limits);
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Busy");
+    let body = json!({"entries": [{"role": "User", "content": "half"}]}).to_string();
+    let path = format!("/v1/threads/{thread}/entries");
+    let request = client.request("POST", &path).header("Content-Type", "application/json");
+    let head = request.header("Content-Length", &body.len().to_string()).head(false);
+    let mut half = connect(server.address).expect("there is room");
+    half.write_all(&[head.as_slice(), &body.as_bytes()[..10]].concat()).expect("the server reads");
+    std::thread::sleep(Duration::from_millis(100));
+    server.tell_to_stop();
+    // The rest comes just in time.
+    half.write_all(&body.as_bytes()[10..]).expect("the server reads");
+    let answer = crate::http::read_answer("the half", &mut std::io::BufReader::new(half)).expect("an answer");
+    assert!([201, 503].contains(&answer.status), "{}", answer.text());
+    server.stop();
+    let server = world.serve();
+    assert_eq!(server.client().entries(&thread).len(), usize::from(answer.status == 201));
+    // And here it never comes.
+    let mut half = connect(server.address).expect("there is room");
+    let address = server.address.to_string();
+    let head = String::from_utf8(head).expect("text").replace(&client.address.to_string(), &address);
+    half.write_all(head.as_bytes()).expect("the server reads");
+    std::thread::sleep(Duration::from_millis(100));
+    let took = server.stop();
+    assert!(took < SOON, "it took {took:?} to stop");
+}
+
+#[test]
+fn a_server_that_was_killed_leaves_a_turn_that_can_be_gone_on_with_or_closed() {
+    for go_on in [true, false] {
+        let world = World::new();
+        let killed = Process::start(&world, None);
+        let client = killed.client();
+        let thread = client.thread("Killed");
+        client.prompt(&thread, "create first.txt with one then wait 2 then create second.txt with two");
+        until("the first file is there", || world.read("first.txt").is_some());
+        until("the answer comes", || !client.turn(&thread)["partial"].is_null());
+        killed.kill();
+        let server = world.serve();
+        let client = server.client();
+        let turn = client.turn(&thread);
+        assert_eq!((turn["running"].clone(), turn["agent"].is_null()), (json!(false), false), "{turn}");
+        // The half-done turn is in nobody's way, but another one does not begin over it unasked.
+        if go_on {
+            let body = json!({"approve": "edits"});
+            client.post(&format!("/v1/threads/{thread}/turn/resume"), &body).done();
+            client.idle(&thread);
+            assert!(world.read("second.txt").is_some());
+        } else {
+            let closed = client.post(&format!("/v1/threads/{thread}/turn/interrupt"), &json!({})).done();
+            assert_eq!(closed["closed"], true);
+            assert!(client.turn(&thread)["agent"].is_null());
+        }
+        client.post(&format!("/v1/threads/{thread}/undo"), &json!({})).done();
+        assert_eq!((world.read("first.txt"), world.read("second.txt")), (None, None), "both halves went");
+        assert!(client.entries(&thread).is_empty());
+    }
+}

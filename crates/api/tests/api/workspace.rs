@@ -1,0 +1,323 @@
+//! Files over HTTP: snapshots and going back to them, what differs, who wrote what, and folders of takes. A restore moves
+//! the files of the thread's own workspace, wherever the server was started.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::http::Client;
+use crate::world::World;
+
+fn write(folder: &Path, name: &str, text: &str) {
+    fs::create_dir_all(folder.join(name).parent().expect("a folder")).expect("our folder");
+    fs::write(folder.join(name), text).expect("our folder");
+}
+
+fn snapshot(client: &Client, thread: &str, more: Value) -> Value {
+    let mut body = json!({"thread": thread});
+    body.as_object_mut().expect("an object").extend(more.as_object().cloned().unwrap_or_default());
+    client.post("/v1/snapshots", &body).done()
+}
+
+fn texts<'a>(list: &'a Value, field: &str) -> Vec<&'a str> {
+    let items = list.as_array().unwrap_or_else(|| panic!("a list: {list}"));
+    items.iter().map(|item| item[field].as_str().unwrap_or_else(|| panic!("{field}: {item}"))).collect()
+}
+
+#[test]
+fn a_snapshot_is_restored_in_the_workspace_of_its_thread_alone_and_an_undo_takes_it_back() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    // A project elsewhere, which the server knows of and was not started in.
+    let elsewhere = world.store().with_file_name("elsewhere");
+    for folder in [&elsewhere, &world.project()] {
+        write(folder, "a.txt", "one\n");
+    }
+    let project = client.post("/v1/projects", &json!({"folder": elsewhere})).done();
+    let made = client.post("/v1/threads", &json!({"project": project["id"], "title": "There"})).done();
+    let (there, here) = (made["thread"].as_str().expect("an id"), client.thread("Here"));
+    let first = snapshot(&client, there, json!({}));
+    snapshot(&client, &here, json!({}));
+    write(&elsewhere, "a.txt", "two\n");
+    write(&elsewhere, "b/c.txt", "new\n");
+    let by = json!({"by": "editor", "note": "second"});
+    let second = snapshot(&client, there, by);
+    assert_eq!(
+        (&second["undoable"], texts(&second["files"]["paths"], "path").contains(&"b/c.txt")),
+        (&json!(true), true)
+    );
+
+    let restore = format!("/v1/snapshots/{}/restore", first["snapshot"].as_str().expect("an id"));
+    let ahead = client.post(&format!("{restore}?dry_run=true"), &json!({"thread": there})).done();
+    assert_eq!(ahead["dry_run"], true);
+    assert_eq!(fs::read_to_string(elsewhere.join("a.txt")).expect("it is there"), "two\n");
+    let done = client.post(&restore, &json!({"thread": there})).done();
+    assert_eq!((&done["undoable"], done["operation"].is_string()), (&json!(true), true), "{done}");
+    assert_eq!(fs::read_to_string(elsewhere.join("a.txt")).expect("it is there"), "one\n");
+    assert!(!elsewhere.join("b/c.txt").exists());
+    assert_eq!(world.read("a.txt").as_deref(), Some("one\n"), "the server's own folder is not touched");
+    client.post(&format!("/v1/threads/{there}/undo"), &json!({})).done();
+    assert_eq!(fs::read_to_string(elsewhere.join("b/c.txt")).expect("it is back"), "new\n");
+
+    // Only some paths; and what is no path of a workspace is refused.
+    let some = json!({"thread": there, "paths": [{"path": "a.txt"}]});
+    client.post(&restore, &some).done();
+    assert!(elsewhere.join("b/c.txt").exists());
+    for wrong in ["../a.txt", "/etc/passwd", ".git/config", ""] {
+        let body = json!({"thread": there, "paths": [{"path": wrong}]});
+        client.post(&restore, &body).refused(422, "refused");
+    }
+
+    // A snapshot of another project is refused, and nothing is changed.
+    let sequence = client.sequence();
+    let second = format!("/v1/snapshots/{}/restore", second["snapshot"].as_str().expect("an id"));
+    client.post(&second, &json!({"thread": here})).refused(404, "not_found");
+    assert_eq!((client.sequence(), world.read("a.txt").as_deref()), (sequence, Some("one\n")));
+}
+
+#[test]
+fn snapshots_are_listed_in_pages_and_say_what_they_could_not_hold() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    write(&world.project(), ".gitignore", "build/\n");
+    write(&world.project(), "build/out", "big");
+    write(&world.project(), ".env", "KEY=1");
+    let (one, other) = (client.thread("One"), client.thread("Other"));
+    let home = client.get(&format!("/v1/threads/{one}")).done()["home"].clone();
+    snapshot(&client, &one, json!({}));
+    for number in 0..5 {
+        write(&world.project(), "a.txt", &format!("{number}\n"));
+        let thread = if number % 2 == 0 { &one } else { &other };
+        let taken = snapshot(&client, thread, json!({"by": "agent"}));
+        assert_eq!(texts(&taken["left_out"], "reason"), ["secret", "ignored"], "{taken}");
+    }
+    let all = |query: &str| {
+        let (mut versions, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let page = client.get(&format!("/v1/snapshots?limit=2&{query}{cursor}")).done();
+            for item in page["items"].as_array().expect("a list") {
+                assert_eq!(
+                    (&item["left_out_count"], &item["snapshot"]),
+                    (&json!(2), &item["after"]),
+                    "{item}"
+                );
+                versions.push((item["thread"].clone(), item["version"].as_u64().expect("a number")));
+            }
+            match page["next"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => return versions,
+            }
+        }
+    };
+    let (of_one, of_all) =
+        (all(&format!("thread={one}")), all(&format!("project={}", home.as_str().expect("an id"))));
+    assert_eq!((of_one.len(), of_all.len()), (3, 5));
+    assert!(of_one.windows(2).all(|pair| pair[0].1 > pair[1].1), "{of_one:?}");
+    assert_eq!(of_all, all(""), "the server's project is meant if none is named");
+    for wrong in ["limit=0", "limit=101"] {
+        client.get(&format!("/v1/snapshots?{wrong}")).refused(400, "invalid_request");
+    }
+    let both = format!("thread={one}&project={}", home.as_str().expect("an id"));
+    for wrong in ["cursor=x", &both] {
+        client.get(&format!("/v1/snapshots?{wrong}")).refused(422, "refused");
+    }
+    client.get(&format!("/v1/snapshots/{}", "0".repeat(64))).refused(404, "not_found");
+}
+
+#[test]
+fn the_status_of_a_workspace_says_what_changed_and_records_nothing() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    write(&world.project(), "a.txt", "one\n");
+    let thread = client.thread("Work");
+    snapshot(&client, &thread, json!({}));
+    write(&world.project(), "a.txt", "two\n");
+    write(&world.project(), "b.txt", "new\n");
+    let sequence = client.sequence();
+    for query in ["".to_owned(), format!("?thread={thread}")] {
+        let status = client.get(&format!("/v1/workspace/status{query}")).done();
+        assert_eq!(texts(&status["files"]["changed"], "path"), ["a.txt", "b.txt"], "{status}");
+        assert_eq!(
+            (&status["exists"], &status["running"], &status["unseen"]),
+            (&json!(true), &json!(false), &Value::Null)
+        );
+    }
+    assert_eq!(client.sequence(), sequence, "looking at the status records nothing");
+    // A folder that is away is a fact, and no failure.
+    fs::rename(world.project(), world.store().with_file_name("moved")).expect("our folder");
+    let status = client.get(&format!("/v1/workspace/status?thread={thread}")).done();
+    assert_eq!((&status["exists"], &status["files"]), (&json!(false), &Value::Null), "{status}");
+    assert!(status["unseen"].as_str().is_some_and(|why| !why.is_empty()));
+    client.get(&format!("/v1/threads/{thread}/diff")).refused(409, "conflict");
+}
+
+#[test]
+fn differences_changes_and_lines_name_whose_they_are() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    write(&world.project(), "a.txt", "one\ntwo\n");
+    let thread = client.thread("Work");
+    let at = |rest: &str| format!("/v1/threads/{thread}/{rest}");
+    snapshot(&client, &thread, json!({"note": "first"}));
+    write(&world.project(), "a.txt", "one\nTWO\nthree\n");
+    write(&world.project(), "b/c d.txt", "new\n");
+    let second = snapshot(&client, &thread, json!({"by": "agent"}));
+    write(&world.project(), "a.txt", "one\nTWO\nthree\nby hand\n");
+
+    let diff = client.get(&at("diff")).done();
+    assert_eq!(
+        (texts(&diff["items"], "path"), &diff["items"][0]["lines"]["added"]),
+        (vec!["a.txt"], &json!(1)),
+        "{diff}"
+    );
+    let diff = client.get(&at(&format!("diff?from=first&to={}", second["version"]))).done();
+    assert_eq!((texts(&diff["items"], "path"), &diff["count"]), (vec!["a.txt", "b/c d.txt"], &json!(2)));
+    assert_eq!(client.get(&at(&format!("diff?of={}", second["version"]))).done()["items"], diff["items"]);
+    let page = client.get(&at("diff?from=first&limit=1&detail=paths")).done();
+    let next = page["next"].as_str().expect("there is more");
+    let rest = client.get(&at(&format!("diff?from=first&limit=1&detail=paths&cursor={next}"))).done();
+    assert_eq!((texts(&rest["items"], "path"), &rest["next"]), (vec!["b/c d.txt"], &Value::Null));
+    client.get(&at(&format!("diff?of={}&cursor={next}", second["version"]))).refused(409, "conflict");
+    assert_eq!(texts(&client.get(&at("diff?from=first&path=b")).done()["items"], "path"), ["b/c d.txt"]);
+    client.get(&at("diff?from=nothing")).refused(404, "not_found");
+    client.get(&at("diff?from=1&of=2")).refused(422, "refused");
+
+    let mut seen = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let page = client.get(&at(&format!("changes?limit=1{cursor}"))).done();
+        seen.extend(page["items"].as_array().expect("a list").clone());
+        match page["next"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => break,
+        }
+    }
+    let told: Vec<(&str, &str)> = seen
+        .iter()
+        .map(|item| (item["path"].as_str().expect("a path"), item["actor"]["type"].as_str().expect("who")))
+        .collect();
+    assert_eq!(told, [("a.txt", "human"), ("a.txt", "agent"), ("b/c d.txt", "agent")]);
+    let log = client.get(&at("changes?path=a.txt")).done();
+    assert_eq!(log["items"].as_array().map(Vec::len), Some(2), "{log}");
+
+    let blame = client.get(&at("blame?path=a.txt")).done();
+    let origin = |line: usize| {
+        let origin = blame["items"][line]["origin"].as_u64().map(|origin| origin as usize);
+        origin.map(|origin| blame["origins"][origin]["actor"]["type"].as_str().expect("who").to_owned())
+    };
+    assert_eq!(
+        [0, 1, 2, 3].map(origin),
+        [None, Some("agent".into()), Some("agent".into()), Some("human".into())]
+    );
+    let page = client.get(&at("blame?path=a.txt&limit=3&cursor=1")).done();
+    assert_eq!(
+        (texts(&page["items"], "text"), &page["next"]),
+        (vec!["TWO", "three", "by hand"], &Value::Null)
+    );
+    client.get(&at("blame?path=no.txt")).refused(404, "not_found");
+    client.get(&at("blame?path=b")).refused(409, "conflict");
+    client.get(&at("blame?path=../a.txt")).refused(422, "refused");
+}
+
+#[test]
+fn files_are_listed_and_read_as_they_were() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    for (name, text) in
+        [("a.txt", "one\n"), ("b/c.txt", "c"), ("b/d/e.txt", "e"), ("b.txt", "b"), ("z\\.bin", "\0\u{1}")]
+    {
+        write(&world.project(), name, text);
+    }
+    let large = "grö".repeat(500_000);
+    write(&world.project(), "large.txt", &large);
+    let thread = client.thread("Work");
+    let at = |rest: &str| format!("/v1/threads/{thread}/workspace/{rest}");
+    snapshot(&client, &thread, json!({"note": "first"}));
+    write(&world.project(), "a.txt", "two\n");
+    let (mut names, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = client.get(&at(&format!("files?deep=true&limit=2{cursor}"))).done();
+        names.extend(texts(&page["items"], "path").into_iter().map(str::to_owned));
+        match page["next"].as_str() {
+            Some(next) => cursor = format!("&cursor={}", next.replace('\\', "%5C")),
+            None => break,
+        }
+    }
+    assert_eq!(names, ["a.txt", "b", "b/c.txt", "b/d", "b/d/e.txt", "b.txt", "large.txt", "z\\\\.bin"]);
+    assert_eq!(texts(&client.get(&at("files?path=b")).done()["items"], "path"), ["b/c.txt", "b/d"]);
+    client.get(&at("files?path=a.txt")).refused(404, "not_found");
+    client.get(&at("files?path=b&cursor=a.txt")).refused(422, "refused");
+
+    assert_eq!(client.get(&at("file?path=a.txt")).done()["text"], "two\n");
+    assert_eq!(client.get(&at("file?path=a.txt&at=first")).done()["text"], "one\n");
+    let binary = client.get(&at("file?path=z%5C%5C.bin")).done();
+    assert_eq!(
+        (&binary["binary"], &binary["base64"], &binary["text"]),
+        (&json!(true), &json!("AAE="), &Value::Null)
+    );
+    let (mut whole, mut offset) = (String::new(), 0);
+    loop {
+        let piece = client.get(&at(&format!("file?path=large.txt&offset={offset}"))).done();
+        whole.push_str(piece["text"].as_str().expect("text"));
+        match piece["next"].as_u64() {
+            Some(next) => offset = next,
+            None => break,
+        }
+    }
+    assert!(whole == large, "{} bytes of {}", whole.len(), large.len());
+    client.get(&at("file?path=b")).refused(409, "conflict");
+    client.get(&at("file?path=b/no")).refused(404, "not_found");
+    let beyond = client.get(&at("file?path=a.txt&offset=18446744073709551615")).done();
+    assert_eq!((&beyond["text"], &beyond["next"]), (&json!(""), &Value::Null));
+}
+
+#[test]
+fn a_take_is_opened_in_a_folder_of_its_own_and_closed_again() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    write(&world.project(), "a.txt", "one\n");
+    let thread = client.thread("Work");
+    client.say(&thread, "User", "hello");
+    snapshot(&client, &thread, json!({}));
+    let first = client.get(&format!("/v1/threads/{thread}")).done()["active"]["id"].clone();
+    let entry = client.entries(&thread)[0]["id"].clone();
+    client.post(&format!("/v1/threads/{thread}/branch"), &json!({"entry": entry})).done();
+    let take = |what: &str| format!("/v1/threads/{thread}/takes/{}/{what}", first.as_str().expect("an id"));
+    let folder = world.store().with_file_name("apart");
+    let body = json!({"folder": folder});
+    client.post(&take("close"), &json!({})).refused(404, "not_found");
+    client.post(&take("open"), &json!({"folder": "apart"})).refused(422, "refused");
+    assert_eq!(client.post(&take("open?dry_run=true"), &body).done()["files"], 1);
+    assert!(!folder.exists());
+    client.post(&take("open"), &body).done();
+    assert_eq!(fs::read_to_string(folder.join("a.txt")).expect("it is there"), "one\n");
+    client.post(&take("open"), &body).refused(409, "conflict");
+    assert_eq!(texts(&client.get("/v1/apart").done()["items"], "take"), [first.as_str().expect("an id")]);
+
+    // What happens there is the take's, and the project's folder is not touched.
+    write(&folder, "a.txt", "apart\n");
+    snapshot(&client, &thread, json!({"take": first, "by": "agent"}));
+    let there = format!("/v1/threads/{thread}/workspace/file?path=a.txt");
+    assert_eq!(
+        client.get(&format!("{there}&take={}", first.as_str().expect("an id"))).done()["text"],
+        "apart\n"
+    );
+    assert_eq!(client.get(&there).done()["text"], "one\n");
+    write(&folder, "b.txt", "last\n");
+    let ahead = client.post(&take("close?dry_run=true"), &json!({"remove": true})).done();
+    assert_eq!(texts(&ahead["would"]["changed"], "path"), ["b.txt"], "{ahead}");
+    let closed = client.post(&take("close"), &json!({"remove": true})).done();
+    assert_eq!((&closed["removed"], folder.join("b.txt").exists()), (&json!(true), false), "{closed}");
+    client.post(&take("switch"), &json!({})).done();
+    assert_eq!(
+        (world.read("a.txt").as_deref(), world.read("b.txt").as_deref()),
+        (Some("apart\n"), Some("last\n"))
+    );
+}
