@@ -10,7 +10,6 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use retake_model::id::RequestId;
-use retake_model::operation::OperationKind;
 use retake_store::ThreadFilter;
 use retake_timeline::{Rules, Timeline};
 use serde_json::{Value, json};
@@ -272,9 +271,7 @@ impl World {
                 if let Some(files) = &stored.operation.files {
                     paths_written(&looking.queries(), files, &mut written)?;
                 }
-                if let Some(request) = stored.operation.request
-                    && matches!(stored.operation.kind, OperationKind::EntriesAdded { .. })
-                {
+                if let Some(request) = stored.operation.request {
                     *requests.entry(request).or_default() += 1;
                 }
             }
@@ -437,9 +434,7 @@ impl Writer {
         if let Some(operation) = reply.body["operation"].as_str() {
             self.operations.entry(thread.clone()).or_default().push(operation.to_owned());
         }
-        if request.path.ends_with("/entries") {
-            self.keys.push(request.key.clone());
-        }
+        self.keys.push(request.key.clone());
     }
 
     /// Goes on with a turn that is not over, or closes it, until none is left.

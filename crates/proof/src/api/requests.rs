@@ -16,6 +16,8 @@ pub(super) struct Maker {
     pub(super) made: u64,
     /// Below it lies all that a request may name on this machine.
     pub(super) place: String,
+    /// What was exported last; what is imported is this, or nonsense.
+    pub(super) exported: Vec<u8>,
 }
 
 /// A request, and the route that it is for.
@@ -286,8 +288,15 @@ impl Maker {
         let body = match (draft.body, draft.kind.as_str()) {
             (None, _) => Vec::new(),
             (Some(body), "application/json") => serde_json::to_vec(&body).unwrap_or_default(),
-            (Some(body), _) if dice.once_in(2) => text(&body).into_bytes(),
-            (Some(_), _) => b"{\"format\": \"retake\"}\n".to_vec(),
+            (Some(body), _) if dice.once_in(4) => text(&body).into_bytes(),
+            (Some(_), _) => {
+                let mut exported = self.exported.clone();
+                if dice.once_in(3) && !exported.is_empty() {
+                    let index = dice.index(exported.len());
+                    exported[index] = dice.roll() as u8;
+                }
+                exported
+            }
         };
         if !draft.kind.is_empty() {
             headers.push(("Content-Type".to_owned(), draft.kind.into_bytes()));
