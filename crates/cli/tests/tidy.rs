@@ -20,7 +20,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("agent", &["model", "workspace", "timeline"]),
     ("sync", &["model", "store"]),
     ("api", &["model", "timeline", "agent"]),
-    ("studio", &["model", "timeline", "agent"]),
+    ("words", &["model", "timeline"]),
+    ("studio", &["model", "timeline", "agent", "words"]),
     ("hub", &["model", "sync"]),
     ("cli", ALL),
     // Test campaigns and measurements over everything; never shipped.
@@ -29,8 +30,20 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("bench", &["timeline"]),
 ];
 
-const ALL: &[&str] =
-    &["model", "store", "workspace", "timeline", "agent", "sync", "api", "studio", "hub", "cli", "proof"];
+const ALL: &[&str] = &[
+    "model",
+    "store",
+    "workspace",
+    "timeline",
+    "agent",
+    "sync",
+    "words",
+    "api",
+    "studio",
+    "hub",
+    "cli",
+    "proof",
+];
 
 /// Dependencies whose first user is still being written. One that is in use must leave this list.
 const PLANNED: &[&str] = &[];

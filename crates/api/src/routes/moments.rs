@@ -178,7 +178,7 @@ fn take(call: &Call<'_, NoPath, NoQuery, TakeBody>) -> Result<Answer<Taken>, Pro
     let seen = match body.by.as_deref() {
         None => desk.look(thread, caller.clone())?,
         Some(name) if !(1..=100).contains(&name.chars().count()) => {
-            return Err(Problem::refused("`by` has from 1 to 100 characters"));
+            return Err(Problem::invalid("`by` has from 1 to 100 characters"));
         }
         Some(name) => desk.record(thread, Caller { actor: Actor::named(name), ..caller.clone() })?,
     };

@@ -23,7 +23,7 @@
 //! **A reader may leave at any time.** Quitting the pager or piping into `head` ends the output and is not
 //! a failure: see [`pager`].
 
-pub(crate) mod bytes;
+pub(crate) use retake_words::number as bytes;
 pub(crate) mod command;
 pub(crate) mod confirm;
 pub(crate) mod editor;

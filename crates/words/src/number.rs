@@ -3,7 +3,7 @@
 /// A size in the unit that leaves up to three digits before the point: "999 B", "1.4 MB", "12 GB".
 ///
 /// Units are powers of a thousand, as disks and file managers count.
-pub(crate) fn size(bytes: u64) -> String {
+pub fn size(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
     if bytes < 1000 {
         return format!("{bytes} B");
@@ -24,7 +24,7 @@ pub(crate) fn size(bytes: u64) -> String {
 }
 
 /// A number with its thousands set apart: "12,345".
-pub(crate) fn count(number: u64) -> String {
+pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() * 4 / 3);
     for (index, digit) in digits.chars().enumerate() {
@@ -37,7 +37,7 @@ pub(crate) fn count(number: u64) -> String {
 }
 
 /// A number with its noun: "1 entry", "1,200 entries".
-pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
+pub fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { many })
 }
 

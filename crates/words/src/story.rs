@@ -12,21 +12,20 @@ use retake_model::state::ThreadState;
 use retake_model::take::Take;
 use retake_timeline::{LookError, Looking};
 
-use super::operation;
-use crate::failure::Failure;
+use crate::operation;
 
 /// An operation in words.
-pub(crate) struct Told {
+pub struct Told {
     /// What was done.
-    pub(crate) words: String,
+    pub words: String,
     /// The beginning of the text that it was about.
-    pub(crate) preview: Option<String>,
+    pub preview: Option<String>,
 }
 
 /// Tells what an operation did that led to that state.
-pub(crate) fn tell(looking: &Looking<'_>, kind: &OperationKind, state: ContentId) -> Result<Told, Failure> {
-    let entry = |version: ContentId| -> Result<Option<String>, Failure> {
-        let entry: EntryVersion = load(&looking.queries(), version).map_err(LookError::from)?;
+pub fn tell(looking: &Looking<'_>, kind: &OperationKind, state: ContentId) -> Result<Told, LookError> {
+    let entry = |version: ContentId| -> Result<Option<String>, LookError> {
+        let entry: EntryVersion = load(&looking.queries(), version)?;
         Ok(Some(entry.preview()).filter(|preview| !preview.is_empty()))
     };
     let words = operation(kind);
@@ -70,10 +69,10 @@ pub(crate) fn tell(looking: &Looking<'_>, kind: &OperationKind, state: ContentId
     })
 }
 
-fn take_of(looking: &Looking<'_>, state: ContentId, take: TakeId) -> Result<Option<Take>, Failure> {
+fn take_of(looking: &Looking<'_>, state: ContentId, take: TakeId) -> Result<Option<Take>, LookError> {
     let queries = looking.queries();
-    let state: ThreadState = load(&queries, state).map_err(LookError::from)?;
-    Ok(state.take(&queries, take).map_err(LookError::from)?)
+    let state: ThreadState = load(&queries, state)?;
+    Ok(state.take(&queries, take)?)
 }
 
 /// The place of an entry in its take, counted from 1.
@@ -82,8 +81,8 @@ fn number_of(
     state: ContentId,
     take: TakeId,
     entry: EntryId,
-) -> Result<Option<u64>, Failure> {
+) -> Result<Option<u64>, LookError> {
     let Some(take) = take_of(looking, state, take)? else { return Ok(None) };
-    let found = take.entries.find(&looking.queries(), entry.bytes()).map_err(LookError::from)?;
+    let found = take.entries.find(&looking.queries(), entry.bytes())?;
     Ok(found.map(|(position, _)| position + 1))
 }
