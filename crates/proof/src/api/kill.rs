@@ -24,7 +24,7 @@ use crate::violation::{Failed, Trouble, Violation};
 /// A store that was killed so often is old enough.
 const AFRESH: u64 = 10;
 /// A turn that is not over by then never will be.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// How many kills, and what is made of requests that were cut off.
 #[derive(Clone, Copy, Debug)]

@@ -279,7 +279,9 @@ impl Maker {
         }
         for (number, (name, value)) in draft.query.iter().enumerate() {
             target.push(if number == 0 { '?' } else { '&' });
-            target.push_str(&format!("{}={}", escape(name), escape(value)));
+            target.push_str(&escape(name));
+            target.push('=');
+            target.push_str(&escape(value));
         }
         let mut headers = vec![
             ("Host".to_owned(), b"127.0.0.1:7878".to_vec()),
@@ -364,13 +366,11 @@ fn text(value: &Value) -> String {
 
 /// Text as it can stand in an address.
 fn escape(text: &str) -> String {
-    let mut escaped = String::new();
-    for byte in text.bytes() {
+    text.bytes().fold(String::new(), |escaped, byte| {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            escaped.push(char::from(byte));
+            escaped + char::from(byte).encode_utf8(&mut [0; 4])
         } else {
-            escaped.push_str(&format!("%{byte:02X}"));
+            escaped + &format!("%{byte:02X}")
         }
-    }
-    escaped
+    })
 }
