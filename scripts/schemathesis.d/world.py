@@ -20,12 +20,16 @@ WORDS = ["a name", "another name", "x"]
 PROMPTS = ["say hello", "create b.txt with two", "read a.txt", "list", "wait 1", "ask which", "fail always", "run true"]
 
 
-def ask(method, path, body=None):
+def fetch(method, path, body=None):
     headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(URL + path, data, headers, method=method)
     with urllib.request.urlopen(request, timeout=20) as answer:
-        return json.load(answer)
+        return answer.read()
+
+
+def ask(method, path, body=None):
+    return json.loads(fetch(method, path, body))
 
 
 def run(home, prompt):
@@ -60,6 +64,9 @@ def make():
         "callback": [callback["name"] for callback in ask("GET", "/api/callbacks")["callbacks"]],
         "field": [field["name"] for field in ask("GET", "/api/fields")["fields"]],
         "number": [1, 2],
+        "snapshot": [moment["after"] for moment in ask("GET", f"/v1/snapshots?thread={thread}")["items"]],
+        "path": ["a.txt"],
+        "q": ["question", "one"],
         "title": WORDS,
         "name": WORDS,
         "role": ["User", "AI"],
@@ -91,6 +98,8 @@ def main():
     if sys.argv[1] == "tend":
         tend(sys.argv[2])
     names = make()
+    with open(os.path.join(PLACE, "export"), "wb") as exported:
+        exported.write(fetch("GET", f"/v1/threads/{names['thread'][0]}/export"))
     with open(os.path.join(PLACE, "names.json"), "w", encoding="utf-8") as written:
         json.dump(names, written)
     with open(sys.argv[2], encoding="utf-8") as template:

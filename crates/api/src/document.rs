@@ -138,7 +138,7 @@ fn operation(endpoint: &Endpoint, answers: &mut SchemaGenerator) -> Value {
             "Idempotency-Key",
             "A name for this request: with the same one it is done once.",
             json!({
-                "type": "string", "pattern": "^[!-~]{1,200}$",
+                "type": "string", "pattern": "^[!-~]([ -~]{0,198}[!-~])?$",
             }),
         ));
     }

@@ -13,7 +13,7 @@ use retake_model::command::Prompt;
 use retake_model::entry::{EntryVersion, default_role};
 use retake_model::id::{EntryId, TakeId, ThreadId, TurnId};
 use retake_model::time::Timestamp;
-use retake_model::turn::PartialAnswer;
+use retake_model::turn::{PartialAnswer, RunningTurn};
 use retake_timeline::NewEntry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,7 @@ use super::entries::pictures;
 use super::threads::Nothing;
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, get, post};
 use crate::problem::{Code, Problem};
+use crate::service::Service;
 use crate::turns::{Begun, Job};
 
 const GROUP: &str = "Turns";
@@ -400,14 +401,27 @@ struct RunningItem {
     here: bool,
 }
 
+/// Turns that run, and those that can be gone on with; each with whether it runs.
+fn unfinished(service: &Service) -> Result<Vec<(RunningTurn, bool)>, Problem> {
+    let mut turns = service.timeline.store().running(&service.ledger)?;
+    let looking = service.timeline.look()?;
+    // A program that dies just after a turn's last step leaves its record, but nothing to go on with. A thread that
+    // was purged since leaves nothing either.
+    turns.retain(|(turn, running)| {
+        let take = || take_of(&looking, &looking.state(turn.thread)?, Some(turn.take));
+        *running || take().is_ok_and(|take| take.agent.is_some_and(|agent| agent.turn == turn.turn))
+    });
+    Ok(turns)
+}
+
 fn list(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<RunningItem>>, Problem> {
     let service = call.service;
-    let turns = service.timeline.store().running(&service.ledger)?;
+    let turns = unfinished(service)?;
     let start = number(call.query.cursor.as_deref())?.unwrap_or(0);
     let start = usize::try_from(start).unwrap_or(usize::MAX).min(turns.len());
     let end = start.saturating_add(limit(call.query.limit, 100, 500)?).min(turns.len());
     let next = (end < turns.len()).then(|| end.to_string());
-    let item = |(turn, running): (retake_model::turn::RunningTurn, bool)| RunningItem {
+    let item = |(turn, running): (RunningTurn, bool)| RunningItem {
         thread: turn.thread,
         take: turn.take,
         turn: turn.turn,

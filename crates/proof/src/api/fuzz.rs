@@ -20,6 +20,8 @@ use crate::violation::{Failed, Trouble, Violation, caught};
 
 /// After so many requests a new store is begun: what is asked of an old one gets slower to judge, not better.
 const AFRESH: u64 = 2_500;
+/// A longer export is not imported again.
+const LONGEST_EXPORT: usize = 200_000;
 
 /// How many requests, and what is planted.
 #[derive(Clone, Copy, Debug)]
@@ -196,6 +198,7 @@ impl World {
             token: secret,
             made: 0,
             place,
+            exported: Vec::new(),
         };
         Ok(Self { server, maker, timeline, _ground: ground })
     }
@@ -269,6 +272,12 @@ impl Lane {
             }
         } else {
             self.fuzzed.refused += 1;
+        }
+        if answered.status == 200
+            && made.asked.target.contains("/export")
+            && answered.body.len() < LONGEST_EXPORT
+        {
+            world.maker.exported = answered.body;
         }
         if let (Some(operation), Some(answer)) = (operation, answer) {
             let path = operation.path.clone();

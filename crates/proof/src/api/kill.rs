@@ -10,7 +10,6 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use retake_model::id::RequestId;
-use retake_model::operation::OperationKind;
 use retake_store::ThreadFilter;
 use retake_timeline::{Rules, Timeline};
 use serde_json::{Value, json};
@@ -25,7 +24,7 @@ use crate::violation::{Failed, Trouble, Violation};
 /// A store that was killed so often is old enough.
 const AFRESH: u64 = 10;
 /// A turn that is not over by then never will be.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// How many kills, and what is made of requests that were cut off.
 #[derive(Clone, Copy, Debug)]
@@ -244,7 +243,7 @@ impl World {
     /// Everything that was acknowledged is in the log, each request once; nothing is left half done.
     fn look(&self) -> Result<(), Wrong> {
         for look in 0..2 {
-            let output = self.command(&["status"]).output()?;
+            let output = self.command(&["status", "--thread", "shared"]).output()?;
             if !output.status.success() {
                 return broken(format!("looking failed: {}", String::from_utf8_lossy(&output.stderr)));
             }
@@ -272,9 +271,7 @@ impl World {
                 if let Some(files) = &stored.operation.files {
                     paths_written(&looking.queries(), files, &mut written)?;
                 }
-                if let Some(request) = stored.operation.request
-                    && matches!(stored.operation.kind, OperationKind::EntriesAdded { .. })
-                {
+                if let Some(request) = stored.operation.request {
                     *requests.entry(request).or_default() += 1;
                 }
             }
@@ -437,9 +434,7 @@ impl Writer {
         if let Some(operation) = reply.body["operation"].as_str() {
             self.operations.entry(thread.clone()).or_default().push(operation.to_owned());
         }
-        if request.path.ends_with("/entries") {
-            self.keys.push(request.key.clone());
-        }
+        self.keys.push(request.key.clone());
     }
 
     /// Goes on with a turn that is not over, or closes it, until none is left.

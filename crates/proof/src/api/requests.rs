@@ -16,6 +16,8 @@ pub(super) struct Maker {
     pub(super) made: u64,
     /// Below it lies all that a request may name on this machine.
     pub(super) place: String,
+    /// What was exported last; what is imported is this, or nonsense.
+    pub(super) exported: Vec<u8>,
 }
 
 /// A request, and the route that it is for.
@@ -277,7 +279,9 @@ impl Maker {
         }
         for (number, (name, value)) in draft.query.iter().enumerate() {
             target.push(if number == 0 { '?' } else { '&' });
-            target.push_str(&format!("{}={}", escape(name), escape(value)));
+            target.push_str(&escape(name));
+            target.push('=');
+            target.push_str(&escape(value));
         }
         let mut headers = vec![
             ("Host".to_owned(), b"127.0.0.1:7878".to_vec()),
@@ -286,8 +290,15 @@ impl Maker {
         let body = match (draft.body, draft.kind.as_str()) {
             (None, _) => Vec::new(),
             (Some(body), "application/json") => serde_json::to_vec(&body).unwrap_or_default(),
-            (Some(body), _) if dice.once_in(2) => text(&body).into_bytes(),
-            (Some(_), _) => b"{\"format\": \"retake\"}\n".to_vec(),
+            (Some(body), _) if dice.once_in(4) => text(&body).into_bytes(),
+            (Some(_), _) => {
+                let mut exported = self.exported.clone();
+                if dice.once_in(3) && !exported.is_empty() {
+                    let index = dice.index(exported.len());
+                    exported[index] = dice.roll() as u8;
+                }
+                exported
+            }
         };
         if !draft.kind.is_empty() {
             headers.push(("Content-Type".to_owned(), draft.kind.into_bytes()));
@@ -355,13 +366,11 @@ fn text(value: &Value) -> String {
 
 /// Text as it can stand in an address.
 fn escape(text: &str) -> String {
-    let mut escaped = String::new();
-    for byte in text.bytes() {
+    text.bytes().fold(String::new(), |escaped, byte| {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            escaped.push(char::from(byte));
+            escaped + char::from(byte).encode_utf8(&mut [0; 4])
         } else {
-            escaped.push_str(&format!("%{byte:02X}"));
+            escaped + &format!("%{byte:02X}")
         }
-    }
-    escaped
+    })
 }

@@ -84,7 +84,7 @@ impl Seen {
     fn gather(&mut self, items: &str, value: &Value, dice: &mut Dice) {
         match value {
             Value::Array(values) => {
-                values.iter().take(KEPT).for_each(|value| self.gather(items, value, dice))
+                values.iter().take(KEPT).for_each(|value| self.gather(items, value, dice));
             }
             Value::Object(fields) => {
                 for (name, value) in fields {
@@ -138,10 +138,10 @@ impl Seen {
             Some("integer" | "number") => value.is_number(),
             _ => false,
         };
-        if name == "folder" || !dice.once_in(10) {
-            if let Some(value) = self.pick(name, dice).filter(fits) {
-                return value;
-            }
+        if (name == "folder" || !dice.once_in(10))
+            && let Some(value) = self.pick(name, dice).filter(fits)
+        {
+            return value;
         }
         for choice in ["anyOf", "oneOf"] {
             if let Some(choices) = schema[choice].as_array() {

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::violation::Trouble;
 
 /// Nobody waits longer for an answer.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The real server.
 pub(super) struct Server {

@@ -8,7 +8,7 @@ use retake_proof::flips::Options as FlipOptions;
 use retake_proof::processes::Options;
 use retake_proof::violation::Trouble;
 
-use super::{cuts, edits, errors, files, flips, kill, model, processes, projection, turns};
+use super::{api, cuts, edits, errors, files, flips, kill, model, processes, projection, turns};
 
 const STEPS: u64 = 1_000_000;
 const PROCESSES: usize = 8;
@@ -20,6 +20,10 @@ const EDITS: u64 = 100_000;
 const HISTORIES: u64 = 100_000;
 const TURNS: u64 = 1_000;
 const CHAOS: u64 = 30;
+const REQUESTS: u64 = 1_000_000;
+const LANES: u64 = 2;
+const SERVER_KILLS: u64 = 100;
+const CLIENTS: usize = 4;
 
 /// What a row of the table does; it says what it did.
 type Row<'run> = &'run dyn Fn() -> Result<String, Trouble>;
@@ -44,7 +48,7 @@ impl All {
             kills: KILLS,
             early: false,
         };
-        let rows: [(&str, Row<'_>); 24] = [
+        let rows: [(&str, Row<'_>); 28] = [
             ("kill, control", &kill::controlled),
             ("kill", &|| kill::campaign(seed, None)),
             ("errors, control", &errors::controlled),
@@ -67,6 +71,10 @@ impl All {
             ("turns", &|| turns::campaign(seed, TURNS, CHAOS)),
             ("turns kill, control", &turns::killed_control),
             ("turns kill", &|| turns::killed(seed, None)),
+            ("api fuzz, control", &|| api::fuzz_control(seed)),
+            ("api fuzz", &|| api::fuzzed(seed, REQUESTS, LANES)),
+            ("api kill, control", &|| api::kill_control(seed, CLIENTS)),
+            ("api kill", &|| api::killed(seed, SERVER_KILLS, CLIENTS)),
             ("flips, control", &|| flips::control(seed)),
             ("flips", &|| flips::campaign(FlipOptions { seed, points: POINTS, misplaced: false })),
         ];
