@@ -7,6 +7,7 @@ const thread = fact("thread");
 const take = fact("take");
 const past = fact("past");
 const at = (rest) => `/v1/threads/${thread}/${rest}`;
+const page = `/studio/threads/${thread}`;
 const ofTake = (path) => `${path}${path.includes("?") ? "&" : "?"}take=${take}`;
 
 // --- asking ---------------------------------------------------------------------------------------------------
@@ -161,7 +162,7 @@ function makeRoom() {
   byId("below").style.height = `${Math.round(Math.max(0, count() - behind()) * usualHeight)}px`;
 }
 
-const pieceAt = (from) => part(ofPast(`/studio/threads/${thread}/entries?from=${from}&take=${take}`));
+const pieceAt = (from) => part(ofPast(`${page}/entries?from=${from}&take=${take}`));
 const ofPast = (path) => (past ? `${path}&at=${past}` : path);
 
 /** Keeps what the reader looks at where it is, whatever happens around it. */
@@ -292,11 +293,11 @@ async function renewConversation() {
 }
 
 const sources = {
-  bar: () => `/studio/threads/${thread}/bar?take=${take}`,
-  turn: () => `/studio/threads/${thread}/turn?take=${take}`,
-  history: () => `/studio/threads/${thread}/history`,
-  files: () => `/studio/threads/${thread}/files`,
-  settings: () => `/studio/threads/${thread}/settings?take=${take}`,
+  bar: () => `${page}/bar?take=${take}`,
+  turn: () => `${page}/turn?take=${take}`,
+  history: () => `${page}/history`,
+  files: () => `${page}/files`,
+  settings: () => `${page}/settings?take=${take}`,
   tree: () => `/studio/tree?path=${thread}&q=${encodeURIComponent(byId("find")?.value ?? "")}`,
 };
 
@@ -463,6 +464,17 @@ async function sendDraft() {
   toEnd();
 }
 
+/** A picture that is pasted or dropped goes along, as one that was chosen does. */
+function takePictures(event, from) {
+  const files = [...(from?.files ?? [])].filter((file) => file.type.startsWith("image/"));
+  if (files.length === 0) return;
+  event.preventDefault();
+  const all = new DataTransfer();
+  for (const file of [...byId("pictures").files, ...files]) all.items.add(file);
+  byId("pictures").files = all.files;
+  say(`${number(all.files.length, "picture goes", "pictures go")} along.`);
+}
+
 async function inBase64(file) {
   const bytes = new Uint8Array(await file.arrayBuffer());
   let text = "";
@@ -511,10 +523,8 @@ function leaveEdit(entry) {
 
 async function insertBehind(entry) {
   if (entry.nextElementSibling?.classList.contains("inserting")) return;
-  const roles = fact("roles").split("\n");
-  const select = element("select", { ariaLabel: "Role" }, ...roles.map((role) => element("option", { value: role }, role)));
   const area = element("textarea", { ariaLabel: "The new entry's text", rows: 4 });
-  const form = element("form", { className: "inserting" }, select, area,
+  const form = element("form", { className: "inserting" }, roleSelect(), area,
     element("p", { className: "acts" },
       element("button", { type: "submit", className: "primary" }, "Put it in"),
       element("button", { type: "button", "data-act": "leave-insert" }, "Leave it")));
@@ -531,64 +541,92 @@ async function putIn(form) {
 
 // --- moving along the log -----------------------------------------------------------------------------------------
 
-const outcomes = { kept: "left as it is", conflict: "conflict: left as it is", refused: "not touched" };
+const number = (many, one, more) => `${many} ${many === 1 ? one : more}`;
 
 function pathList(report) {
-  const items = (report?.paths ?? []).map((path) => {
-    const { path: name, root, outcome, ...rest } = path;
-    const words = [outcome, rest.reason].filter(Boolean).map((word) => outcomes[word] ?? String(word).replaceAll("_", " "));
-    return element("li", { className: outcome ?? "" }, element("code", {}, root ? `${root}:${name}` : name), ` ${words.join(", ")}`);
-  });
+  const items = (report?.paths ?? []).map(({ path, root, outcome, reason }) =>
+    element("li", { className: outcome }, element("code", {}, root ? `${root}:${path}` : path), ` ${reason ?? outcome}`));
   return items.length ? element("ul", { className: "paths" }, ...items) : element("p", { className: "quiet" }, "No files move.");
 }
 
-async function move(route, body, title, yes) {
-  const path = at(route);
-  const ahead = await attempt(() => ask("POST", `${path}?dry_run=true`, body));
-  if (!ahead) return;
-  const would = ahead.would ?? {};
-  const difference = (would.entries_after ?? 0) - (would.entries_before ?? 0);
-  const words = difference === 0 ? "The number of entries stays." : `${Math.abs(difference)} ${Math.abs(difference) === 1 ? "entry" : "entries"} ${difference < 0 ? "go" : "come back"}.`;
-  const wanted = await confirmed([element("h2", {}, title), element("p", {}, words), pathList(ahead.files)], yes);
-  if (!wanted) return;
-  const done = await attempt(() => ask("POST", path, body));
-  if (!done) return;
-  const left = (done.files?.paths ?? []).filter((one) => ["kept", "conflict", "refused"].includes(one.outcome));
-  if (left.length > 0) {
-    await resolve(route, body, done, left);
-  } else {
-    const moved = done.files?.paths?.length ?? 0;
-    say(moved ? `Done, with ${moved} ${moved === 1 ? "file" : "files"}.` : "Done.");
-  }
-  await renewAll();
+/** What is to become of files that two have changed, with both versions of each. */
+function choice(report) {
+  const conflicts = (report?.paths ?? []).filter((one) => one.outcome === "conflicted");
+  if (conflicts.length === 0) return [];
+  const ways = [["keep", "Leave mine as they are"], ["take", "Take the other version"], ["mark", "Write both, with markers"]];
+  const radios = ways.map(([value, text]) =>
+    element("label", { className: "check" }, element("input", { type: "radio", name: "conflicts", value, checked: value === "keep" }), text));
+  const both = conflicts.map(({ path, root = "", theirs = "" }) => {
+    const query = new URLSearchParams({ path, root, ours: report.before, theirs });
+    const box = element("details", {}, element("summary", {}, path));
+    box.addEventListener("toggle", async () => box.open && !box.children[1] && box.append(await part(`${page}/versions?${query}`)));
+    return box;
+  });
+  return [element("fieldset", {}, element("legend", {}, `${number(conflicts.length, "file was", "files were")} changed since by someone else`), ...both, ...radios)];
 }
 
-/** Shows what was left as it is, path by path. */
-async function resolve(route, body, done, left) {
-  await confirmed([element("h2", {}, "Some files were left as they are"), pathList({ paths: left }),
-    element("p", {}, "They were changed since in a way that does not merge. Both versions are kept: yours in the folder, the other in the history.")], "Understood");
+async function move(route, body, title, yes) {
+  const ahead = await attempt(() => ask("POST", `${at(route)}?dry_run=true`, body));
+  if (!ahead) return;
+  const { entries_after: after = 0, entries_before: before = 0 } = ahead.would ?? {};
+  const difference = Math.abs(after - before);
+  const words = difference ? `${number(difference, "entry", "entries")} ${after < before ? "go" : "come back"}.` : "No entries come or go.";
+  const chosen = choice(ahead.files);
+  if (!(await confirmed([element("h2", {}, title), element("p", {}, words), pathList(ahead.files), ...chosen], yes))) return;
+  const conflicts = chosen[0]?.querySelector(":checked").value;
+  const done = await attempt(() => ask("POST", at(route), { ...body, ...(conflicts ? { conflicts } : {}) }));
+  if (!done) return;
+  const paths = done.files?.paths ?? [];
+  if (paths.some((one) => ["conflicted", "kept", "skipped"].includes(one.outcome))) {
+    await confirmed([element("h2", {}, "Done, but not everywhere"), pathList(done.files), element("p", {}, "What was left as it is was changed since; the other version stays in the history.")], "Understood");
+  } else say(paths.length ? `Done, with ${number(paths.length, "file", "files")}.` : "Done.");
+  await renewAll();
 }
 
 // --- what buttons do ------------------------------------------------------------------------------------------------
 
+const idOf = (button) => button.closest(".entry").dataset.entry;
+const home = () => `/studio/threads/${thread}`;
+const approval = () => (byId("approve")?.value ? { approve: byId("approve").value } : {});
+const call = (button) => button.closest("[data-call]").dataset.call;
+
+/** What is one request: method, path, body, then what is said or where to go. Paths are of the thread and the take. */
+const requests = {
+  delete: (b) => ["DELETE", `entries/${idOf(b)}`, undefined, "Deleted; an undo brings it back."],
+  branch: (b) => ["POST", "branch", { entry: idOf(b) }, home],
+  retry: (b) => ["POST", "retry", { entry: idOf(b), ...approval() }, (done) => `${home()}?take=${done.take}`],
+  allow: (b) => ["POST", "turn/approve", { call: call(b), allow: true }],
+  always: (b) => ["POST", "turn/approve", { call: call(b), allow: true, remember: true }],
+  deny: (b) => ["POST", "turn/approve", { call: call(b), allow: false }],
+  interrupt: () => ["POST", "turn/interrupt", {}],
+  resume: () => ["POST", "turn/resume", approval()],
+  compress: () => ["POST", "compress", {}, "A summary stands for the old entries now."],
+  switch: (b) => ["POST", `/takes/${b.dataset.take}/switch`, {}, home],
+  promote: (b) => ["POST", `/takes/${b.dataset.take}/promote`, {}, (done) => `/studio/threads/${done.promoted.thread}`],
+};
+
+async function request([method, path, body, then]) {
+  const whole = path.startsWith("/") ? at(path.slice(1)) : ofTake(at(path));
+  const done = await attempt(() => ask(method, whole, body));
+  if (!done) return;
+  if (typeof then === "function") location.assign(then(done));
+  else if (then) say(then);
+  await renewAll();
+}
+
 const acts = {
   undo: () => move("undo", {}, "Undo the last turn?", "Undo"),
   redo: () => move("redo", {}, "Redo?", "Redo"),
-  jump: (button) => move("jump", { version: Number(button.dataset.version) }, `Go to moment ${button.dataset.version}?`, "Go there"),
+  jump: (b) => move("jump", { version: Number(b.dataset.version) }, `Go to moment ${b.dataset.version}?`, "Go there"),
   reset: () => move("reset", {}, "Reset the thread?", "Reset"),
-  clear: () => move(`clear`, {}, "Take all entries out?", "Clear"),
+  clear: () => move("clear", {}, "Take all entries out?", "Clear"),
   async truncate() {
     const pairs = await prompted("How many of the last pairs stay?", "3", "Cut the others");
-    if (pairs) await attempt(() => ask("POST", ofTake(at("truncate")), { pairs: Number(pairs) }));
-  },
-  async compress() {
-    say("The model is asked for a summary…");
-    const done = await attempt(() => ask("POST", ofTake(at("compress")), {}));
-    if (done) say(`A summary stands for ${done.removed} entries now.`);
+    if (pairs) await request(["POST", "truncate", { pairs: Number(pairs) }]);
   },
   async save() {
     const name = await prompted("What is this moment called?", "", "Save");
-    if (name && (await attempt(() => ask("POST", at("save"), { name })))) say(`Saved as “${name}”.`);
+    if (name) await request(["POST", "/save", { name }, `Saved as “${name}”.`]);
   },
   async "put-away"() {
     if (!(await confirmed([element("p", {}, "Put this thread away? Nothing is destroyed.")], "Put it away"))) return;
@@ -600,81 +638,63 @@ const acts = {
     await attempt(() => ask("POST", `/v1/threads/${made.thread}/current`, {}));
     location.assign(`/studio/threads/${made.thread}`);
   },
-  async switch(button) {
-    const wanted = button.dataset.take;
-    const done = await attempt(() => ask("POST", at(`takes/${wanted}/switch`), {}));
-    if (done) location.assign(`/studio/threads/${thread}`);
-  },
-  async promote(button) {
-    const done = await attempt(() => ask("POST", at(`takes/${button.dataset.take}/promote`), {}));
-    if (done) location.assign(`/studio/threads/${done.promoted.thread}`);
-  },
-  edit: (button) => edit(button.closest(".entry")),
-  "leave-edit": (button) => leaveEdit(button.closest(".entry")),
-  insert: (button) => insertBehind(button.closest(".entry")),
-  "leave-insert": (button) => button.closest("form").remove(),
-  async copy(button) {
-    const shown = await attempt(() => ask("GET", ofTake(at(`entries/${button.closest(".entry").dataset.entry}`))));
+  edit: (b) => edit(b.closest(".entry")),
+  "leave-edit": (b) => leaveEdit(b.closest(".entry")),
+  insert: (b) => insertBehind(b.closest(".entry")),
+  "leave-insert": (b) => b.closest("form").remove(),
+  async copy(b) {
+    const shown = await attempt(() => ask("GET", ofTake(at(`entries/${idOf(b)}`))));
     if (!shown) return;
     await navigator.clipboard.writeText(shown.entry.content);
     say("Copied.");
   },
-  async delete(button) {
-    const entry = button.closest(".entry");
-    if (await attempt(() => ask("DELETE", ofTake(at(`entries/${entry.dataset.entry}`))))) say("Deleted; an undo brings it back.");
+  async role(b) {
+    const select = roleSelect(b.closest(".entry").dataset.role);
+    if (await confirmed([element("label", {}, "Role", select)], "Change")) await request(["PATCH", `entries/${idOf(b)}`, { role: select.value }]);
   },
-  async role(button) {
-    const entry = button.closest(".entry");
-    const roles = fact("roles").split("\n");
-    const select = element("select", {}, ...roles.map((role) => element("option", { value: role, selected: role === entry.dataset.role }, role)));
-    if (await confirmed([element("label", {}, "Role", select)], "Change")) {
-      await attempt(() => ask("PATCH", ofTake(at(`entries/${entry.dataset.entry}`)), { role: select.value }));
-    }
-  },
-  collapse: (button) => showAs(button.closest(".entry"), 0),
-  source: (button) => showAs(button.closest(".entry"), 1),
+  collapse: (b) => showAs(b.closest(".entry"), 0),
+  source: (b) => showAs(b.closest(".entry"), 1),
   "collapse-all": () => showAll(true),
   "expand-all": () => showAll(false),
-  async branch(button) {
-    const entry = button.closest(".entry").dataset.entry;
-    if (await attempt(() => ask("POST", ofTake(at("branch")), { entry }))) location.assign(`/studio/threads/${thread}`);
+  async tab(b) {
+    for (const tab of document.querySelectorAll("[role=tab]")) tab.ariaSelected = String(tab.dataset.tab === b.dataset.tab);
+    await panel(sources[b.dataset.tab]());
   },
-  async retry(button) {
-    const entry = button.closest(".entry").dataset.entry;
-    const approve = byId("approve")?.value;
-    const begun = await attempt(() => ask("POST", ofTake(at("retry")), { entry, ...(approve ? { approve } : {}) }));
-    if (begun) location.assign(`/studio/threads/${thread}?take=${begun.take}`);
+  blame: (b) => panel(`${page}/blame?${new URLSearchParams({ path: b.dataset.file, root: b.dataset.root })}`),
+  async "files-of"(b) {
+    const drawn = await attempt(() => part(`${page}/call?q=${encodeURIComponent(call(b))}`));
+    if (drawn) b.replaceWith(drawn);
   },
-  allow: (button) => decide(button, { allow: true }),
-  always: (button) => decide(button, { allow: true, remember: true }),
-  deny: (button) => decide(button, { allow: false }),
-  interrupt: () => attempt(() => ask("POST", ofTake(at("turn/interrupt")), {})).then(() => renewPart("turn")),
-  resume: () => attempt(() => ask("POST", ofTake(at("turn/resume")), {})),
-  async tab(button) {
-    for (const tab of document.querySelectorAll("[role=tab]")) tab.ariaSelected = String(tab === button);
-    const drawn = await attempt(() => part(sources[button.dataset.tab]()));
+  async more(b) {
+    const drawn = await attempt(() => part(b.dataset.src));
     if (!drawn) return;
-    byId("panel").replaceChildren(drawn);
-    settle(drawn);
-  },
-  async more(button) {
-    const drawn = await attempt(() => part(button.dataset.src));
-    if (!drawn) return;
-    button.replaceWith(...drawn.childNodes);
+    b.replaceWith(...drawn.childNodes);
     settle(byId("panel"));
   },
-  try(button) {
-    draft.value = button.dataset.text;
+  try(b) {
+    draft.value = b.dataset.text;
     keepDraft();
     draft.focus();
   },
-  "show-version"(button) {
-    document.querySelector("[data-tab=history]").click();
-    setTimeout(() => byId(`v-${button.dataset.version}`)?.scrollIntoView({ block: "center" }), 200);
+  async "show-version"(b) {
+    await acts.tab(document.querySelector("[data-tab=history]"));
+    byId(`v-${b.dataset.version}`)?.scrollIntoView({ block: "center" });
   },
   menu: () => document.body.classList.toggle("show-left"),
   details: () => document.body.classList.toggle("show-right"),
 };
+
+async function panel(source) {
+  const drawn = await attempt(() => part(source));
+  if (!drawn) return;
+  byId("panel").replaceChildren(drawn);
+  settle(drawn);
+}
+
+function roleSelect(chosen) {
+  const options = fact("roles").split("\n").map((role) => element("option", { value: role, selected: role === chosen }, role));
+  return element("select", { ariaLabel: "Role" }, ...options);
+}
 
 async function showAs(entry, which) {
   const flags = (entry.dataset.version.split("-")[1] ?? "00").split("").map(Number);
@@ -684,15 +704,7 @@ async function showAs(entry, which) {
 }
 
 async function showAll(collapsed) {
-  const entries = [...conversation.querySelectorAll(".piece > .entry")];
-  await attempt(() => Promise.all(entries.map((entry) => ask("PUT", at(`entries/${entry.dataset.entry}/shown`), { collapsed, source: false }))));
-  await renewConversation();
-}
-
-async function decide(button, decision) {
-  const call = button.closest("[data-call]").dataset.call;
-  await attempt(() => ask("POST", ofTake(at("turn/approve")), { call, ...decision }));
-  await renewPart("turn");
+  if (await attempt(() => ask("PUT", ofTake(at("entries-shown")), { collapsed }))) await renewConversation();
 }
 
 function applyFilter() {
@@ -724,11 +736,11 @@ async function keepSetting(field) {
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-act]");
   if (!button || button.disabled) return;
-  const act = acts[button.dataset.act];
-  if (!act) return;
+  const { act } = button.dataset;
+  if (!acts[act] && !requests[act]) return;
   event.preventDefault();
   button.closest("details.menu")?.removeAttribute("open");
-  Promise.resolve(act(button)).catch((error) => say(error.message, "bad"));
+  Promise.resolve(acts[act] ? acts[act](button) : request(requests[act](button))).catch((error) => say(error.message, "bad"));
 });
 
 document.addEventListener("submit", (event) => {
@@ -744,6 +756,14 @@ document.addEventListener("change", (event) => {
   if (event.target.id === "filter") applyFilter();
   else if (event.target.closest("#settings")) keepSetting(event.target);
 });
+
+async function search(words) {
+  const found = await attempt(() => part(`/studio/search?q=${encodeURIComponent(words)}`));
+  if (!found) return;
+  byId("found")?.remove();
+  byId("find").after(found);
+  settle(found);
+}
 
 let finding;
 document.addEventListener("input", (event) => {
@@ -761,6 +781,10 @@ document.addEventListener("input", (event) => {
 document.addEventListener("keydown", (event) => {
   const typing = event.target.matches("input, textarea, select");
   const command = event.ctrlKey || event.metaKey;
+  if (event.key === "Enter" && event.target.id === "find") {
+    search(event.target.value);
+    return event.preventDefault();
+  }
   if (command && event.key === "Enter" && typing) {
     event.target.form?.requestSubmit();
     return event.preventDefault();
@@ -811,12 +835,18 @@ setInterval(() => tellTimes(), 30000);
 if (thread) follow(fact("sequence"));
 if (conversation) {
   makeRoom();
-  toEnd();
+  const named = location.hash && byId(location.hash.slice(1));
+  if (named) {
+    named.scrollIntoView({ block: "center" });
+    named.focus();
+  } else toEnd();
   conversation.addEventListener("scroll", () => requestAnimationFrame(() => fill().catch(() => {})), { passive: true });
   fill().catch(() => {});
   showRunning();
 }
 if (draft) {
+  draft.addEventListener("paste", (event) => takePictures(event, event.clipboardData));
+  draft.addEventListener("drop", (event) => takePictures(event, event.dataTransfer));
   const left = localStorage.getItem(kept);
   if (left !== null && left !== draft.value) {
     draft.value = left;
