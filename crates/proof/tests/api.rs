@@ -10,23 +10,20 @@ use retake_proof::violation::caught;
 const LONGEST: Duration = Duration::from_secs(15);
 
 #[test]
-fn no_request_makes_the_server_fail_panic_or_dawdle() {
-    let plan = FuzzPlan { seed: 1, requests: 4_000, lanes: 1, longest: LONGEST, mistake: None };
+fn no_request_makes_the_server_fail_panic_or_dawdle_and_each_planted_fault_is_found() {
+    let plan = FuzzPlan { seed: 1, requests: 3_000, lanes: 1, longest: LONGEST, mistake: None };
     let fuzzed = fuzz(plan).unwrap_or_else(|failed| panic!("{failed}"));
     assert!(
         fuzzed.done > 500 && fuzzed.refused > 500 && fuzzed.routes_done * 2 > fuzzed.routes,
         "{fuzzed:?}: too little for a proof"
     );
-}
-
-#[test]
-fn each_fault_that_is_planted_is_found() {
+    // Not beside the other one: a panic is heard by whoever listens in this process.
     fuzz_controls(1).unwrap_or_else(|trouble| panic!("{trouble}"));
 }
 
 #[test]
 fn what_a_killed_server_acknowledged_is_there_and_was_done_once() {
-    let plan = ApiKillPlan { seed: 1, kills: 6, clients: 3, cut_off: CutOff::Unknown };
+    let plan = ApiKillPlan { seed: 1, kills: 5, clients: 3, cut_off: CutOff::Unknown };
     let kills = api_kill(plan).unwrap_or_else(|failed| panic!("{failed}"));
     assert!(kills.acknowledged > 20 && kills.cut_off > 3, "{kills:?}: too little for a proof");
 }

@@ -132,7 +132,7 @@ pub fn fuzz_controls(seed: u64) -> Result<Vec<Violation>, Trouble> {
     mistakes
         .into_iter()
         .map(|mistake| {
-            let longest = Duration::from_secs(5);
+            let longest = Duration::from_secs(if mistake == FuzzMistake::Dawdles { 2 } else { 60 });
             let plan = FuzzPlan { seed, requests: 20_000, lanes: 1, longest, mistake: Some(mistake) };
             caught(&format!("{mistake:?}"), fuzz(plan))
         })
@@ -189,6 +189,7 @@ impl World {
             token,
             hosts: Vec::new(),
             limits: Limits::default(),
+            pages: None,
         };
         let server = InProcess::start(options)?;
         let place = project.display().to_string();
