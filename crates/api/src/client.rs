@@ -87,7 +87,7 @@ impl InProcess {
         let service =
             Service::new(options, stop.clone()).map_err(|problem| ServeError::Start(problem.detail))?;
         let tail = crate::events::follow(&service)?;
-        let router = router(&service);
+        let router = router(&service, None);
         Ok(Self { service, router, runtime: Some(runtime), tail: Some(tail), stop })
     }
 

@@ -162,14 +162,13 @@ async fn answer(service: Arc<Service>, endpoint: &Arc<Endpoint>, request: Reques
         Takes::File(_) => arriving.in_file(&parts.headers, body, service.timeline.store().folder()).await?,
     };
     let query = parts.uri.query().unwrap_or_default().to_owned();
-    let key = key.map(|key| once::Key::of(&key, &endpoint.method, &parts.uri, &content));
-    let arrived = Arrived {
+    let mut arrived = Arrived {
         who,
         path,
         query,
         body: content,
         expected,
-        request: key.as_ref().map(|key| key.request),
+        request: None,
         last_event: headers::last_event(&parts.headers)?,
     };
     let waited = tokio::time::timeout(service.limits.queue, service.workers.clone().acquire_owned()).await;
@@ -178,6 +177,9 @@ async fn answer(service: Arc<Service>, endpoint: &Arc<Endpoint>, request: Reques
     };
     let endpoint = Arc::clone(endpoint);
     let worked = tokio::task::spawn_blocking(move || {
+        // Here, because a body that is a file is read for it.
+        let key = key.map(|key| once::Key::of(&key, &endpoint.method, &parts.uri, &arrived.body));
+        arrived.request = key.as_ref().map(|key| key.request);
         let reply = once::carry_out(&service, &endpoint, arrived, key);
         drop((permit, weight));
         reply

@@ -110,7 +110,7 @@ impl Hub {
     pub(crate) fn new(timeline: &Timeline) -> Result<Self, Problem> {
         let newest = timeline.look()?.queries().last_sequence()?;
         Ok(Self {
-            recent: Mutex::new(Recent { after: newest, events: VecDeque::new(), bytes: 0 }),
+            recent: Mutex::new(Recent::none(newest)),
             newest: watch::Sender::new(newest),
             token: watch::Sender::new(None),
             live: broadcast::Sender::new(LIVE),
@@ -148,16 +148,30 @@ impl Hub {
 
     fn add(&self, events: Vec<Event>) {
         let Some(last) = events.last().map(|event| event.sequence) else { return };
-        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        recent.bytes += events.iter().map(|event| event.text.len()).sum::<usize>();
-        recent.events.extend(events);
-        while recent.events.len() > RECENT || recent.bytes > RECENT_BYTES {
-            let Some(gone) = recent.events.pop_front() else { break };
-            recent.after = gone.sequence;
-            recent.bytes -= gone.text.len();
-        }
-        drop(recent);
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner).add(events, last);
         self.newest.send_replace(last);
+    }
+}
+
+impl Recent {
+    /// None: whoever wants one behind this place reads the log.
+    fn none(after: i64) -> Self {
+        Self { after, events: VecDeque::new(), bytes: 0 }
+    }
+
+    fn add(&mut self, events: Vec<Event>, last: i64) {
+        // What was destroyed may be told by events that are kept; the log itself knows of it no more.
+        if events.iter().any(|event| event.thread.is_none()) {
+            *self = Self::none(last);
+            return;
+        }
+        self.bytes += events.iter().map(|event| event.text.len()).sum::<usize>();
+        self.events.extend(events);
+        while self.events.len() > RECENT || self.bytes > RECENT_BYTES {
+            let Some(gone) = self.events.pop_front() else { break };
+            self.after = gone.sequence;
+            self.bytes -= gone.text.len();
+        }
     }
 }
 
@@ -288,7 +302,8 @@ mod tests {
     use super::*;
 
     fn event(sequence: i64, bytes: usize) -> Event {
-        Event { sequence, thread: None, text: "x".repeat(bytes).into() }
+        let thread = Some(ThreadId::from_key([1; 16]));
+        Event { sequence, thread, text: "x".repeat(bytes).into() }
     }
 
     #[test]
@@ -307,24 +322,26 @@ mod tests {
     #[test]
     fn what_is_kept_is_bounded_in_number_and_in_bytes_and_has_no_hole() {
         let check = |count: i64, bytes: usize| {
-            let hub = Hub {
-                recent: Mutex::new(Recent { after: 0, events: VecDeque::new(), bytes: 0 }),
-                newest: watch::Sender::new(0),
-                token: watch::Sender::new(None),
-                live: broadcast::Sender::new(LIVE),
-            };
-            (1..=count).for_each(|sequence| hub.add(vec![event(sequence, bytes)]));
-            let recent = hub.recent.lock().expect("nobody panicked");
+            let mut recent = Recent::none(0);
+            (1..=count).for_each(|sequence| recent.add(vec![event(sequence, bytes)], sequence));
             assert!(recent.events.len() <= RECENT && recent.bytes <= RECENT_BYTES);
             assert_eq!(recent.bytes, recent.events.len() * bytes);
             let kept: Vec<i64> = recent.events.iter().map(|event| event.sequence).collect();
             assert_eq!(kept, (recent.after + 1..=count).collect::<Vec<_>>());
-            drop(recent);
-            assert_eq!(hub.newest(), count);
         };
         check(10, 100);
         check(RECENT as i64 + 10, 100);
         check(40, RECENT_BYTES / 10);
         check(3, RECENT_BYTES * 2);
+    }
+
+    #[test]
+    fn nothing_is_kept_of_what_came_before_a_purge() {
+        let mut recent = Recent::none(0);
+        recent.add(vec![event(1, 10), event(2, 10)], 2);
+        recent.add(vec![event(3, 10), Event { thread: None, ..event(4, 10) }, event(5, 10)], 5);
+        assert_eq!((recent.after, recent.events.len(), recent.bytes), (5, 0, 0));
+        recent.add(vec![event(6, 10)], 6);
+        assert_eq!((recent.after, recent.events.len(), recent.bytes), (5, 1, 10));
     }
 }

@@ -36,4 +36,4 @@ mod upload;
 pub use gate::{TicketError, Token, TokenError, TokenFile, new_ticket};
 pub use limits::Limits;
 pub use server::{ServeError, serve};
-pub use service::Options;
+pub use service::{Options, Pages};

@@ -13,10 +13,13 @@ use axum::routing::{MethodFilter, MethodRouter};
 use crate::dispatch::{front, handle, nowhere, other_method};
 use crate::endpoint::Endpoint;
 use crate::routes;
-use crate::service::Service;
+use crate::service::{Pages, Service};
+
+/// Where a browser begins, where there are no pages for it.
+const REFERENCE: &str = "/docs";
 
 /// All routes, behind the gate.
-pub(crate) fn router(service: &Arc<Service>) -> Router {
+pub(crate) fn router(service: &Arc<Service>, pages: Option<Pages>) -> Router {
     let endpoints: Vec<Arc<Endpoint>> = routes::all().into_iter().map(Arc::new).collect();
     let mut paths: BTreeMap<&'static str, (MethodRouter, Vec<Method>)> = BTreeMap::new();
     for endpoint in &endpoints {
@@ -32,7 +35,8 @@ pub(crate) fn router(service: &Arc<Service>) -> Router {
         let allowed = listed.iter().map(Method::as_str).collect::<Vec<_>>().join(", ");
         router = router.route(path, refusing_others(methods, allowed));
     }
-    router = routes::pages::add(router, service);
+    let (pages, home) = pages.map_or((Router::new(), REFERENCE), |pages| (pages.routes, pages.home));
+    router = routes::pages::add(router.merge(pages), service, home);
     let service = Arc::clone(service);
     router
         .fallback(nowhere)

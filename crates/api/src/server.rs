@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
@@ -43,7 +44,7 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// Serves until it is told to stop. `ready` is told the address, once there is one.
 pub fn serve(
-    options: Options,
+    mut options: Options,
     address: SocketAddr,
     stop: &Cancel,
     ready: impl FnOnce(SocketAddr),
@@ -53,9 +54,10 @@ pub fn serve(
         .thread_name("retake-serve")
         .max_blocking_threads(options.limits.workers + options.limits.streams + 16)
         .build()?;
+    let pages = options.pages.take();
     let service = Service::new(options, stop.clone()).map_err(|problem| ServeError::Start(problem.detail))?;
     let tail = crate::events::follow(&service)?;
-    let served = runtime.block_on(listen(&service, address, stop, ready));
+    let served = runtime.block_on(listen(&service, router(&service, pages), address, stop, ready));
     // Whatever ended the loop: turns are told, and what follows the log ends too.
     stop.set();
     service.turns.end_all(service.limits.farewell);
@@ -67,6 +69,7 @@ pub fn serve(
 
 async fn listen(
     service: &Arc<Service>,
+    router: Router,
     address: SocketAddr,
     stop: &Cancel,
     ready: impl FnOnce(SocketAddr),
@@ -76,7 +79,7 @@ async fn listen(
     let local = listener.local_addr().map_err(failed)?;
     ready(local);
     info!(address = %local, "listening");
-    let router = TowerToHyperService::new(router(service));
+    let router = TowerToHyperService::new(router);
     let graceful = GracefulShutdown::new();
     let connections = Arc::new(Semaphore::new(service.limits.connections));
     loop {

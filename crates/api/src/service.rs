@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
+use axum::Router;
 use retake_agent::Cancel;
 use retake_agent::provider::config::Surroundings as Around;
 use retake_agent::setup::Setup;
@@ -42,6 +43,16 @@ pub struct Options {
     pub hosts: Vec<String>,
     /// How much of everything there may be.
     pub limits: Limits,
+    /// Pages for people; without them a browser is led to the reference.
+    pub pages: Option<Pages>,
+}
+
+/// Pages for people, made elsewhere. They are behind the same gate as everything else, and change nothing themselves.
+pub struct Pages {
+    /// The pages.
+    pub routes: Router,
+    /// Where a browser begins.
+    pub home: &'static str,
 }
 
 /// What all requests share.
@@ -74,7 +85,7 @@ pub(crate) struct Service {
 
 impl Service {
     pub(crate) fn new(options: Options, stop: Cancel) -> Result<Arc<Self>, Problem> {
-        let Options { timeline, setup, around, folder, token, hosts, limits } = options;
+        let Options { timeline, setup, around, folder, token, hosts, limits, pages: _ } = options;
         let gate = Gate::new(&timeline, token, Hosts::new(&hosts))?;
         let ledger = timeline.store().ledger()?;
         let owner = format!("server-{:016x}", timeline.dice());

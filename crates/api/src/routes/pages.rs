@@ -18,14 +18,14 @@ use crate::service::Service;
 const STAY_SECONDS: u32 = 30 * 24 * 60 * 60;
 
 /// Adds the ways in and out. They are not part of the document: no program needs them.
-pub(crate) fn add(router: Router, service: &Arc<Service>) -> Router {
+pub(crate) fn add(router: Router, service: &Arc<Service>, home: &'static str) -> Router {
     let (entering, leaving) = (Arc::clone(service), Arc::clone(service));
     let enter = get(move |Path(ticket): Path<String>| enter(entering, ticket));
     let leave = post(move |request: Request| leave(leaving, request));
     router
         .route("/enter/{ticket}", refusing_others(enter, "GET"))
         .route("/leave", refusing_others(leave, "POST"))
-        .route("/", refusing_others(get(|| async { go("/docs") }), "GET"))
+        .route("/", refusing_others(get(move || async move { go(home) }), "GET"))
 }
 
 async fn enter(service: Arc<Service>, ticket: String) -> Response<Body> {

@@ -26,7 +26,7 @@ pub(super) fn all() -> Vec<Endpoint> {
             GROUP,
             "Make a folder known",
             "Answers the project that the folder, or the nearest known folder above it, is. A folder that is new becomes \
-             a project of its own; nothing is written into it.",
+             a project of its own; no file in it is touched.",
         ),
         get("/v1/projects/{project}", show).about(
             GROUP,

@@ -1,6 +1,7 @@
 //! Browsers: a link that holds once becomes a cookie, and a cookie alone changes nothing.
 
 use retake_api::new_ticket;
+use retake_model::time::Timestamp;
 use serde_json::json;
 
 use crate::http::{Client, Request};
@@ -48,6 +49,21 @@ fn a_link_lets_one_browser_in_and_no_second() {
     let other = format!("{}x", &link[..link.len() - 1]);
     client.request("GET", &other).without("Authorization").send().refused(401, "unauthorized");
     client.request("POST", &link).without("Authorization").send().refused(401, "unauthorized");
+}
+
+#[test]
+fn a_link_that_is_ten_minutes_old_lets_nobody_in() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let timeline = world.timeline();
+    let ledger = timeline.store().ledger().expect("a ledger");
+    let made = |seconds_ago: i64| {
+        let then = Timestamp::from_millis(timeline.now().millis() - 1000 * seconds_ago);
+        let link = new_ticket(&ledger, then).expect("a link");
+        client.request("GET", &link).without("Authorization").send().status
+    };
+    assert_eq!((made(9 * 60), made(10 * 60 + 1)), (303, 401));
 }
 
 #[test]

@@ -11,6 +11,7 @@ use retake_timeline::{Caller, Command};
 use serde_json::json;
 
 use crate::http::Stream;
+use crate::process::Process;
 use crate::world::{World, until};
 
 const SOON: Duration = Duration::from_secs(5);
@@ -151,6 +152,35 @@ fn what_another_program_does_is_told_in_a_moment() {
     // The goal is 150 ms, and is measured by the bench; a machine that has much to do may take longer.
     assert!(slowest < Duration::from_secs(2), "{slowest:?}");
     println!("slowest event of another program: {slowest:?}");
+}
+
+#[test]
+fn what_another_process_does_is_told_and_what_was_destroyed_is_told_as_that() {
+    let world = World::new();
+    let other = Process::start(&world, None);
+    let server = world.serve();
+    let mut stream = server.client().events(0);
+    let (gone, kept) = (other.client().thread("Gone"), other.client().thread("Kept"));
+    for _ in 0..3 {
+        other.client().say(&gone, "User", "a word");
+        assert!(stream.next_operation(SOON).is_some(), "a stream hears another process");
+    }
+    let purged = world.timeline().store().purge_threads(&[gone.parse().expect("an id")]);
+    purged.expect("the thread is destroyed");
+    while stream.next(SOON).expect("it is told that a thread was destroyed").kind != "purged" {}
+    other.client().say(&kept, "User", "another word");
+    // Whoever begins anew hears of every place in the log once, and nothing of what was destroyed.
+    let (told, mut heard, mut again) = (log(&world), Vec::new(), server.client().events(0));
+    while heard.len() < told.len() {
+        let event = again.next(SOON).expect("the rest is told");
+        if event.kind != "hello" {
+            assert_eq!(event.kind == "purged", event.data["thread"].is_null(), "{event:?}");
+            assert!(!event.data.to_string().contains(&gone), "{event:?}");
+            heard.extend(event.id);
+        }
+    }
+    assert_eq!(judge(&heard, &told), Ok(()));
+    server.client().get(&format!("/v1/threads/{gone}")).refused(404, "not_found");
 }
 
 #[test]

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-pub(crate) use stream::{Event, Stream};
+pub(crate) use stream::Stream;
 
 /// Nothing here takes so long.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Whoever asks, with a token.
 #[derive(Clone)]
@@ -80,10 +80,6 @@ impl Client {
 
     pub(crate) fn put(&self, path: &str, body: &Value) -> Answer {
         self.request("PUT", path).json(body).send()
-    }
-
-    pub(crate) fn patch(&self, path: &str, body: &Value) -> Answer {
-        self.request("PATCH", path).json(body).send()
     }
 
     /// Follows what happens, from behind a place in the log.
@@ -176,15 +172,12 @@ impl Request {
 
     /// Its first lines, as they are sent.
     pub(crate) fn head(&self, with_length: bool) -> Vec<u8> {
-        let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.path);
-        for (name, value) in &self.headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
-        }
+        let mut lines = vec![format!("{} {} HTTP/1.1", self.method, self.path)];
+        lines.extend(self.headers.iter().map(|(name, value)| format!("{name}: {value}")));
         if with_length && (!self.body.is_empty() || self.method != "GET") {
-            head.push_str(&format!("Content-Length: {}\r\n", self.body.len()));
+            lines.push(format!("Content-Length: {}", self.body.len()));
         }
-        head.push_str("\r\n");
-        head.into_bytes()
+        format!("{}\r\n\r\n", lines.join("\r\n")).into_bytes()
     }
 
     fn asked(&self) -> String {

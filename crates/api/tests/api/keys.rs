@@ -207,6 +207,31 @@ fn a_request_that_another_server_is_busy_with_is_not_begun_twice() {
 }
 
 #[test]
+fn an_answer_that_was_destroyed_is_found_again_in_the_log() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let (thread, gone) = (client.thread("Kept"), client.thread("Gone"));
+    let ask = |thread: &str, key: &str| {
+        let body = json!({"entries": [{"role": "User", "content": "once"}]});
+        client.request("POST", &format!("/v1/threads/{thread}/entries")).json(&body).key(key).send()
+    };
+    let (kept, lost) = (ask(&thread, "kept").done(), ask(&gone, "lost"));
+    lost.done();
+    // What is destroyed may stand in any answer that was kept.
+    world.timeline().store().purge_threads(&[gone.parse().expect("an id")]).expect("it is destroyed");
+    let found = ask(&thread, "kept");
+    assert_eq!(found.header("idempotency-replayed"), Some("true"));
+    let found = found.done();
+    for field in ["thread", "version", "operation", "undoable"] {
+        assert_eq!(found[field], kept[field], "{field}");
+    }
+    assert_eq!(found["recovered"], true);
+    ask(&gone, "lost").refused(409, "conflict");
+    assert_eq!(client.entries(&thread).len(), 1);
+}
+
+#[test]
 fn a_key_is_one_short_line() {
     let world = World::new();
     let server = world.serve();

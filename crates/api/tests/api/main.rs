@@ -24,6 +24,7 @@ mod races;
 mod search;
 mod seed_d;
 mod smoke;
+mod speech;
 mod stopping;
 mod transfer;
 mod turns;

@@ -103,11 +103,12 @@ fn a_token_that_was_replaced_opens_no_route() {
     let old = server.client();
     let scene = Scene::set(&old);
     let routes = Route::all(&old);
+    let requests: Vec<Request> = routes.iter().map(|route| route.request(&old, &scene)).collect();
     world.token().rotate().expect("a new token is written");
     let new = server.client();
     let before = new.sequence();
-    for route in &routes {
-        route.request(&old, &scene).send().refused(401, "unauthorized");
+    for request in &requests {
+        request.send().refused(401, "unauthorized");
     }
     assert_eq!(new.sequence(), before);
     for route in &routes {

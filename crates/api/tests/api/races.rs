@@ -72,6 +72,31 @@ fn of_two_clients_who_saw_the_same_version_exactly_one_wins() {
 }
 
 #[test]
+fn files_move_once_with_the_one_who_wins() {
+    let world = World::new();
+    let servers = [world.serve(), world.serve()];
+    let client = servers[0].client();
+    let thread = client.thread("Files");
+    client.prompt(&thread, "create a.txt with one");
+    client.idle(&thread);
+    for round in 0..8 {
+        let (action, there) = if round % 2 == 0 { ("undo", false) } else { ("redo", true) };
+        let version = client.version(&thread);
+        let path = format!("/v1/threads/{thread}/{action}");
+        let ask = |number: usize| servers[number % 2].client().request("POST", &path).json(&json!({}));
+        let requests: Vec<Request> = (0..4).map(|number| ask(number).if_match(version)).collect();
+        let answers = at_once(&requests);
+        let said: Vec<String> = answers.iter().map(Answer::text).collect();
+        assert_eq!(answers.iter().filter(|answer| answer.status == 200).count(), 1, "{action}: {said:?}");
+        for answer in answers.iter().filter(|answer| answer.status != 200) {
+            answer.refused(412, "version_conflict");
+        }
+        assert_eq!(world.read("a.txt").is_some(), there, "round {round}: {action}");
+        assert_eq!(client.version(&thread), version + 1);
+    }
+}
+
+#[test]
 fn of_many_who_saw_the_same_version_one_wins_and_its_change_is_the_one_that_is_there() {
     let world = World::new();
     let servers = [world.serve(), world.serve()];

@@ -7,6 +7,7 @@ use crate::scene::Scene;
 
 /// A route of the document.
 #[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of the document by itself")]
 pub(crate) struct Route {
     pub(crate) method: String,
     /// With placeholders.

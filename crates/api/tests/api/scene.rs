@@ -7,9 +7,7 @@ use crate::http::Client;
 /// A thread with entries, two takes, a draft, something to undo and something to redo.
 pub(crate) struct Scene {
     pub(crate) thread: String,
-    /// The active take.
-    pub(crate) take: String,
-    /// The other take.
+    /// The take that is not the active one.
     pub(crate) other: String,
     /// A user message of both takes.
     pub(crate) entry: String,
@@ -40,9 +38,8 @@ impl Scene {
         let snapshot = taken.header("location").and_then(|place| place.rsplit('/').next()).expect("a place");
         client.post(&at("tags"), &json!({"add": ["undone"]})).done();
         client.post(&at("undo"), &json!({})).done();
-        let take = active(&shown());
-        assert_ne!(take, other, "a branch becomes the active take");
-        Self { take, other, entry: entry(2), snapshot: snapshot.to_owned(), thread }
+        assert_ne!(active(&shown()), other, "a branch becomes the active take");
+        Self { other, entry: entry(2), snapshot: snapshot.to_owned(), thread }
     }
 
     /// A path, with what is here in the place of its placeholders.

@@ -153,7 +153,7 @@ fn defect_4_an_undo_takes_back_what_the_turn_did_and_nothing_else() {
 }
 
 /// A provider that is a script.
-fn scripted(scripts: Vec<Script>) -> (FaultServer, Setup) {
+pub(crate) fn scripted(scripts: Vec<Script>) -> (FaultServer, Setup) {
     let model = FaultServer::with(scripts).expect("a port is free");
     let provider = ProviderConfig {
         wire: Some("anthropic".to_owned()),
@@ -238,7 +238,9 @@ fn defect_6_a_snapshot_is_restored_in_the_folder_of_its_thread() {
         taken.header("location").expect("a place").to_owned()
     };
     // The first look only makes a folder known.
-    (snapshot(&here), snapshot(&there));
+    for thread in [&here, &there] {
+        snapshot(thread);
+    }
     write(&world.project(), "here, before");
     write(&elsewhere, "there, before");
     let (of_here, of_there) = (snapshot(&here), snapshot(&there));

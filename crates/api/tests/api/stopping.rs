@@ -5,10 +5,12 @@ use std::net::TcpStream;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use retake_agent::fault_server::{Act, Script};
 use serde_json::{Value, json};
 
 use crate::http::connect;
 use crate::process::Process;
+use crate::seed_d::scripted;
 use crate::world::{World, until};
 
 const SOON: Duration = Duration::from_secs(5);
@@ -160,6 +162,38 @@ fn a_request_that_has_arrived_is_answered_and_one_that_has_not_is_not_waited_for
     std::thread::sleep(Duration::from_millis(100));
     let took = server.stop();
     assert!(took < SOON, "it took {took:?} to stop");
+}
+
+#[test]
+fn a_model_that_says_nothing_holds_the_end_up_no_longer_than_anybody() {
+    let (model, setup) = scripted(vec![Script::events([]).with(0, Act::Stall)]);
+    let world = World::new();
+    let server = world.serve_with(setup);
+    let client = server.client();
+    let (talking, compressing) = (client.thread("Talking"), client.thread("Compressing"));
+    let entries: Vec<Value> = ["User", "AI"]
+        .iter()
+        .cycle()
+        .take(40)
+        .map(|role| json!({"role": role, "content": "words"}))
+        .collect();
+    client.post(&format!("/v1/threads/{compressing}/entries"), &json!({"entries": entries})).done();
+    client.prompt(&talking, "say something");
+    let path = format!("/v1/threads/{compressing}/compress");
+    let compress = client.request("POST", &path).json(&json!({"keep": 2}));
+    let waiting = std::thread::spawn(move || compress.try_send());
+    until("both have asked", || model.requests().len() == 2);
+    // Others are served meanwhile.
+    client.get("/health").done();
+    let took = server.stop();
+    assert!(took < SOON, "it took {took:?} to stop");
+    if let Ok(answer) = waiting.join().expect("no panic") {
+        assert!(answer.status >= 400, "{}", answer.text());
+    }
+    let server = world.serve();
+    let client = server.client();
+    assert!(client.turn(&talking)["agent"].is_null(), "{}", client.turn(&talking));
+    assert_eq!(client.entries(&compressing).len(), 40, "nothing was compressed");
 }
 
 #[test]

@@ -102,6 +102,7 @@ impl World {
             token: token.clone(),
             hosts: Vec::new(),
             limits: self.limits.clone(),
+            pages: None,
         };
         let stop = Cancel::new();
         let (sender, receiver) = channel();
@@ -212,11 +213,11 @@ impl Client {
     }
 }
 
-/// Waits until something holds; it must within ten seconds.
+/// Waits until something holds; it must within half a minute.
 pub(crate) fn until(what: &str, holds: impl Fn() -> bool) -> Duration {
     let begun = Instant::now();
     while !holds() {
-        assert!(begun.elapsed() < Duration::from_secs(10), "it was waited in vain until {what}");
+        assert!(begun.elapsed() < Duration::from_secs(30), "it was waited in vain until {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
     begun.elapsed()

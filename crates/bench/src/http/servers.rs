@@ -59,6 +59,7 @@ pub(crate) fn ours(folder: &Path) -> Outcome<()> {
         token: file,
         hosts: Vec::new(),
         limits: Limits::default(),
+        pages: None,
     };
     retake_api::serve(options, ANY_PORT, &Cancel::new(), |address| println!("{address} {}", token.secret()))?;
     Ok(())

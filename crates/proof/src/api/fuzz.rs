@@ -189,6 +189,7 @@ impl World {
             token,
             hosts: Vec::new(),
             limits: Limits::default(),
+            pages: None,
         };
         let server = InProcess::start(options)?;
         let place = project.display().to_string();

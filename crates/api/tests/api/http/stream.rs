@@ -12,13 +12,10 @@ use super::{PATIENCE, malformed};
 /// A stream of events that is open.
 pub(crate) struct Stream {
     reader: BufReader<TcpStream>,
-    pub(crate) status: u16,
     /// What has arrived and is not read yet.
     text: String,
     events: VecDeque<Event>,
     over: bool,
-    /// The id of the last event that was given out.
-    pub(crate) last: Option<i64>,
 }
 
 /// An event.
@@ -34,7 +31,7 @@ impl Stream {
         let mut reader = BufReader::new(connection);
         let (status, _) = read_head(&mut reader).unwrap_or_else(|error| panic!("{asked}: {error}"));
         let (text, events) = (String::new(), VecDeque::new());
-        Self { reader, status, text, events, over: status != 200, last: None }
+        Self { reader, text, events, over: status != 200 }
     }
 
     /// The next event; `None` if the stream is over, or nothing comes for so long.
@@ -48,7 +45,7 @@ impl Stream {
             // Time runs out between two pieces only, so that none is lost half read.
             self.set_timeout(left);
             match self.reader.fill_buf() {
-                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => continue,
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
                 Err(_) => self.over = true,
                 Ok(_) => {
                     self.set_timeout(PATIENCE);
@@ -59,9 +56,7 @@ impl Stream {
                 }
             }
         }
-        let event = self.events.pop_front();
-        self.last = event.as_ref().and_then(|event| event.id).or(self.last);
-        event
+        self.events.pop_front()
     }
 
     /// The next operation; whatever else comes before it is passed over.

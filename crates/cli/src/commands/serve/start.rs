@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 
 use clap::{Args, ValueEnum};
 use retake_agent::provider::config::Surroundings;
-use retake_api::{Limits, Options, ServeError, TicketError, TokenError, new_ticket};
+use retake_api::{Limits, Options, Pages, ServeError, TicketError, TokenError, new_ticket};
+use retake_studio::{HOME, Studio};
 use serde_json::json;
 
 use super::token_file;
@@ -53,6 +54,7 @@ impl Start {
             ))?;
         }
         let hosts = context.config.serve.hosts.iter().chain(&self.allow_host).cloned().collect();
+        let studio = Studio::new(timeline.clone(), context.setup(), context.directory().to_owned())?;
         let options = Options {
             timeline: timeline.clone(),
             setup: context.setup(),
@@ -61,6 +63,7 @@ impl Start {
             token,
             hosts,
             limits: Limits::default(),
+            pages: Some(Pages { routes: studio.routes(), home: HOME }),
         };
         let link = new_ticket(&timeline.store().ledger()?, timeline.now())?;
         let interruptible = Interruptible::new()?;

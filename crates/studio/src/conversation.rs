@@ -1,0 +1,98 @@
+//! The conversation, a piece at a time.
+//!
+//! ```text
+//!   room for what is above ─┐
+//!   piece (40 entries)      │  the page holds a few pieces around where the reader is, and room for the others:
+//!   piece                   │  100,000 entries cost it what 100 do
+//!   room for what is below ─┘
+//! ```
+
+use maud::{Markup, html};
+use retake_model::id::ThreadId;
+use retake_model::take::Take;
+use retake_timeline::Looking;
+
+use crate::entry;
+use crate::failed::Failed;
+use crate::studio::{Asked, Studio};
+
+/// How many entries a piece has.
+pub(crate) const PIECE: u64 = 40;
+
+/// One piece of the conversation.
+pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
+    let looking = studio.timeline.look()?;
+    let take = take_of(&looking, thread, asked)?;
+    let count = take.entries.len();
+    let from = asked.from.unwrap_or(0).min(count) / PIECE * PIECE;
+    piece(studio, &looking, thread, &take, from)
+}
+
+/// The whole conversation, of which the end is drawn.
+pub(crate) fn whole(
+    studio: &Studio,
+    looking: &Looking<'_>,
+    thread: ThreadId,
+    take: &Take,
+) -> Result<Markup, Failed> {
+    let count = take.entries.len();
+    let from = count.saturating_sub(1) / PIECE * PIECE;
+    Ok(html! {
+        div id="conversation" role="log" aria-label="Conversation" data-count=(count) data-piece=(PIECE) tabindex="-1" {
+            div class="room" id="above" {}
+            @if count == 0 { (empty()) } @else { (piece(studio, looking, thread, take, from)?) }
+            div class="room" id="below" {}
+            article class="entry assistant" id="live" hidden aria-live="polite" {
+                header { span class="role" { "AI" } span class="facts" { "writing…" } }
+                details class="thinking" id="live-thinking" hidden { summary { "Thinking" } pre class="plain" {} }
+                pre class="plain" id="live-text" {}
+                p id="live-tool" class="quiet" {}
+            }
+        }
+    })
+}
+
+fn piece(
+    studio: &Studio,
+    looking: &Looking<'_>,
+    thread: ThreadId,
+    take: &Take,
+    from: u64,
+) -> Result<Markup, Failed> {
+    let count = take.entries.len();
+    let views = looking.page(thread, take, from..(from + PIECE).min(count))?;
+    Ok(html! {
+        section class="piece" data-from=(from) data-count=(count) {
+            @for view in &views { (entry::draw(thread, view, &studio.setup.prices)) }
+        }
+    })
+}
+
+fn empty() -> Markup {
+    html! {
+        div class="empty" {
+            h2 { "Nothing has been said yet" }
+            p { "Ask for something below. Without a key Retake's own assistant answers; try one of these:" }
+            ul class="try" {
+                @for text in [
+                    "create hello.txt with Hello from Retake",
+                    "edit hello.txt: replace \"Hello\" with \"Good morning\"",
+                    "run ls -l",
+                ] {
+                    li { button type="button" data-act="try" data-text=(text) { (text) } }
+                }
+            }
+            p { "Then undo it (" kbd { "Ctrl" } " " kbd { "Z" } "): the file goes with the words." }
+        }
+    }
+}
+
+/// The take that is meant.
+pub(crate) fn take_of(looking: &Looking<'_>, thread: ThreadId, asked: &Asked) -> Result<Take, Failed> {
+    let state = match asked.at {
+        Some(version) => looking.state_at(thread, version)?,
+        None => looking.state(thread)?,
+    };
+    let take = state.take(&looking.queries(), asked.take.unwrap_or(state.active))?;
+    take.ok_or_else(|| Failed::not_found("There is no such take; it may have been deleted or undone."))
+}

@@ -1,0 +1,134 @@
+//! One entry, as a person sees it.
+
+use maud::{Markup, html};
+use retake_agent::provider::prices::Prices;
+use retake_model::entry::{Block, EntryVersion, RoleKind};
+use retake_model::id::ThreadId;
+use retake_timeline::EntryView;
+use retake_words::number::count;
+
+use crate::draw::{button, dollars, moment};
+use crate::markdown;
+
+/// A longer result of a tool is folded, and shown as far as this.
+const SHOWN_OF_RESULT: usize = 20_000;
+
+/// An entry. The module knows it by its id, and whether it is up to date by its version.
+pub(crate) fn draw(thread: ThreadId, view: &EntryView, prices: &Prices) -> Markup {
+    let entry = &view.entry;
+    let (id, kind) = (view.id.to_string(), class_of(&entry.role));
+    let shown = format!("{}{}", u8::from(view.shown.collapsed), u8::from(view.shown.source));
+    html! {
+        article class=(format!("entry {kind}")) id=(format!("e-{id}")) data-entry=(id) data-role=(entry.role)
+            data-version=(format!("{}-{shown}", view.version)) data-number=(view.number) tabindex="-1"
+            aria-label=(format!("Entry {} by {}", view.number, entry.role)) {
+            header {
+                button class="role" type="button" data-act="role" title="Change the role" { (entry.role) }
+                span class="facts" {
+                    (moment(entry.created))
+                    @if entry.edited.is_some() { span class="edited" { "edited" } }
+                    @if let Some(model) = &entry.model { span class="model" { (model) } }
+                    (cost(entry, prices))
+                }
+                span class="acts" {
+                    (button("edit", "Edit", "Edit this entry (E)"))
+                    (button("collapse", if view.shown.collapsed { "Expand" } else { "Collapse" }, "Show only a preview (C)"))
+                    (button("source", if view.shown.source { "Read" } else { "Source" }, "Rendered, or as it is written"))
+                    (button("copy", "Copy", "Copy the text"))
+                    (button("insert", "Insert", "Put an entry behind this one"))
+                    (button("branch", "Branch", "A take that goes on from here, with the files of this moment (B)"))
+                    @if RoleKind::of(&entry.role) == RoleKind::User {
+                        (button("retry", "Retry", "Ask this again, in a take of its own (R)"))
+                    }
+                    (button("delete", "Delete", "Take this entry out; an undo brings it back (Del)"))
+                }
+            }
+            @if view.shown.collapsed {
+                p class="preview" { (entry.preview()) }
+            } @else if view.shown.source {
+                pre class="plain" { (entry.text()) }
+            } @else {
+                div class="said" { @for block in &entry.blocks { (draw_block(thread, block)) } }
+            }
+        }
+    }
+}
+
+/// What a role looks like.
+pub(crate) fn class_of(role: &str) -> &'static str {
+    match RoleKind::of(role) {
+        RoleKind::User => "user",
+        RoleKind::Assistant => "assistant",
+        RoleKind::System => "system",
+        RoleKind::Other if role == "Tool" => "tool",
+        RoleKind::Other => "other",
+    }
+}
+
+fn cost(entry: &EntryVersion, prices: &Prices) -> Markup {
+    let Some(usage) = &entry.usage else { return html! {} };
+    let price = entry.model.as_deref().and_then(|model| prices.cost(model, usage));
+    html! {
+        span class="usage" title="Tokens read and written" {
+            (count(usage.read())) " → " (count(usage.output_tokens))
+            @if let Some(price) = price { " · " (dollars(price)) }
+        }
+    }
+}
+
+fn draw_block(thread: ThreadId, block: &Block) -> Markup {
+    match block {
+        Block::Text { text, .. } => markdown::draw(text),
+        Block::Thinking { text, .. } => html! {
+            details class="thinking" { summary { "Thought" } (markdown::draw(text)) }
+        },
+        Block::ToolCall { name, input, .. } => call(name, input.as_str()),
+        Block::ToolResult { text, failed, .. } => result(text, *failed),
+        Block::Image { blob, media, .. } => html! {
+            // The bytes come from the API, and are shown only as a picture.
+            img class="picture" alt=(format!("A picture ({media})")) data-picture=(format!("/v1/threads/{thread}/pictures/{blob}"))
+                data-media=(media);
+        },
+        Block::Unknown { kind, .. } => html! { p class="quiet" { "A part of type " code { (kind) } "." } },
+    }
+}
+
+fn call(name: &str, input: &str) -> Markup {
+    let fields: serde_json::Value = serde_json::from_str(input).unwrap_or_default();
+    let text = |field: &str| fields[field].as_str().unwrap_or_default().to_owned();
+    let about = ["command", "path", "pattern", "directory"].iter().map(|field| text(field));
+    let about = about.into_iter().find(|text| !text.is_empty()).unwrap_or_default();
+    html! {
+        details class="call" {
+            summary { span class="tool-name" { (name) } " " code { (first_line(&about)) } }
+            @if !text("old").is_empty() || !text("new").is_empty() {
+                pre class="diff" {
+                    @for line in text("old").lines() { span class="removed" { "-" (line) "\n" } }
+                    @for line in text("new").lines() { span class="added" { "+" (line) "\n" } }
+                }
+            } @else if !text("content").is_empty() {
+                pre { (markdown::code(extension(&text("path")), &text("content"))) }
+            } @else {
+                pre { (markdown::code("json", &serde_json::to_string_pretty(&fields).unwrap_or_default())) }
+            }
+        }
+    }
+}
+
+fn result(text: &str, failed: bool) -> Markup {
+    let cut = text.char_indices().nth(SHOWN_OF_RESULT).map_or(text.len(), |(at, _)| at);
+    html! {
+        details class=(if failed { "result failed" } else { "result" }) {
+            summary { @if failed { "Failed: " } (first_line(text)) }
+            pre class="plain" { (&text[..cut]) @if cut < text.len() { "\n…" } }
+        }
+    }
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().chars().take(120).collect()
+}
+
+fn extension(path: &str) -> &str {
+    path.rsplit_once('.').map_or("", |(_, extension)| extension)
+}

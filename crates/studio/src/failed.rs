@@ -1,0 +1,82 @@
+//! What a person sees where a page cannot be drawn: what happened, and where to go from there.
+
+use axum::http::StatusCode;
+use maud::{Markup, html};
+use retake_model::object::Unavailable;
+use retake_timeline::store::{SearchError, StoreError};
+use retake_timeline::{BlameError, LookError};
+
+use crate::draw::document;
+
+/// Why a page was not drawn.
+pub(crate) struct Failed {
+    pub(crate) status: StatusCode,
+    said: String,
+}
+
+impl Failed {
+    /// What is asked for is not there.
+    pub(crate) fn not_found(said: impl Into<String>) -> Self {
+        Self { status: StatusCode::NOT_FOUND, said: said.into() }
+    }
+
+    /// A mistake in the studio.
+    pub(crate) fn broken() -> Self {
+        let said = "The page could not be drawn. Nothing is lost; the server's log says more.".to_owned();
+        Self { status: StatusCode::INTERNAL_SERVER_ERROR, said }
+    }
+
+    /// The page that says so.
+    pub(crate) fn draw(&self) -> Markup {
+        document(
+            "Not shown",
+            &[],
+            &html! {
+                main class="alone" id="failed" {
+                    h1 { "This is not shown" }
+                    p { (self.said) }
+                    p { a href="/studio" { "Back to the beginning" } }
+                }
+            },
+        )
+    }
+}
+
+impl From<StoreError> for Failed {
+    fn from(error: StoreError) -> Self {
+        Self { status: StatusCode::INTERNAL_SERVER_ERROR, said: error.to_string() }
+    }
+}
+
+impl From<Unavailable> for Failed {
+    fn from(error: Unavailable) -> Self {
+        StoreError::from(error).into()
+    }
+}
+
+impl From<LookError> for Failed {
+    fn from(error: LookError) -> Self {
+        match error {
+            LookError::Store(error) => error.into(),
+            other => Self::not_found(other.to_string()),
+        }
+    }
+}
+
+impl From<BlameError> for Failed {
+    fn from(error: BlameError) -> Self {
+        match error {
+            BlameError::Look(error) => error.into(),
+            other => Self::not_found(other.to_string()),
+        }
+    }
+}
+
+impl From<SearchError> for Failed {
+    fn from(error: SearchError) -> Self {
+        match error {
+            SearchError::Store(error) => error.into(),
+            other => Self::not_found(other.to_string()),
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! The whole page of a thread, and two takes beside each other.
+
+use maud::{Markup, html};
+use retake_agent::compare::{Side, compare as put_side_by_side};
+use retake_model::id::ThreadId;
+use retake_model::take::Take;
+use retake_timeline::{Detail, Looking, Question, USUAL_CONTEXT};
+use retake_words::number::counted;
+
+use crate::conversation::{take_of, whole};
+use crate::diff;
+use crate::draw::{button, document, dollars};
+use crate::entry;
+use crate::failed::Failed;
+use crate::studio::{Asked, Studio};
+use crate::{history, tree, turn};
+
+/// So many entries of each side are drawn beside each other.
+const COMPARED: usize = 200;
+
+/// The page of a thread.
+pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
+    let looking = studio.timeline.look()?;
+    let row = looking.thread(thread)?;
+    let state = looking.state(thread)?;
+    let take = take_of(&looking, thread, asked)?;
+    let standing = looking.standing(thread)?;
+    let conversation = whole(studio, &looking, thread, &take)?;
+    let bar = draw_bar(&looking, thread, &take)?;
+    let here = Asked { path: Some(thread.to_string()), ..Asked::default() };
+    let facts = [
+        ("thread", thread.to_string()),
+        ("take", take.id.to_string()),
+        ("active", (take.id == state.active).to_string()),
+        ("version", standing.version.to_string()),
+        ("sequence", looking.queries().last_sequence()?.to_string()),
+        ("roles", state.roles.join("\n")),
+        ("past", asked.at.map_or_else(String::new, |at| at.to_string())),
+    ];
+    let running = turn::draw(studio, thread, asked)?;
+    let history = history::draw(studio, thread, &Asked::default())?;
+    let left = tree::draw(studio, &here)?;
+    Ok(document(
+        &row.summary.title,
+        &facts,
+        &html! {
+            a class="skip" href="#draft" { "To the message" }
+            div class="studio" {
+                nav id="left" aria-label="Threads" { (left) }
+                main id="main" {
+                    (bar)
+                    @if let Some(at) = asked.at {
+                        p class="notice" {
+                            "This is how it was after operation " (at) ". "
+                            button type="button" data-act="jump" data-version=(at) { "Go back to it" } " "
+                            a href=(format!("/studio/threads/{thread}")) { "To the present" }
+                        }
+                    } @else if take.id != state.active {
+                        p class="notice" {
+                            "Another take is being worked on; the files in the folder are that one's. "
+                            button type="button" data-act="switch" data-take=(take.id.to_string()) { "Work on this one" }
+                        }
+                    }
+                    (conversation)
+                    (running)
+                    (composer(&take))
+                }
+                aside id="right" aria-label="Details" {
+                    div class="tabs" role="tablist" {
+                        @for (name, label) in [("history", "History"), ("files", "Files"), ("settings", "Settings")] {
+                            button type="button" role="tab" data-act="tab" data-tab=(name)
+                                aria-selected=(if name == "history" { "true" } else { "false" }) { (label) }
+                        }
+                    }
+                    div id="panel" role="tabpanel" { (history) }
+                }
+            }
+            dialog id="dialog" { form method="dialog" { div id="dialog-body" {} p class="acts" { button value="no" { "Leave it" } button value="yes" class="primary" id="dialog-yes" { "Do it" } } } }
+            div id="toasts" role="status" aria-live="polite" {}
+        },
+    ))
+}
+
+/// The line above the conversation.
+pub(crate) fn bar(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
+    let looking = studio.timeline.look()?;
+    let take = take_of(&looking, thread, asked)?;
+    draw_bar(&looking, thread, &take)
+}
+
+fn draw_bar(looking: &Looking<'_>, thread: ThreadId, take: &Take) -> Result<Markup, Failed> {
+    let row = looking.thread(thread)?;
+    let standing = looking.standing(thread)?;
+    let takes = looking.queries().takes_of(row.number)?;
+    let others = takes.iter().map(|other| &other.summary).filter(|other| other.id != take.id);
+    let others: Vec<_> = others.collect();
+    Ok(html! {
+        header id="bar" data-live="bar" {
+            button type="button" class="narrow" data-act="menu" aria-label="Threads" { "☰" }
+            h1 { (row.summary.title) }
+            span class="take-name" title="The take" { (take.name) }
+            span class="space" {}
+            span class="group" {
+                button type="button" data-act="undo" disabled[!standing.can_undo] title="Undo the last turn, with its files (Ctrl+Z)" { "Undo" }
+                button type="button" data-act="redo" disabled[!standing.can_redo] title="Redo (Ctrl+Y)" { "Redo" }
+            }
+            @if !others.is_empty() {
+                details class="menu" {
+                    summary { "Compare" }
+                    ul {
+                        @for other in &others {
+                            li { a href=(format!("/studio/threads/{thread}/compare?take={}&other={}", take.id, other.id)) { "with " (other.name) } }
+                        }
+                    }
+                }
+            }
+            details class="menu" {
+                summary { "More" }
+                ul {
+                    li { (button("save", "Save this moment…", "Give the present moment a name")) }
+                    li { (button("collapse-all", "Collapse all", "")) }
+                    li { (button("expand-all", "Expand all", "")) }
+                    li { (button("truncate", "Keep the last pairs…", "Cut everything before the last pairs")) }
+                    li { (button("compress", "Compress", "A summary in the place of old entries")) }
+                    li { (button("clear", "Clear", "Take all entries out of this take")) }
+                    li { (button("reset", "Reset", "Entries, settings, drafts and lists of all takes")) }
+                    li { (button("put-away", "Put this thread away", "")) }
+                }
+            }
+            label class="filter" {
+                span class="hidden" { "Show" }
+                select id="filter" {
+                    option value="" { "All roles" }
+                    @for role in &looking.state(thread)?.roles { option value=(role) { (role) } }
+                    option value="Tool" { "Tool" }
+                }
+            }
+            button type="button" class="narrow" data-act="details" aria-label="Details" { "⋯" }
+        }
+    })
+}
+
+fn composer(take: &Take) -> Markup {
+    html! {
+        form id="composer" {
+            label class="hidden" for="draft" { "Message" }
+            textarea id="draft" rows="3" placeholder="Ask for something…  (Ctrl+Enter sends)" { (take.draft) }
+            div class="below" {
+                label { "Tools may "
+                    select id="approve" {
+                        option value="" { "as configured" }
+                        option value="ask" { "ask about changes" }
+                        option value="edits" { "write files" }
+                        option value="all" { "do everything" }
+                        option value="none" { "only look" }
+                    }
+                }
+                label class="attach" { "Picture" input type="file" id="pictures" accept="image/png,image/jpeg,image/gif,image/webp" multiple; }
+                span id="draft-state" class="quiet" aria-live="polite" {}
+                span class="space" {}
+                button type="button" id="stop" data-act="interrupt" hidden { "Stop" }
+                button type="submit" class="primary" id="send" { "Send" }
+            }
+        }
+    }
+}
+
+/// Two takes beside each other.
+pub(crate) fn compare(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
+    let looking = studio.timeline.look()?;
+    let title = looking.thread(thread)?.summary.title;
+    let one = take_of(&looking, thread, asked)?;
+    let other = take_of(&looking, thread, &Asked { take: asked.other, ..Asked::default() })?;
+    if one.id == other.id {
+        return Err(Failed::not_found("That is the same take twice."));
+    }
+    let comparison = put_side_by_side(&looking, thread, [&one, &other], &studio.setup.prices)?;
+    let files = match comparison.sides.each_ref().map(|side| side.files) {
+        [Some(one), Some(other)] => {
+            let question = Question { paths: Vec::new(), detail: Detail::Hunks(USUAL_CONTEXT) };
+            Some(looking.changes(one, other, &question)?)
+        }
+        _ => None,
+    };
+    let facts = [("thread", thread.to_string()), ("take", one.id.to_string())];
+    Ok(document(
+        &format!("Compare · {title}"),
+        &facts,
+        &html! {
+            main id="compare" {
+                header id="bar" {
+                    a href=(format!("/studio/threads/{thread}")) { "← " (title) }
+                    span class="space" {}
+                    span class="quiet" { "Both begin with the same " (counted(comparison.shared, "entry", "entries")) }
+                }
+                div class="sides" {
+                    @for side in &comparison.sides { (draw_side(studio, thread, side)) }
+                }
+                section class="differ" {
+                    h2 { "Files, from " (one.name) " to " (other.name) }
+                    @match &files {
+                        None => p class="quiet" { "The files of one of the two are not known." },
+                        Some(files) if files.files.is_empty() => p class="quiet" { "The files are the same." },
+                        Some(files) => (diff::draw(files)),
+                    }
+                }
+            }
+            div id="toasts" role="status" aria-live="polite" {}
+        },
+    ))
+}
+
+fn draw_side(studio: &Studio, thread: ThreadId, side: &Side) -> Markup {
+    html! {
+        section class="side" data-take=(side.take.to_string()) {
+            h2 { (side.name) }
+            p class="quiet" {
+                (counted(side.count, "entry", "entries")) " · " (counted(side.calls.made, "tool call", "tool calls")) " · "
+                @match side.micro_dollars { Some(cost) => (dollars(cost)), None => "cost not known" }
+            }
+            p class="acts" {
+                button type="button" data-act="switch" data-take=(side.take.to_string()) { "Work on it" }
+                button type="button" data-act="promote" data-take=(side.take.to_string()) { "Make it a thread" }
+            }
+            @for view in side.entries.iter().take(COMPARED) { (entry::draw(thread, view, &studio.setup.prices)) }
+            @if side.entries.len() > COMPARED { p class="quiet" { "More entries are not shown here." } }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What a thread and its takes are set to.
+
+use maud::{Markup, html};
+use retake_model::id::ThreadId;
+use retake_model::settings::Settings;
+use retake_model::take::{FileItem, Take};
+
+use crate::conversation::take_of;
+use crate::failed::Failed;
+use crate::studio::{Asked, Studio};
+
+/// Settings, prompts, roles and context files. What is changed is kept at once, and can be undone.
+pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
+    let looking = studio.timeline.look()?;
+    let state = looking.state(thread)?;
+    let (settings, take) = (looking.settings(&state)?, take_of(&looking, thread, asked)?);
+    let row = looking.thread(thread)?;
+    Ok(html! {
+        form id="settings" data-live="settings" autocomplete="off" {
+            fieldset {
+                legend { "Thread" }
+                label { "Title" input name="title" value=(row.summary.title) data-route="rename" data-field="title"; }
+                label class="check" {
+                    input type="checkbox" checked[row.summary.private] data-method="PUT" data-route="sharing" data-field="private";
+                    "Private: never leaves this machine"
+                }
+                label class="check" {
+                    input type="checkbox" checked[row.summary.pinned] data-method="PUT" data-route="pinned" data-field="pinned";
+                    "Pinned to the top"
+                }
+                label {
+                    "Roles, in order"
+                    input value=(state.roles.join(", ")) data-method="PUT" data-route="roles" data-field="roles" data-list="comma";
+                }
+            }
+            (model(&settings))
+            (prompts(&settings))
+            (lists(&take))
+        }
+    })
+}
+
+fn model(settings: &Settings) -> Markup {
+    let number = |name: &str, label: &str, value: String, step: &str| {
+        html! {
+            label { (label) input type="number" step=(step) value=(value) data-setting=(name); }
+        }
+    };
+    html! {
+        fieldset {
+            legend { "Model" }
+            label {
+                "Provider"
+                input value=(settings.provider.as_deref().unwrap_or_default()) placeholder="the usual one" data-setting="provider";
+            }
+            label {
+                "Model"
+                input value=(settings.model.as_deref().unwrap_or_default()) placeholder="the usual one" data-setting="model";
+            }
+            (number("temperature", "Temperature", settings.temperature.to_string(), "0.1"))
+            (number("top_p", "Top p", settings.top_p.to_string(), "0.05"))
+            (number("max_tokens", "Most tokens of an answer", settings.max_tokens.to_string(), "1"))
+            label class="check" {
+                input type="checkbox" checked[settings.auto_add_history] data-setting="auto_add_history";
+                "Add what is sent and answered to the entries by itself"
+            }
+        }
+    }
+}
+
+fn prompts(settings: &Settings) -> Markup {
+    let prompt = |name: &str, label: &str, value: &str| {
+        html! { label { (label) textarea rows="3" data-setting=(name) { (value) } } }
+    };
+    html! {
+        fieldset {
+            legend { "Prompts" }
+            (prompt("project_system_prompt", "Of this project", &settings.project_system_prompt))
+            (prompt("global_system_prompt", "Of all your projects", &settings.global_system_prompt))
+            label class="check" {
+                input type="checkbox" checked[settings.use_default_base_prompt] data-setting="use_default_base_prompt";
+                "Use Retake's own base prompt"
+            }
+            (prompt("base_system_prompt", "Base prompt, where that is off", &settings.base_system_prompt))
+        }
+    }
+}
+
+fn lists(take: &Take) -> Markup {
+    let list = |name: &str, label: &str, items: &[FileItem]| {
+        let text = items.iter().map(|item| item.path.to_string()).collect::<Vec<_>>().join("\n");
+        html! {
+            label {
+                (label)
+                textarea rows="3" placeholder="one path a line" data-method="PUT" data-route=(format!("lists/{name}")) data-field="items" data-list="paths" { (text) }
+            }
+        }
+    };
+    html! {
+        fieldset {
+            legend { "Files that go along" }
+            (list("context_files", "Their content, in the next request", &take.context_files))
+            (list("screenshots", "Pictures, in the next request", &take.screenshots))
+            (list("files", "Files of this take", &take.files))
+        }
+    }
+}

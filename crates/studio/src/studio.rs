@@ -1,0 +1,186 @@
+//! Which address leads to which page.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{FromRequestParts, RawPathParams, Request};
+use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION};
+use axum::http::{HeaderValue, Response, StatusCode};
+use axum::routing::{MethodRouter, get};
+use maud::Markup;
+use retake_agent::Setup;
+use retake_model::id::{TakeId, ThreadId};
+use retake_timeline::Timeline;
+use retake_timeline::store::{Ledger, StoreError};
+use serde::Deserialize;
+use tokio::sync::Semaphore;
+
+use crate::failed::Failed;
+use crate::{assets, conversation, files, history, page, settings, tree, turn, welcome};
+
+/// Where a browser begins.
+pub const HOME: &str = "/studio";
+
+/// What a page may do: load its own style and module, and talk to its own server. Nothing is ever inline.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
+                      base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// So many pages are drawn at once; further ones wait.
+const DRAWN_AT_ONCE: usize = 16;
+
+/// The pages, and what they are drawn from.
+pub struct Studio {
+    pub(crate) timeline: Timeline,
+    pub(crate) setup: Setup,
+    /// The folder whose project is shown first.
+    pub(crate) folder: PathBuf,
+    pub(crate) ledger: Ledger,
+    drawing: Semaphore,
+}
+
+/// What an address asks for beside its path.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Asked {
+    /// The take; the active one if none is named.
+    pub(crate) take: Option<TakeId>,
+    /// Another take, to put beside it.
+    pub(crate) other: Option<TakeId>,
+    /// The first entry, counted from 0.
+    pub(crate) from: Option<u64>,
+    /// Only entries of that role.
+    pub(crate) role: Option<String>,
+    /// What to look for.
+    pub(crate) q: Option<String>,
+    /// A path in the workspace.
+    pub(crate) path: Option<String>,
+    /// A root of the workspace.
+    pub(crate) root: Option<String>,
+    /// Where a list goes on.
+    pub(crate) before: Option<u64>,
+    /// A moment.
+    pub(crate) at: Option<u64>,
+}
+
+/// A page that is about a thread.
+type OfThread = fn(&Studio, ThreadId, &Asked) -> Result<Markup, Failed>;
+
+impl Studio {
+    /// The pages over a timeline.
+    pub fn new(timeline: Timeline, setup: Setup, folder: PathBuf) -> Result<Self, StoreError> {
+        let ledger = timeline.store().ledger()?;
+        Ok(Self { timeline, setup, folder, ledger, drawing: Semaphore::new(DRAWN_AT_ONCE) })
+    }
+
+    /// All pages, to be put into a server. They expect the API beside them, and a gate before them.
+    pub fn routes(self) -> Router {
+        let studio = Arc::new(self);
+        let of_thread = |draw: OfThread| studio.of_thread(draw);
+        Router::new()
+            .route(HOME, studio.home())
+            .route("/studio/tree", studio.plain(tree::draw))
+            .route("/studio/threads/{thread}", of_thread(page::draw))
+            .route("/studio/threads/{thread}/entries", of_thread(conversation::draw))
+            .route("/studio/threads/{thread}/bar", of_thread(page::bar))
+            .route("/studio/threads/{thread}/turn", of_thread(turn::draw))
+            .route("/studio/threads/{thread}/files", of_thread(files::draw))
+            .route("/studio/threads/{thread}/blame", of_thread(files::blame))
+            .route("/studio/threads/{thread}/history", of_thread(history::draw))
+            .route("/studio/threads/{thread}/settings", of_thread(settings::draw))
+            .route("/studio/threads/{thread}/compare", of_thread(page::compare))
+            .route("/studio/studio.css", asset("text/css; charset=utf-8", assets::STYLE))
+            .route("/studio/studio.js", asset("text/javascript; charset=utf-8", assets::MODULE))
+            .route("/studio/icon.svg", asset("image/svg+xml", assets::ICON))
+    }
+
+    fn of_thread(self: &Arc<Self>, draw: OfThread) -> MethodRouter {
+        let studio = Arc::clone(self);
+        get(move |request: Request| async move {
+            let drawn = match read(request).await {
+                Ok((Some(thread), asked)) => studio.draw(move |studio| draw(studio, thread, &asked)).await,
+                Ok((None, _)) => Err(Failed::not_found("That is no thread.")),
+                Err(failed) => Err(failed),
+            };
+            show(drawn)
+        })
+    }
+
+    fn plain(self: &Arc<Self>, draw: fn(&Self, &Asked) -> Result<Markup, Failed>) -> MethodRouter {
+        let studio = Arc::clone(self);
+        get(move |request: Request| async move {
+            let drawn = match read(request).await {
+                Ok((_, asked)) => studio.draw(move |studio| draw(studio, &asked)).await,
+                Err(failed) => Err(failed),
+            };
+            show(drawn)
+        })
+    }
+
+    /// The thread that is being worked on, or a page that says how to begin.
+    fn home(self: &Arc<Self>) -> MethodRouter {
+        let studio = Arc::clone(self);
+        get(|| async move {
+            let begun = studio.clone().draw(|studio| Ok(welcome::current(studio))).await;
+            match begun {
+                Ok(Some(thread)) => go(&format!("/studio/threads/{thread}")),
+                Ok(None) => show(studio.draw(welcome::draw).await),
+                Err(failed) => show(Err(failed)),
+            }
+        })
+    }
+
+    /// Draws in a thread that may wait for the disk.
+    async fn draw<T: Send + 'static>(
+        self: Arc<Self>,
+        draw: impl FnOnce(&Self) -> Result<T, Failed> + Send + 'static,
+    ) -> Result<T, Failed> {
+        let studio = Arc::clone(&self);
+        let Ok(_permit) = studio.drawing.acquire().await else { return Err(Failed::broken()) };
+        tokio::task::spawn_blocking(move || draw(&self)).await.unwrap_or_else(|_| Err(Failed::broken()))
+    }
+}
+
+/// What a request asks for: a thread, if its path names one, and the query.
+async fn read(request: Request) -> Result<(Option<ThreadId>, Asked), Failed> {
+    let (mut parts, _) = request.into_parts();
+    let asked = serde_urlencoded::from_str(parts.uri.query().unwrap_or_default())
+        .map_err(|error| Failed::not_found(format!("The address is not understood: {error}.")))?;
+    let named = RawPathParams::from_request_parts(&mut parts, &()).await.map_err(|_| Failed::broken())?;
+    let thread = named.iter().find(|(name, _)| *name == "thread").and_then(|(_, text)| text.parse().ok());
+    Ok((thread, asked))
+}
+
+fn show(drawn: Result<Markup, Failed>) -> Response<Body> {
+    let (status, markup) = match drawn {
+        Ok(markup) => (StatusCode::OK, markup),
+        Err(failed) => (failed.status, failed.draw()),
+    };
+    let mut response = Response::new(Body::from(markup.into_string()));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    response
+}
+
+fn go(place: &str) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::SEE_OTHER;
+    if let Ok(place) = HeaderValue::from_str(place) {
+        response.headers_mut().insert(LOCATION, place);
+    }
+    response
+}
+
+/// Something that is the same for everybody. A browser asks each time, so that an update is seen at once.
+fn asset(kind: &'static str, text: &'static str) -> MethodRouter {
+    get(move || async move {
+        let mut response = Response::new(Body::from(text));
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        response
+    })
+}
