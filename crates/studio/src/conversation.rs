@@ -28,15 +28,17 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
     piece(studio, &looking, thread, &take, from)
 }
 
-/// The whole conversation, of which the end is drawn.
+/// The whole conversation, of which the end is drawn, or the piece that is asked for.
 pub(crate) fn whole(
     studio: &Studio,
     looking: &Looking<'_>,
     thread: ThreadId,
     take: &Take,
+    asked: &Asked,
 ) -> Result<Markup, Failed> {
     let count = take.entries.len();
-    let from = count.saturating_sub(1) / PIECE * PIECE;
+    let last = count.saturating_sub(1);
+    let from = asked.from.map_or(last, |from| from.min(last)) / PIECE * PIECE;
     Ok(html! {
         div id="conversation" role="log" aria-label="Conversation" data-count=(count) data-piece=(PIECE) tabindex="-1" {
             div class="room" id="above" {}

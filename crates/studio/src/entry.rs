@@ -48,7 +48,12 @@ pub(crate) fn draw(thread: ThreadId, view: &EntryView, prices: &Prices) -> Marku
             } @else if view.shown.source {
                 pre class="plain" { (entry.text()) }
             } @else {
-                div class="said" { @for block in &entry.blocks { (draw_block(thread, block)) } }
+                div class="said" {
+                    @for block in &entry.blocks { (draw_block(thread, block)) }
+                    @if view.files.is_some() && let Some(call) = answered(entry) {
+                        button type="button" class="files-of" data-act="files-of" data-call=(call) { "What it did to files" }
+                    }
+                }
             }
         }
     }
@@ -123,6 +128,14 @@ fn result(text: &str, failed: bool) -> Markup {
             pre class="plain" { (&text[..cut]) @if cut < text.len() { "\n…" } }
         }
     }
+}
+
+/// The call that an entry is the result of.
+fn answered(entry: &EntryVersion) -> Option<&str> {
+    entry.blocks.iter().find_map(|block| match block {
+        Block::ToolResult { call, .. } => Some(call.as_str()),
+        _ => None,
+    })
 }
 
 fn first_line(text: &str) -> String {

@@ -1,7 +1,9 @@
 //! Files: what each operation did to them, and who wrote each line.
 
 use maud::{Markup, html};
+use retake_model::content::ContentId;
 use retake_model::id::ThreadId;
+use retake_model::operation::{OperationKind, TurnStep};
 use retake_model::path::{RootPath, TreePath};
 use retake_timeline::{Detail, Looking, Question, USUAL_CONTEXT};
 
@@ -12,6 +14,10 @@ use crate::studio::{Asked, Studio};
 
 /// How many operations are shown at once.
 const SHOWN: usize = 10;
+/// So many operations are looked through for the one that a call made.
+const LOOKED_THROUGH: usize = 2_000;
+/// So many bytes of a version are shown.
+const SHOWN_OF_FILE: u64 = 64 * 1024;
 
 /// What was done to files, newest first.
 pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
@@ -49,19 +55,61 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
     })
 }
 
+/// What the call of a tool did to files.
+pub(crate) fn of_call(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
+    let looking = studio.timeline.look()?;
+    let wanted = asked.q.as_deref().unwrap_or_default();
+    let found = looking.files(thread, None, LOOKED_THROUGH)?.into_iter().find(|at| {
+        matches!(&at.kind, OperationKind::TurnAdvanced { step: TurnStep::ToolEnded { call, .. }, .. } if call == wanted)
+    });
+    let found =
+        found.ok_or_else(|| Failed::not_found("What this call did to files is not known any more."))?;
+    let question = Question { paths: Vec::new(), detail: Detail::Hunks(USUAL_CONTEXT) };
+    let changes = looking.changes(found.files.before, found.files.after, &question)?;
+    Ok(html! { div class="of-call" { (diff::draw(&changes)) } })
+}
+
+/// Both versions of a file that two have changed: what is in the folder, and what would be written.
+pub(crate) fn versions(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
+    let looking = studio.timeline.look()?;
+    let path = path_of(asked)?;
+    let parse = |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<ContentId>().ok());
+    let ours = match parse(&asked.ours) {
+        Some(snapshot) if looking.has_snapshot(thread, snapshot)? => {
+            looking.file_in(snapshot, &path, 0, SHOWN_OF_FILE)?.map(|piece| piece.bytes)
+        }
+        _ => None,
+    };
+    let theirs = match parse(&asked.theirs) {
+        Some(blob) => looking.blob(blob).ok(),
+        None => None,
+    };
+    let draw = |bytes: Option<Vec<u8>>| {
+        let most = usize::try_from(SHOWN_OF_FILE).unwrap_or(usize::MAX);
+        bytes.map(|bytes| String::from_utf8_lossy(&bytes[..bytes.len().min(most)]).into_owned())
+    };
+    Ok(html! {
+        div class="versions" {
+            @for (name, text) in [("In the folder", draw(ours)), ("The other", draw(theirs))] {
+                section {
+                    h3 { (name) }
+                    @match text { Some(text) => pre class="plain" { (text) }, None => p class="quiet" { "Nothing: it is gone." } }
+                }
+            }
+        }
+    })
+}
+
 /// Who wrote each line of a file.
 pub(crate) fn blame(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
     let looking = studio.timeline.look()?;
-    let text = asked.path.as_deref().unwrap_or_default();
-    let path: TreePath =
-        text.parse().map_err(|error| Failed::not_found(format!("{text:?} is no path: {error}.")))?;
-    let path = RootPath { root: asked.root.clone().unwrap_or_default(), path };
+    let path = path_of(asked)?;
     let row = looking.thread(thread)?;
     let snapshot = latest(&looking, thread)?;
     let blame = looking.blame(row.home, &path, snapshot, None)?;
     Ok(html! {
         div id="blame" {
-            h3 { code { (text) } }
+            h3 { button type="button" data-act="tab" data-tab="files" { "←" } " " code { (path.path.to_string()) } }
             table class="blame" {
                 @for line in &blame.lines {
                     @let origin = line.origin.and_then(|index| blame.origins.get(index));
@@ -83,7 +131,14 @@ pub(crate) fn blame(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<
     })
 }
 
-fn latest(looking: &Looking<'_>, thread: ThreadId) -> Result<retake_model::content::ContentId, Failed> {
+fn path_of(asked: &Asked) -> Result<RootPath, Failed> {
+    let text = asked.path.as_deref().unwrap_or_default();
+    let path: TreePath =
+        text.parse().map_err(|error| Failed::not_found(format!("{text:?} is no path: {error}.")))?;
+    Ok(RootPath { root: asked.root.clone().unwrap_or_default(), path })
+}
+
+fn latest(looking: &Looking<'_>, thread: ThreadId) -> Result<ContentId, Failed> {
     let active = looking.state(thread)?.active;
     looking
         .files_of_take(thread, active)?

@@ -22,6 +22,7 @@ mod files;
 mod history;
 mod markdown;
 mod page;
+mod search;
 mod settings;
 mod studio;
 mod tree;

@@ -25,7 +25,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
     let state = looking.state(thread)?;
     let take = take_of(&looking, thread, asked)?;
     let standing = looking.standing(thread)?;
-    let conversation = whole(studio, &looking, thread, &take)?;
+    let conversation = whole(studio, &looking, thread, &take, asked)?;
     let bar = draw_bar(&looking, thread, &take)?;
     let here = Asked { path: Some(thread.to_string()), ..Asked::default() };
     let facts = [

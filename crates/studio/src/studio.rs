@@ -18,7 +18,7 @@ use serde::Deserialize;
 use tokio::sync::Semaphore;
 
 use crate::failed::Failed;
-use crate::{assets, conversation, files, history, page, settings, tree, turn, welcome};
+use crate::{assets, conversation, files, history, page, search, settings, tree, turn, welcome};
 
 /// Where a browser begins.
 pub const HOME: &str = "/studio";
@@ -58,6 +58,10 @@ pub(crate) struct Asked {
     pub(crate) path: Option<String>,
     /// A root of the workspace.
     pub(crate) root: Option<String>,
+    /// A snapshot that has our version of a file.
+    pub(crate) ours: Option<String>,
+    /// The other version of a file.
+    pub(crate) theirs: Option<String>,
     /// Where a list goes on.
     pub(crate) before: Option<u64>,
     /// A moment.
@@ -81,17 +85,20 @@ impl Studio {
         Router::new()
             .route(HOME, studio.home())
             .route("/studio/tree", studio.plain(tree::draw))
+            .route("/studio/search", studio.plain(search::draw))
             .route("/studio/threads/{thread}", of_thread(page::draw))
             .route("/studio/threads/{thread}/entries", of_thread(conversation::draw))
             .route("/studio/threads/{thread}/bar", of_thread(page::bar))
             .route("/studio/threads/{thread}/turn", of_thread(turn::draw))
             .route("/studio/threads/{thread}/files", of_thread(files::draw))
+            .route("/studio/threads/{thread}/call", of_thread(files::of_call))
+            .route("/studio/threads/{thread}/versions", of_thread(files::versions))
             .route("/studio/threads/{thread}/blame", of_thread(files::blame))
             .route("/studio/threads/{thread}/history", of_thread(history::draw))
             .route("/studio/threads/{thread}/settings", of_thread(settings::draw))
             .route("/studio/threads/{thread}/compare", of_thread(page::compare))
             .route("/studio/studio.css", asset("text/css; charset=utf-8", assets::STYLE))
-            .route("/studio/studio.js", asset("text/javascript; charset=utf-8", assets::MODULE))
+            .route("/studio/studio.js", asset("text/javascript; charset=utf-8", &assets::MODULE))
             .route("/studio/icon.svg", asset("image/svg+xml", assets::ICON))
     }
 

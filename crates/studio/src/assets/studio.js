@@ -2,58 +2,51 @@
 // happened. It keeps no copy of the state; what is on the page is what the server last drew.
 
 const byId = (id) => document.getElementById(id);
+const one = (selector, within = document) => within.querySelector(selector);
+const every = (selector, within = document) => [...within.querySelectorAll(selector)];
+const ignore = () => {};
+const look = document.body.classList;
+const query = (fields) => new URLSearchParams(fields);
+const on = (kind, does) => document.addEventListener(kind, does);
+const box = (of) => of.getBoundingClientRect();
 const fact = (name) => byId(`fact-${name}`)?.value ?? "";
 const thread = fact("thread");
 const take = fact("take");
 const past = fact("past");
 const at = (rest) => `/v1/threads/${thread}/${rest}`;
+const page = `/studio/threads/${thread}`;
 const ofTake = (path) => `${path}${path.includes("?") ? "&" : "?"}take=${take}`;
 
 // --- asking ---------------------------------------------------------------------------------------------------
 
-class Refused extends Error {
-  constructor(problem, status) {
-    super(problem.detail ?? `The server answered ${status}.`);
-    this.problem = problem;
-    this.status = status;
-  }
-}
-
-async function ask(method, path, body, headers = {}) {
-  const request = { method, headers: { ...headers }, credentials: "same-origin" };
-  if (body !== undefined) {
-    request.headers["Content-Type"] = "application/json";
-    request.body = JSON.stringify(body);
-  }
+async function ask(method, path, body) {
+  const headers = body === undefined ? {} : { "Content-Type": "application/json" };
   // A request that was cut off is sent again under the same name, and still done once.
-  if (method === "POST") request.headers["Idempotency-Key"] ??= crypto.randomUUID();
-  for (let attempt = 0; ; attempt++) {
+  if (method === "POST") headers["Idempotency-Key"] = crypto.randomUUID();
+  for (let wait = 300; ; wait *= 2) {
     try {
-      const answer = await fetch(path, request);
-      const said = answer.headers.get("content-type")?.includes("json") ? await answer.json() : {};
-      if (!answer.ok) throw new Refused(said, answer.status);
-      return said;
+      const answer = await fetch(path, { method, headers, body: body && JSON.stringify(body) });
+      const said = await answer.json().catch(() => ({}));
+      if (answer.ok) return said;
+      throw Object.assign(Error(said.detail ?? `The server answered ${answer.status}.`), { problem: said });
     } catch (error) {
-      if (error instanceof Refused || attempt >= 3) throw error;
-      await new Promise((done) => setTimeout(done, 300 * 2 ** attempt));
+      if (error.problem || wait > 2000) throw error;
+      await new Promise((done) => setTimeout(done, wait));
     }
   }
 }
 
 async function part(path) {
-  const answer = await fetch(path, { credentials: "same-origin" });
-  if (!answer.ok) throw new Refused({}, answer.status);
-  const template = document.createElement("template");
-  template.innerHTML = await answer.text();
+  const answer = await fetch(path);
+  const template = element("template", { innerHTML: await answer.text() });
+  if (!answer.ok) throw Error(one("main p", template.content)?.textContent ?? `The server answered ${answer.status}.`);
   return template.content.firstElementChild;
 }
 
 function say(text, kind = "") {
-  const toast = document.createElement("p");
-  toast.textContent = text;
-  toast.className = `toast ${kind}`;
+  const toast = element("p", { className: `toast ${kind}` }, text);
   byId("toasts")?.append(toast);
-  setTimeout(() => toast.remove(), kind === "bad" ? 10000 : 4000);
+  setTimeout(() => toast.remove(), kind ? 10000 : 4000);
 }
 
 /** Does something, and tells what stood against it. */
@@ -61,11 +54,12 @@ async function attempt(does) {
   try {
     return await does();
   } catch (error) {
-    const action = error.problem?.action ? ` ${error.problem.action}` : "";
-    say(`${error.message}${action}`, "bad");
-    return undefined;
+    say([error.message, error.problem?.action].filter(Boolean).join(" "), "bad");
   }
 }
+
+const asked = (...request) => attempt(() => ask(...request));
+const drawn = (path) => attempt(() => part(path));
 
 // --- small elements -------------------------------------------------------------------------------------------
 
@@ -86,65 +80,61 @@ function confirmed(body, yes) {
   byId("dialog-yes").textContent = yes;
   dialog.returnValue = "no";
   dialog.showModal();
-  (dialog.querySelector("input") ?? byId("dialog-yes")).focus();
-  return new Promise((done) => {
-    dialog.addEventListener("close", () => done(dialog.returnValue === "yes"), { once: true });
-  });
+  (one("input", dialog) ?? byId("dialog-yes")).focus();
+  return new Promise((done) => (dialog.onclose = () => done(dialog.returnValue === "yes")));
 }
 
 /** Asks for a text in a dialog. */
 async function prompted(question, value, yes) {
   const input = element("input", { value, required: true });
-  const wanted = await confirmed([element("label", {}, question, input)], yes);
-  return wanted && input.value.trim() ? input.value.trim() : undefined;
+  return (await confirmed([element("label", {}, question, input)], yes)) && input.value.trim();
 }
 
 const near = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "narrow" });
 
-function ago(time) {
-  const seconds = (new Date(time.dateTime) - Date.now()) / 1000;
-  const steps = [["second", 60], ["minute", 60], ["hour", 24], ["day", 30]];
-  let distance = seconds;
-  for (const [unit, size] of steps) {
+function ago(date) {
+  let distance = (date - Date.now()) / 1000;
+  for (const [unit, size] of [["second", 60], ["minute", 60], ["hour", 24], ["day", 30]]) {
     if (Math.abs(distance) < size) return near.format(Math.round(distance), unit);
     distance /= size;
   }
-  return new Date(time.dateTime).toLocaleDateString();
+  return date.toLocaleDateString();
 }
 
 function tellTimes(root = document) {
-  for (const time of root.querySelectorAll("time")) {
-    time.title = new Date(time.dateTime).toLocaleString();
-    time.textContent = ago(time);
+  for (const time of every("time", root)) {
+    const date = new Date(time.dateTime);
+    time.title = date.toLocaleString();
+    time.textContent = ago(date);
   }
 }
 
 /** Pictures come as text over the API, and become pictures here: nothing that a model wrote names an address. */
 async function showPictures(root) {
-  for (const image of root.querySelectorAll("img[data-picture]:not([src])")) {
-    const media = image.dataset.media;
+  for (const image of every("img[data-picture]:not([src])", root)) {
+    const { media, picture } = image.dataset;
     if (!/^image\/(png|jpeg|gif|webp)$/.test(media)) continue;
-    const { base64 } = await ask("GET", image.dataset.picture);
+    const { base64 } = await ask("GET", picture);
     image.src = `data:${media};base64,${base64}`;
   }
 }
 
 function settle(root) {
   tellTimes(root);
-  showPictures(root).catch(() => {});
+  showPictures(root).catch(ignore);
   applyFilter();
 }
 
 // --- the conversation: a window of pieces ---------------------------------------------------------------------
 
-const conversation = byId("conversation");
-const pieces = () => [...(conversation?.querySelectorAll(".piece") ?? [])];
-const pieceSize = Number(conversation?.dataset.piece ?? 40);
+const talk = byId("conversation");
+const pieces = () => every(".piece", talk);
+const pieceSize = Number(talk?.dataset.piece ?? 40);
 const keptPieces = 6;
 let usualHeight = 120;
 let filling = false;
 
-const count = () => Number(conversation.dataset.count);
+const count = () => Number(talk.dataset.count);
 const first = () => Number(pieces()[0]?.dataset.from ?? 0);
 const behind = () => {
   const last = pieces().at(-1);
@@ -161,34 +151,34 @@ function makeRoom() {
   byId("below").style.height = `${Math.round(Math.max(0, count() - behind()) * usualHeight)}px`;
 }
 
-const pieceAt = (from) => part(ofPast(`/studio/threads/${thread}/entries?from=${from}&take=${take}`));
+const pieceAt = (from) => part(ofPast(`${page}/entries?from=${from}&take=${take}`));
 const ofPast = (path) => (past ? `${path}&at=${past}` : path);
 
 /** Keeps what the reader looks at where it is, whatever happens around it. */
 function holding(change) {
-  const top = conversation.getBoundingClientRect().top;
-  const anchor = [...conversation.querySelectorAll(".piece > .entry")].find((one) => one.getBoundingClientRect().bottom > top);
-  const before = anchor?.getBoundingClientRect().top;
+  const top = box(talk).top;
+  const anchor = every(".piece > .entry", talk).find((entry) => box(entry).bottom > top);
+  const before = anchor && box(anchor).top;
   const atEnd = isAtEnd();
   change();
   makeRoom();
   if (atEnd && behind() >= count()) toEnd();
-  else if (anchor?.isConnected) conversation.scrollTop += anchor.getBoundingClientRect().top - before;
+  else if (anchor?.isConnected) talk.scrollTop += box(anchor).top - before;
 }
 
-const isAtEnd = () => conversation.scrollHeight - conversation.scrollTop - conversation.clientHeight < 80;
-const toEnd = () => (conversation.scrollTop = conversation.scrollHeight);
+const isAtEnd = () => talk.scrollHeight - talk.scrollTop - talk.clientHeight < 80;
+const toEnd = () => (talk.scrollTop = talk.scrollHeight);
 
 /** Draws what has come near, and lets go of what is far. */
 async function fill() {
-  if (filling || !conversation) return;
+  if (filling || !talk) return;
   filling = true;
   try {
     for (let round = 0; round < 20; round++) {
-      const view = conversation.getBoundingClientRect();
+      const view = box(talk);
       const margin = view.height;
-      const above = byId("above").getBoundingClientRect();
-      const below = byId("below").getBoundingClientRect();
+      const above = box(byId("above"));
+      const below = box(byId("below"));
       const drawn = pieces();
       if (above.bottom < view.top - margin * 4 && below.top > view.bottom + margin * 4) break;
       if (above.top < view.bottom && above.bottom > view.bottom + margin) {
@@ -196,25 +186,27 @@ async function fill() {
       } else if (below.bottom > view.top && below.top < view.top - margin) {
         await jumpInto(behind() + Math.floor((view.top - below.top) / usualHeight));
       } else if (first() > 0 && above.bottom > view.top - margin) {
-        const piece = await pieceAt(Math.max(0, first() - pieceSize));
-        holding(() => {
-          byId("above").after(piece);
-          if (drawn.length >= keptPieces) drawn.at(-1).remove();
-        });
-        settle(piece);
+        await putPiece(Math.max(0, first() - pieceSize), byId("above").nextSibling, drawn.at(-1));
       } else if (behind() < count() && below.top < view.bottom + margin) {
-        const piece = await pieceAt(behind());
-        if (piece.children.length === 0) break;
-        holding(() => {
-          byId("below").before(piece);
-          if (drawn.length >= keptPieces) drawn[0].remove();
-        });
-        settle(piece);
+        if (!(await putPiece(behind(), byId("below"), drawn[0]))) break;
       } else break;
     }
   } finally {
     filling = false;
   }
+}
+
+/** Draws a piece before an element; lets go of another if there are too many. */
+async function putPiece(from, before, far) {
+  const piece = await pieceAt(from);
+  const many = pieces().length >= keptPieces;
+  holding(() => {
+    talk.insertBefore(piece, before);
+    // What somebody types in is not let go of.
+    if (many && !one("form", far)) far.remove();
+  });
+  settle(piece);
+  return piece.children.length;
 }
 
 /** Goes to a part of the conversation that is far from what is drawn. */
@@ -224,63 +216,55 @@ async function jumpInto(index) {
   for (const drawn of pieces()) drawn.remove();
   byId("above").after(piece);
   makeRoom();
-  conversation.scrollTop = piece.offsetTop - conversation.offsetTop + (wanted % pieceSize) * usualHeight;
+  talk.scrollTop = piece.offsetTop - talk.offsetTop + (wanted % pieceSize) * usualHeight;
   settle(piece);
 }
 
 // --- what happened elsewhere, or here -------------------------------------------------------------------------
 
-const editor = (entry) => entry.querySelector(":scope > .editor");
+const editor = (entry) => one(":scope > .editor", entry);
+const contentOf = (entry) => entry.dataset.version.split("-")[0];
 
 /** Puts newly drawn entries in the place of the old ones. What is the same stays, and what is being edited too. */
 function renew(old, fresh) {
-  const known = new Map([...old.children].map((entry) => [entry.id, entry]));
+  const present = new Map([...old.children].map((entry) => [entry.id, entry]));
+  const inserting = every(".inserting", old);
   const next = [...fresh.children].map((entry) => {
-    const present = known.get(entry.id);
-    if (!present || present.dataset.version === entry.dataset.version) return present ?? entry;
-    if (!editor(present)) return entry;
-    const changed = entry.dataset.version.split("-")[0] !== present.dataset.version.split("-")[0];
-    if (changed) showConflict(present, entry);
-    return present;
+    const known = present.get(entry.id);
+    present.delete(entry.id);
+    if (known && editor(known) && contentOf(known) !== contentOf(entry)) showConflict(known, one(".said, .plain, .preview", entry));
+    return known && (editor(known) || known.dataset.version === entry.dataset.version) ? known : entry;
   });
-  for (const present of known.values()) {
-    // Somebody deleted it while it was being edited here: what was typed is not thrown away.
-    if (!next.includes(present) && editor(present)) showConflict(present, undefined);
-  }
-  old.replaceChildren(...next, ...[...known.values()].filter((one) => !next.includes(one) && editor(one)));
-  old.dataset.count = fresh.dataset.count;
+  // What was deleted elsewhere while it was edited here stays until what was typed is kept or left.
+  const left = [...present.values()].filter((entry) => entry.id && editor(entry));
+  for (const entry of left) showConflict(entry);
+  old.replaceChildren(...next, ...left);
+  for (const form of inserting) (byId(`e-${form.dataset.after}`) ?? old.lastElementChild)?.after(form);
 }
 
-function showConflict(present, other) {
-  const form = editor(present);
-  form.querySelector(".conflict")?.remove();
-  const text = other ? "This entry was changed elsewhere meanwhile. Theirs:" : "This entry was deleted elsewhere meanwhile.";
-  const box = element("div", { className: "conflict" }, element("p", {}, text));
-  if (other) {
-    const said = other.querySelector(".said, .plain, .preview");
-    if (said) box.append(said.cloneNode(true));
-  }
-  form.prepend(box);
+function showConflict(entry, theirs) {
+  one(".conflict", entry)?.remove();
+  const text = theirs ? "This was changed elsewhere meanwhile. Keeping yours replaces it:" : "This was deleted elsewhere meanwhile.";
+  editor(entry).prepend(element("div", { className: "conflict" }, element("p", {}, text), ...(theirs ? [theirs.cloneNode(true)] : [])));
 }
 
-async function renewConversation() {
-  if (!conversation || past) return;
+async function renewTalk() {
+  if (!talk || past) return;
   const drawn = pieces();
   const atEnd = isAtEnd();
-  if (drawn.length === 0) {
+  if (!drawn.length) {
     const piece = await pieceAt(0);
-    if (piece.children.length === 0) return;
-    conversation.querySelector(".empty")?.remove();
-    conversation.dataset.count = piece.dataset.count;
+    if (!piece.children.length) return;
+    one(".empty")?.remove();
+    talk.dataset.count = piece.dataset.count;
     byId("below").before(piece);
-    makeRoom();
     settle(piece);
   } else {
     const fresh = await Promise.all(drawn.map((piece) => pieceAt(piece.dataset.from)));
     holding(() => {
       drawn.forEach((piece, index) => renew(piece, fresh[index]));
-      conversation.dataset.count = fresh[0]?.dataset.count ?? 0;
-      for (const piece of pieces()) if (piece.children.length === 0) piece.remove();
+      talk.dataset.count = fresh[0]?.dataset.count ?? 0;
+      for (const piece of pieces()) if (!piece.children.length) piece.remove();
     });
     drawn.forEach(settle);
   }
@@ -292,30 +276,27 @@ async function renewConversation() {
 }
 
 const sources = {
-  bar: () => `/studio/threads/${thread}/bar?take=${take}`,
-  turn: () => `/studio/threads/${thread}/turn?take=${take}`,
-  history: () => `/studio/threads/${thread}/history`,
-  files: () => `/studio/threads/${thread}/files`,
-  settings: () => `/studio/threads/${thread}/settings?take=${take}`,
-  tree: () => `/studio/tree?path=${thread}&q=${encodeURIComponent(byId("find")?.value ?? "")}`,
+  bar: () => `${page}/bar?take=${take}`,
+  turn: () => `${page}/turn?take=${take}`,
+  history: () => `${page}/history`,
+  files: () => `${page}/files`,
+  settings: () => `${page}/settings?take=${take}`,
+  tree: () => `/studio/tree?${query({ path: thread, q: byId("find")?.value ?? "" })}`,
 };
 
 /** Draws a part again, unless somebody is typing in it. */
 async function renewPart(name) {
-  const old = document.querySelector(`[data-live="${name}"]`);
-  if (!old) return;
-  const typing = old.contains(document.activeElement) && document.activeElement.matches("input, textarea, select");
-  if (typing || old.querySelector("details.menu[open]")) return;
-  const focused = old.contains(document.activeElement) ? document.activeElement.dataset.act : undefined;
+  const old = one(`[data-live="${name}"]`);
+  const active = document.activeElement;
+  const within = old?.contains(active);
+  if (!old || (within && active.matches("input, textarea, select")) || one("details.menu[open]", old)) return;
   const fresh = await part(sources[name]());
-  const open = new Set([...old.querySelectorAll("details[data-path]")].map((one) => `${one.dataset.path} ${one.open}`));
-  for (const one of fresh.querySelectorAll("details[data-path]")) {
-    if (open.has(`${one.dataset.path} false`)) one.open = false;
-  }
+  const closed = new Set(every("details[data-path]:not([open])", old).map((file) => file.dataset.path));
+  for (const file of every("details[data-path]", fresh)) if (closed.has(file.dataset.path)) file.open = false;
   const scroll = old.parentElement.scrollTop;
   old.replaceWith(fresh);
   fresh.parentElement.scrollTop = scroll;
-  if (focused) fresh.querySelector(`[data-act="${focused}"]`)?.focus();
+  if (within) one(`[data-act="${active.dataset.act}"]`, fresh)?.focus();
   settle(fresh);
   if (name === "turn") showRunning();
 }
@@ -331,8 +312,8 @@ async function renewAll() {
   try {
     while (again) {
       again = false;
-      await renewConversation();
-      await Promise.all(["bar", "turn", "history", "files", "settings", "tree"].map(renewPart));
+      await renewTalk();
+      await Promise.all(Object.keys(sources).map(renewPart));
     }
   } catch {
     // The stream tells when the server is there again.
@@ -343,78 +324,64 @@ async function renewAll() {
 
 // --- words as they come ---------------------------------------------------------------------------------------
 
-let comingText = "";
-let comingThoughts = "";
+const live = byId("live");
+const coming = { text: "", thinking: "" };
 let painting = false;
 
 function paint() {
   painting = false;
-  const live = byId("live");
   if (!live || live.hidden) return;
   const atEnd = isAtEnd();
-  byId("live-text").append(comingText);
-  const thoughts = byId("live-thinking");
-  if (comingThoughts) {
-    thoughts.hidden = false;
-    thoughts.querySelector("pre").append(comingThoughts);
-  }
-  comingText = comingThoughts = "";
+  byId("live-text").append(coming.text);
+  if (coming.thinking) byId("live-thinking").hidden = false;
+  one("#live-thinking pre").append(coming.thinking);
+  coming.text = coming.thinking = "";
   if (atEnd) toEnd();
 }
 
 function hear({ take: of, event }) {
   if (of !== take || !event) return;
-  const live = byId("live");
-  const kind = event.event;
-  if (kind === "text" || kind === "thinking" || kind === "call_began" || kind === "tool_runs" || kind === "tool_progress") {
-    live.hidden = false;
-  }
-  if (kind === "text") comingText += event.text;
-  if (kind === "thinking") comingThoughts += event.text;
-  if (kind === "call_began") byId("live-tool").textContent = `calls ${event.tool}…`;
-  if (kind === "tool_runs") byId("live-tool").textContent = event.what;
-  if (kind === "tool_progress") byId("live-tool").textContent = event.text.slice(-200);
+  const { event: kind, text = "", tool, what } = event;
+  if (kind in coming) coming[kind] += text;
+  const does = { call_began: `calls ${tool}…`, tool_runs: what, tool_progress: text.slice(-200) }[kind];
+  if (does) byId("live-tool").textContent = does;
+  if (kind in coming || does) live.hidden = false;
   if (["answered", "retrying", "ended", "started"].includes(kind)) quiet();
-  if (kind === "asked" || kind === "ended" || kind === "started") renewPart("turn").catch(() => {});
-  if (!painting) {
-    painting = true;
-    requestAnimationFrame(paint);
-  }
+  if (["asked", "ended", "started"].includes(kind)) renewPart("turn").catch(ignore);
+  if (!painting) requestAnimationFrame(paint);
+  painting = true;
 }
 
 function quiet() {
-  const live = byId("live");
   if (!live) return;
-  live.hidden = true;
-  comingText = comingThoughts = "";
-  byId("live-text").replaceChildren();
-  byId("live-thinking").hidden = true;
-  byId("live-thinking").querySelector("pre").replaceChildren();
-  byId("live-tool").textContent = "";
+  live.hidden = byId("live-thinking").hidden = true;
+  coming.text = coming.thinking = "";
+  for (const pre of every("pre, #live-tool", live)) pre.replaceChildren();
 }
 
+const isRunning = () => byId("turn")?.dataset.running === "true";
+
 function showRunning() {
-  const running = byId("turn")?.dataset.running === "true";
-  if (byId("stop")) byId("stop").hidden = !running;
-  if (byId("send")) byId("send").textContent = running ? "Tell it" : "Send";
+  const running = isRunning();
+  byId("stop").hidden = !running;
+  byId("send").textContent = running ? "Tell it" : "Send";
   if (!running) quiet();
 }
 
-let stream;
-
 function follow(after) {
-  stream = new EventSource(`/v1/events?after=${after}`);
+  const stream = new EventSource(`/v1/events?after=${after}`);
+  const hears = (kind, does) => stream.addEventListener(kind, (event) => does(event.data && JSON.parse(event.data)));
+  const tree = () => renewPart("tree").catch(ignore);
   let soon;
-  stream.addEventListener("operation", (event) => {
-    const { thread: of } = JSON.parse(event.data);
+  hears("operation", ({ thread: of }) => {
     clearTimeout(soon);
     // Many at once are drawn once.
-    soon = setTimeout(() => (of === thread ? renewAll() : renewPart("tree").catch(() => {})), 30);
+    soon = setTimeout(of === thread ? renewAll : tree, 30);
   });
-  stream.addEventListener("turn", (event) => hear(JSON.parse(event.data)));
-  stream.addEventListener("purged", () => renewPart("tree").catch(() => {}));
-  stream.addEventListener("open", () => document.body.classList.remove("offline"));
-  stream.addEventListener("error", () => document.body.classList.add("offline"));
+  hears("turn", hear);
+  hears("purged", tree);
+  stream.onopen = () => look.remove("offline");
+  stream.onerror = () => look.add("offline");
 }
 
 // --- drafts: never lost -----------------------------------------------------------------------------------------
@@ -448,12 +415,10 @@ async function sendDraft() {
   const text = draft.value;
   if (!text.trim()) return;
   clearTimeout(saving);
-  const running = byId("turn")?.dataset.running === "true";
   const done = await attempt(async () => {
-    if (running) return ask("POST", ofTake(at("turn/steer")), { message: text });
+    if (isRunning()) return ask("POST", ofTake(at("turn/steer")), { message: text });
     const pictures = await Promise.all([...byId("pictures").files].map(inBase64));
-    const approve = byId("approve").value;
-    return ask("POST", ofTake(at("turns")), { prompt: text, pictures, ...(approve ? { approve } : {}) });
+    return ask("POST", ofTake(at("turns")), { prompt: text, pictures, ...approval() });
   });
   if (!done) return;
   if (draft.value === text) draft.value = "";
@@ -461,6 +426,17 @@ async function sendDraft() {
   localStorage.removeItem(kept);
   await saveDraft();
   toEnd();
+}
+
+/** A picture that is pasted or dropped goes along, as one that was chosen does. */
+function takePictures(event, from) {
+  const files = [...from.files].filter((file) => file.type.startsWith("image/"));
+  if (!files.length) return;
+  event.preventDefault();
+  const all = new DataTransfer();
+  for (const file of [...byId("pictures").files, ...files]) all.items.add(file);
+  byId("pictures").files = all.files;
+  say(`${number(all.files.length, "picture goes", "pictures go")} along.`);
 }
 
 async function inBase64(file) {
@@ -472,32 +448,37 @@ async function inBase64(file) {
 
 // --- editing in place -------------------------------------------------------------------------------------------
 
-async function edit(entry) {
-  if (editor(entry)) return;
-  const shown = await attempt(() => ask("GET", ofTake(at(`entries/${entry.dataset.entry}`))));
-  if (!shown) return;
-  const area = element("textarea", { value: shown.entry.content, ariaLabel: "The entry's text" });
-  const form = element("form", { className: "editor" }, area,
+/** A form with a text to write. */
+function writing(className, yes, leave, ...fields) {
+  const area = element("textarea", { ariaLabel: "Text", rows: 4 });
+  const form = element("form", { className }, ...fields, area,
     element("p", { className: "acts" },
-      element("button", { type: "submit", className: "primary", title: "Ctrl+Enter" }, "Keep"),
-      element("button", { type: "button", "data-act": "leave-edit", title: "Esc" }, "Leave it")));
-  const fit = () => {
-    area.style.height = "auto";
-    area.style.height = `${Math.min(area.scrollHeight + 4, innerHeight * 0.7)}px`;
-  };
-  area.addEventListener("input", fit);
+      element("button", { className: "primary", title: "Ctrl+Enter" }, yes),
+      element("button", { type: "button", "data-act": leave, title: "Esc" }, "Leave it")));
+  return [form, area];
+}
+
+const read = (entry) => asked("GET", ofTake(at(`entries/${entry.dataset.entry}`)));
+
+async function edit(entry) {
+  const shown = !editor(entry) && (await read(entry));
+  if (!shown) return;
+  const [form, area] = writing("editor", "Keep", "leave-edit");
+  form.dataset.before = area.value = shown.entry.content;
+  area.rows = Math.min(30, area.value.split("\n").length + 2);
   entry.append(form);
   entry.classList.add("editing");
-  form.dataset.before = shown.entry.content;
   area.focus();
-  fit();
 }
 
 async function keepEdit(form) {
   const entry = form.closest(".entry");
-  const content = form.querySelector("textarea").value;
-  const done = await attempt(() => ask("PATCH", ofTake(at(`entries/${entry.dataset.entry}`)), { content }));
-  if (!done) return;
+  const content = one("textarea", form).value;
+  const now = await read(entry);
+  if (now && now.entry.content !== form.dataset.before && !one(".conflict", form)) {
+    return showConflict(entry, element("pre", { className: "plain" }, now.entry.content));
+  }
+  if (!(await asked("PATCH", ofTake(at(`entries/${entry.dataset.entry}`)), { content }))) return;
   leaveEdit(entry);
   entry.dataset.version = "";
   await renewAll();
@@ -506,302 +487,293 @@ async function keepEdit(form) {
 function leaveEdit(entry) {
   editor(entry)?.remove();
   entry.classList.remove("editing");
+  entry.dataset.version = "";
   entry.focus();
+  renewAll();
 }
 
-async function insertBehind(entry) {
-  if (entry.nextElementSibling?.classList.contains("inserting")) return;
-  const roles = fact("roles").split("\n");
-  const select = element("select", { ariaLabel: "Role" }, ...roles.map((role) => element("option", { value: role }, role)));
-  const area = element("textarea", { ariaLabel: "The new entry's text", rows: 4 });
-  const form = element("form", { className: "inserting" }, select, area,
-    element("p", { className: "acts" },
-      element("button", { type: "submit", className: "primary" }, "Put it in"),
-      element("button", { type: "button", "data-act": "leave-insert" }, "Leave it")));
+function insertBehind(entry) {
+  if (entry.nextElementSibling?.matches(".inserting")) return;
+  const [form, area] = writing("inserting", "Put it in", "leave-insert", roleSelect());
   form.dataset.after = entry.dataset.entry;
   entry.after(form);
   area.focus();
 }
 
 async function putIn(form) {
-  const entries = [{ role: form.querySelector("select").value, content: form.querySelector("textarea").value }];
-  const done = await attempt(() => ask("POST", ofTake(at("entries")), { entries, after: form.dataset.after }));
-  if (done) form.remove();
+  const entries = [{ role: one("select", form).value, content: one("textarea", form).value }];
+  if (await asked("POST", ofTake(at("entries")), { entries, after: form.dataset.after })) form.remove();
 }
 
 // --- moving along the log -----------------------------------------------------------------------------------------
 
-const outcomes = { kept: "left as it is", conflict: "conflict: left as it is", refused: "not touched" };
+const number = (many, one, more) => `${many} ${many === 1 ? one : more}`;
+
+const quietly = (...said) => element("p", { className: "quiet" }, ...said);
 
 function pathList(report) {
-  const items = (report?.paths ?? []).map((path) => {
-    const { path: name, root, outcome, ...rest } = path;
-    const words = [outcome, rest.reason].filter(Boolean).map((word) => outcomes[word] ?? String(word).replaceAll("_", " "));
-    return element("li", { className: outcome ?? "" }, element("code", {}, root ? `${root}:${name}` : name), ` ${words.join(", ")}`);
+  const items = (report?.paths ?? []).map(({ path, root, outcome, reason }) =>
+    element("li", { className: outcome }, element("code", {}, root ? `${root}:${path}` : path), ` ${reason ?? outcome}`));
+  return items.length ? element("ul", { className: "paths" }, ...items) : quietly("No files move.");
+}
+
+/** What is to become of files that two have changed, with both versions of each. */
+function choice(report) {
+  const conflicts = (report?.paths ?? []).filter((one) => one.outcome === "conflicted");
+  if (!conflicts.length) return [];
+  const ways = [["keep", "Leave mine as they are"], ["take", "Take the other version"], ["mark", "Write both, with markers"]];
+  const radios = ways.map(([value, text]) =>
+    element("label", { className: "check" }, element("input", { type: "radio", name: "conflicts", value, checked: value === "keep" }), text));
+  const versions = conflicts.map(({ path, root = "", theirs = "" }) => {
+    const both = query({ path, root, ours: report.before, theirs });
+    const box = element("details", {}, element("summary", {}, path));
+    box.addEventListener("toggle", async () => box.open && !box.children[1] && box.append(await part(`${page}/versions?${both}`)));
+    return box;
   });
-  return items.length ? element("ul", { className: "paths" }, ...items) : element("p", { className: "quiet" }, "No files move.");
+  return [element("fieldset", {}, element("legend", {}, `${number(conflicts.length, "file was", "files were")} changed since by someone else`), ...versions, ...radios)];
 }
 
 async function move(route, body, title, yes) {
-  const path = at(route);
-  const ahead = await attempt(() => ask("POST", `${path}?dry_run=true`, body));
+  const ahead = await asked("POST", `${at(route)}?dry_run=true`, body);
   if (!ahead) return;
-  const would = ahead.would ?? {};
-  const difference = (would.entries_after ?? 0) - (would.entries_before ?? 0);
-  const words = difference === 0 ? "The number of entries stays." : `${Math.abs(difference)} ${Math.abs(difference) === 1 ? "entry" : "entries"} ${difference < 0 ? "go" : "come back"}.`;
-  const wanted = await confirmed([element("h2", {}, title), element("p", {}, words), pathList(ahead.files)], yes);
-  if (!wanted) return;
-  const done = await attempt(() => ask("POST", path, body));
+  const { entries_after: after = 0, entries_before: before = 0 } = ahead.would ?? {};
+  const difference = Math.abs(after - before);
+  const words = difference ? `${number(difference, "entry", "entries")} ${after < before ? "go" : "come back"}.` : "No entries come or go.";
+  const chosen = choice(ahead.files);
+  if (!(await confirmed([element("h2", {}, title), element("p", {}, words), pathList(ahead.files), ...chosen], yes))) return;
+  const conflicts = chosen[0]?.querySelector(":checked").value;
+  const done = await asked("POST", at(route), { ...body, ...(conflicts ? { conflicts } : {}) });
   if (!done) return;
-  const left = (done.files?.paths ?? []).filter((one) => ["kept", "conflict", "refused"].includes(one.outcome));
-  if (left.length > 0) {
-    await resolve(route, body, done, left);
-  } else {
-    const moved = done.files?.paths?.length ?? 0;
-    say(moved ? `Done, with ${moved} ${moved === 1 ? "file" : "files"}.` : "Done.");
-  }
+  const paths = done.files?.paths ?? [];
+  if (paths.some((one) => ["conflicted", "kept", "skipped"].includes(one.outcome))) {
+    await confirmed([element("h2", {}, "Done, but not everywhere"), pathList(done.files), element("p", {}, "What was left as it is was changed since; the other version stays in the history.")], "Understood");
+  } else say(paths.length ? `Done, with ${number(paths.length, "file", "files")}.` : "Done.");
   await renewAll();
-}
-
-/** Shows what was left as it is, path by path. */
-async function resolve(route, body, done, left) {
-  await confirmed([element("h2", {}, "Some files were left as they are"), pathList({ paths: left }),
-    element("p", {}, "They were changed since in a way that does not merge. Both versions are kept: yours in the folder, the other in the history.")], "Understood");
 }
 
 // --- what buttons do ------------------------------------------------------------------------------------------------
 
+const entryOf = (button) => button.closest(".entry");
+const idOf = (button) => entryOf(button).dataset.entry;
+const home = () => `/studio/threads/${thread}`;
+const approval = () => (byId("approve")?.value ? { approve: byId("approve").value } : {});
+const call = (button) => button.closest("[data-call]").dataset.call;
+
+/** What is one request: method, path, body, then what is said or where to go. Paths are of the thread and the take. */
+const requests = {
+  delete: (b) => ["DELETE", `entries/${idOf(b)}`, undefined, "Deleted; an undo brings it back."],
+  branch: (b) => ["POST", "branch", { entry: idOf(b) }, home],
+  retry: (b) => ["POST", "retry", { entry: idOf(b), ...approval() }, (done) => `${home()}?take=${done.take}`],
+  allow: (b) => ["POST", "turn/approve", { call: call(b), allow: true }],
+  always: (b) => ["POST", "turn/approve", { call: call(b), allow: true, remember: true }],
+  deny: (b) => ["POST", "turn/approve", { call: call(b), allow: false }],
+  interrupt: () => ["POST", "turn/interrupt", {}],
+  resume: () => ["POST", "turn/resume", approval()],
+  compress: () => ["POST", "compress", {}, "A summary stands for the old entries now."],
+  switch: (b) => ["POST", `/takes/${b.dataset.take}/switch`, {}, home],
+  promote: (b) => ["POST", `/takes/${b.dataset.take}/promote`, {}, (done) => `/studio/threads/${done.promoted.thread}`],
+};
+
+async function request([method, path, body, then]) {
+  const whole = path.startsWith("/") ? at(path.slice(1)) : ofTake(at(path));
+  const done = await asked(method, whole, body);
+  if (!done) return;
+  if (typeof then === "function") location.assign(then(done));
+  else if (then) say(then);
+  await renewAll();
+}
+
 const acts = {
   undo: () => move("undo", {}, "Undo the last turn?", "Undo"),
   redo: () => move("redo", {}, "Redo?", "Redo"),
-  jump: (button) => move("jump", { version: Number(button.dataset.version) }, `Go to moment ${button.dataset.version}?`, "Go there"),
+  jump: (b) => move("jump", { version: Number(b.dataset.version) }, `Go to moment ${b.dataset.version}?`, "Go there"),
   reset: () => move("reset", {}, "Reset the thread?", "Reset"),
-  clear: () => move(`clear`, {}, "Take all entries out?", "Clear"),
+  clear: () => move("clear", {}, "Take all entries out?", "Clear"),
   async truncate() {
     const pairs = await prompted("How many of the last pairs stay?", "3", "Cut the others");
-    if (pairs) await attempt(() => ask("POST", ofTake(at("truncate")), { pairs: Number(pairs) }));
-  },
-  async compress() {
-    say("The model is asked for a summary…");
-    const done = await attempt(() => ask("POST", ofTake(at("compress")), {}));
-    if (done) say(`A summary stands for ${done.removed} entries now.`);
+    if (pairs) await request(["POST", "truncate", { pairs: Number(pairs) }]);
   },
   async save() {
     const name = await prompted("What is this moment called?", "", "Save");
-    if (name && (await attempt(() => ask("POST", at("save"), { name })))) say(`Saved as “${name}”.`);
+    if (name) await request(["POST", "/save", { name }, `Saved as “${name}”.`]);
   },
   async "put-away"() {
-    if (!(await confirmed([element("p", {}, "Put this thread away? Nothing is destroyed.")], "Put it away"))) return;
-    if (await attempt(() => ask("DELETE", `/v1/threads/${thread}`))) location.assign("/studio");
+    const wanted = await confirmed([element("p", {}, "Put this thread away? Nothing is destroyed.")], "Put it away");
+    if (wanted && (await asked("DELETE", `/v1/threads/${thread}`))) location.assign("/studio");
   },
   async "new-thread"() {
-    const made = await attempt(() => ask("POST", "/v1/threads", {}));
+    const made = await asked("POST", "/v1/threads", {});
     if (!made) return;
-    await attempt(() => ask("POST", `/v1/threads/${made.thread}/current`, {}));
+    await asked("POST", `/v1/threads/${made.thread}/current`, {});
     location.assign(`/studio/threads/${made.thread}`);
   },
-  async switch(button) {
-    const wanted = button.dataset.take;
-    const done = await attempt(() => ask("POST", at(`takes/${wanted}/switch`), {}));
-    if (done) location.assign(`/studio/threads/${thread}`);
-  },
-  async promote(button) {
-    const done = await attempt(() => ask("POST", at(`takes/${button.dataset.take}/promote`), {}));
-    if (done) location.assign(`/studio/threads/${done.promoted.thread}`);
-  },
-  edit: (button) => edit(button.closest(".entry")),
-  "leave-edit": (button) => leaveEdit(button.closest(".entry")),
-  insert: (button) => insertBehind(button.closest(".entry")),
-  "leave-insert": (button) => button.closest("form").remove(),
-  async copy(button) {
-    const shown = await attempt(() => ask("GET", ofTake(at(`entries/${button.closest(".entry").dataset.entry}`))));
+  edit: (b) => edit(entryOf(b)),
+  "leave-edit": (b) => leaveEdit(entryOf(b)),
+  insert: (b) => insertBehind(entryOf(b)),
+  "leave-insert": (b) => b.closest("form").remove(),
+  async copy(b) {
+    const shown = await read(entryOf(b));
     if (!shown) return;
     await navigator.clipboard.writeText(shown.entry.content);
     say("Copied.");
   },
-  async delete(button) {
-    const entry = button.closest(".entry");
-    if (await attempt(() => ask("DELETE", ofTake(at(`entries/${entry.dataset.entry}`))))) say("Deleted; an undo brings it back.");
+  async role(b) {
+    const select = roleSelect(entryOf(b).dataset.role);
+    if (await confirmed([element("label", {}, "Role", select)], "Change")) await request(["PATCH", `entries/${idOf(b)}`, { role: select.value }]);
   },
-  async role(button) {
-    const entry = button.closest(".entry");
-    const roles = fact("roles").split("\n");
-    const select = element("select", {}, ...roles.map((role) => element("option", { value: role, selected: role === entry.dataset.role }, role)));
-    if (await confirmed([element("label", {}, "Role", select)], "Change")) {
-      await attempt(() => ask("PATCH", ofTake(at(`entries/${entry.dataset.entry}`)), { role: select.value }));
-    }
-  },
-  collapse: (button) => showAs(button.closest(".entry"), 0),
-  source: (button) => showAs(button.closest(".entry"), 1),
+  collapse: (b) => showAs(entryOf(b), 0),
+  source: (b) => showAs(entryOf(b), 1),
   "collapse-all": () => showAll(true),
   "expand-all": () => showAll(false),
-  async branch(button) {
-    const entry = button.closest(".entry").dataset.entry;
-    if (await attempt(() => ask("POST", ofTake(at("branch")), { entry }))) location.assign(`/studio/threads/${thread}`);
+  async tab(b) {
+    for (const tab of every("[role=tab]")) tab.ariaSelected = String(tab.dataset.tab === b.dataset.tab);
+    await panel(sources[b.dataset.tab]());
   },
-  async retry(button) {
-    const entry = button.closest(".entry").dataset.entry;
-    const approve = byId("approve")?.value;
-    const begun = await attempt(() => ask("POST", ofTake(at("retry")), { entry, ...(approve ? { approve } : {}) }));
-    if (begun) location.assign(`/studio/threads/${thread}?take=${begun.take}`);
+  blame: (b) => panel(`${page}/blame?${query({ path: b.dataset.file, root: b.dataset.root })}`),
+  async "files-of"(b) {
+    const shown = await drawn(`${page}/call?${query({ q: call(b) })}`);
+    if (shown) b.replaceWith(shown);
   },
-  allow: (button) => decide(button, { allow: true }),
-  always: (button) => decide(button, { allow: true, remember: true }),
-  deny: (button) => decide(button, { allow: false }),
-  interrupt: () => attempt(() => ask("POST", ofTake(at("turn/interrupt")), {})).then(() => renewPart("turn")),
-  resume: () => attempt(() => ask("POST", ofTake(at("turn/resume")), {})),
-  async tab(button) {
-    for (const tab of document.querySelectorAll("[role=tab]")) tab.ariaSelected = String(tab === button);
-    const drawn = await attempt(() => part(sources[button.dataset.tab]()));
-    if (!drawn) return;
-    byId("panel").replaceChildren(drawn);
-    settle(drawn);
-  },
-  async more(button) {
-    const drawn = await attempt(() => part(button.dataset.src));
-    if (!drawn) return;
-    button.replaceWith(...drawn.childNodes);
+  async more(b) {
+    const shown = await drawn(b.dataset.src);
+    if (!shown) return;
+    b.replaceWith(...shown.childNodes);
     settle(byId("panel"));
   },
-  try(button) {
-    draft.value = button.dataset.text;
+  try(b) {
+    draft.value = b.dataset.text;
     keepDraft();
     draft.focus();
   },
-  "show-version"(button) {
-    document.querySelector("[data-tab=history]").click();
-    setTimeout(() => byId(`v-${button.dataset.version}`)?.scrollIntoView({ block: "center" }), 200);
+  async "show-version"(b) {
+    await acts.tab(one("[data-tab=history]"));
+    byId(`v-${b.dataset.version}`)?.scrollIntoView({ block: "center" });
   },
-  menu: () => document.body.classList.toggle("show-left"),
-  details: () => document.body.classList.toggle("show-right"),
+  menu: () => look.toggle("show-left"),
+  details: () => look.toggle("show-right"),
 };
+
+async function panel(source) {
+  const shown = await drawn(source);
+  if (!shown) return;
+  byId("panel").replaceChildren(shown);
+  settle(shown);
+}
+
+function roleSelect(chosen) {
+  const options = fact("roles").split("\n").map((role) => element("option", { value: role, selected: role === chosen }, role));
+  return element("select", { ariaLabel: "Role" }, ...options);
+}
 
 async function showAs(entry, which) {
   const flags = (entry.dataset.version.split("-")[1] ?? "00").split("").map(Number);
   flags[which] = 1 - flags[which];
-  const done = await attempt(() => ask("PUT", at(`entries/${entry.dataset.entry}/shown`), { collapsed: !!flags[0], source: !!flags[1] }));
-  if (done) await renewConversation();
+  const done = await asked("PUT", at(`entries/${entry.dataset.entry}/shown`), { collapsed: !!flags[0], source: !!flags[1] });
+  if (done) await renewTalk();
 }
 
 async function showAll(collapsed) {
-  const entries = [...conversation.querySelectorAll(".piece > .entry")];
-  await attempt(() => Promise.all(entries.map((entry) => ask("PUT", at(`entries/${entry.dataset.entry}/shown`), { collapsed, source: false }))));
-  await renewConversation();
-}
-
-async function decide(button, decision) {
-  const call = button.closest("[data-call]").dataset.call;
-  await attempt(() => ask("POST", ofTake(at("turn/approve")), { call, ...decision }));
-  await renewPart("turn");
+  if (await asked("PUT", ofTake(at("entries-shown")), { collapsed })) await renewTalk();
 }
 
 function applyFilter() {
   const wanted = byId("filter")?.value ?? "";
-  for (const entry of document.querySelectorAll("#conversation .piece > .entry")) {
+  for (const entry of every("#conversation .piece > .entry")) {
     entry.classList.toggle("filtered", wanted !== "" && entry.dataset.role !== wanted);
   }
 }
 
 // --- settings ---------------------------------------------------------------------------------------------------------
 
-async function keepSetting(field) {
-  const value = field.type === "checkbox" ? field.checked : field.type === "number" ? Number(field.value) : field.value;
-  const { setting, route, method = "POST", field: name, list } = field.dataset;
-  if (setting) {
-    const empty = (setting === "provider" || setting === "model") && value === "";
-    await attempt(() => ask("PATCH", at("settings"), { [setting]: empty ? null : value }));
-    return;
-  }
-  if (!route) return;
-  const split = (text, by) => text.split(by).map((one) => one.trim()).filter(Boolean);
-  const body = { [name]: list === "comma" ? split(value, ",") : list === "paths" ? split(value, "\n").map((path) => ({ path })) : value };
-  const path = route.startsWith("lists/") ? ofTake(at(route)) : at(route);
-  await attempt(() => ask(method, path, body));
+/** What a field of the settings holds is kept as soon as it is left. Lists are written with commas or on lines. */
+function keepField({ type, name, value, checked, dataset }) {
+  const list = () => value.split(dataset.list === "lines" ? "\n" : ",").map((item) => item.trim()).filter(Boolean);
+  const kept = type === "checkbox" ? checked : type === "number" ? Number(value) : dataset.list ? list() : value;
+  asked("PUT", `/api/fields/${name}?thread=${thread}&take=${take}`, { value: kept });
 }
 
 // --- keys and clicks ----------------------------------------------------------------------------------------------------
 
-document.addEventListener("click", (event) => {
+on("click", (event) => {
   const button = event.target.closest("[data-act]");
   if (!button || button.disabled) return;
-  const act = acts[button.dataset.act];
-  if (!act) return;
+  const { act } = button.dataset;
+  if (!acts[act] && !requests[act]) return;
   event.preventDefault();
   button.closest("details.menu")?.removeAttribute("open");
-  Promise.resolve(act(button)).catch((error) => say(error.message, "bad"));
+  attempt(() => (acts[act] ? acts[act](button) : request(requests[act](button))));
 });
 
-document.addEventListener("submit", (event) => {
+on("submit", (event) => {
   const form = event.target;
   if (form.method === "dialog") return;
   event.preventDefault();
   if (form.id === "composer") sendDraft();
-  else if (form.classList.contains("editor")) keepEdit(form);
-  else if (form.classList.contains("inserting")) putIn(form);
+  if (form.matches(".editor")) keepEdit(form);
+  if (form.matches(".inserting")) putIn(form);
 });
 
-document.addEventListener("change", (event) => {
-  if (event.target.id === "filter") applyFilter();
-  else if (event.target.closest("#settings")) keepSetting(event.target);
+on("change", ({ target }) => {
+  if (target.id === "filter") applyFilter();
+  else if (target.closest("#settings")) keepField(target);
 });
 
-let finding;
-document.addEventListener("input", (event) => {
-  if (event.target === draft) keepDraft();
-  if (event.target.id !== "find") return;
-  clearTimeout(finding);
-  const wanted = event.target.value.toLowerCase();
-  finding = setTimeout(() => {
-    for (const one of document.querySelectorAll("#tree .thread")) {
-      one.hidden = !one.textContent.toLowerCase().includes(wanted);
-    }
-  }, 60);
+async function search(words) {
+  const found = await drawn(`/studio/search?${query({ q: words })}`);
+  if (!found) return;
+  byId("found")?.remove();
+  byId("find").after(found);
+  settle(found);
+}
+
+on("input", ({ target }) => {
+  if (target === draft) keepDraft();
+  if (target.id !== "find") return;
+  const wanted = target.value.toLowerCase();
+  for (const known of every("#tree .thread")) known.hidden = !known.textContent.toLowerCase().includes(wanted);
 });
 
-document.addEventListener("keydown", (event) => {
-  const typing = event.target.matches("input, textarea, select");
+/** Goes to the next entry, or the one before. */
+function step(by) {
+  const all = every(".piece > .entry:not(.filtered)");
+  const index = all.indexOf(document.activeElement.closest(".entry"));
+  const next = all[index < 0 ? all.length - 1 : index + by];
+  next?.focus();
+  next?.scrollIntoView({ block: "nearest" });
+}
+
+const keys = {
+  j: () => step(1),
+  k: () => step(-1),
+  n: () => acts["new-thread"](),
+  i: () => draft?.focus(),
+  "/": () => byId("find")?.focus(),
+};
+const keysOfEntry = { e: "edit", c: "collapse", b: "branch", r: "retry", Delete: "delete" };
+
+on("keydown", (event) => {
+  const { key, target } = event;
+  const typing = target.matches("input, textarea, select");
   const command = event.ctrlKey || event.metaKey;
-  if (command && event.key === "Enter" && typing) {
-    event.target.form?.requestSubmit();
-    return event.preventDefault();
-  }
-  if (event.key === "Escape" && event.target.closest(".editor")) return leaveEdit(event.target.closest(".entry"));
+  const entry = target.closest(".entry");
+  let does;
+  if (key === "Enter" && target.id === "find") does = () => search(target.value);
+  else if (key === "Enter" && command && typing) does = () => target.form?.requestSubmit();
+  else if (key === "Escape" && typing) does = () => one("[type=button]", target.closest(".editor, .inserting") ?? live)?.click();
   // In a field, Ctrl+Z is the field's own while there is something in it to undo.
-  if (command && ["z", "y", "Z"].includes(event.key) && !(typing && event.target.value)) {
-    event.preventDefault();
-    const redo = event.key === "y" || event.shiftKey;
-    document.querySelector(`[data-act=${redo ? "redo" : "undo"}]`)?.click();
-    return;
+  else if (command && /^[zy]$/i.test(key) && !(typing && target.value)) {
+    does = () => one(`[data-act=${/y/i.test(key) || event.shiftKey ? "redo" : "undo"}]`)?.click();
+  } else if (!typing && !command && !event.altKey && !byId("dialog")?.open) {
+    does = entry && keysOfEntry[key] ? () => one(`[data-act=${keysOfEntry[key]}]`, entry)?.click() : keys[key];
   }
-  if (typing || command || event.altKey || byId("dialog")?.open) return;
-  const entry = event.target.closest(".entry");
-  if (event.key === "j" || event.key === "k") {
-    const all = [...document.querySelectorAll(".piece > .entry:not(.filtered)")];
-    const index = all.indexOf(entry);
-    const next = event.key === "j" ? all[index + 1] ?? all.at(-1) : all[index === -1 ? all.length - 1 : index - 1];
-    next?.focus();
-    next?.scrollIntoView({ block: "nearest" });
-    return event.preventDefault();
-  }
-  const ofEntry = { e: "edit", c: "collapse", b: "branch", r: "retry", Delete: "delete" }[event.key];
-  if (entry && ofEntry) {
-    entry.querySelector(`[data-act=${ofEntry}]`)?.click();
-    return event.preventDefault();
-  }
-  if (event.key === "n") acts["new-thread"]();
-  if (event.key === "/") {
-    byId("find")?.focus();
-    event.preventDefault();
-  }
-  if (event.key === "i") {
-    draft?.focus();
-    event.preventDefault();
-  }
+  if (!does) return;
+  event.preventDefault();
+  does();
 });
 
 // A menu closes when something else is done.
-document.addEventListener("pointerdown", (event) => {
-  for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(event.target)) menu.open = false;
+on("pointerdown", ({ target }) => {
+  for (const menu of every("details.menu[open]")) menu.open = menu.contains(target);
 });
 
 // --- begin --------------------------------------------------------------------------------------------------------------
@@ -809,18 +781,24 @@ document.addEventListener("pointerdown", (event) => {
 settle(document);
 setInterval(() => tellTimes(), 30000);
 if (thread) follow(fact("sequence"));
-if (conversation) {
+if (talk) {
   makeRoom();
-  toEnd();
-  conversation.addEventListener("scroll", () => requestAnimationFrame(() => fill().catch(() => {})), { passive: true });
-  fill().catch(() => {});
+  const named = location.hash && byId(location.hash.slice(1));
+  if (named) {
+    named.scrollIntoView({ block: "center" });
+    named.focus();
+  } else toEnd();
+  talk.onscroll = () => requestAnimationFrame(() => fill().catch(ignore));
+  fill().catch(ignore);
   showRunning();
 }
 if (draft) {
+  draft.onpaste = (event) => takePictures(event, event.clipboardData);
+  draft.ondrop = (event) => takePictures(event, event.dataTransfer);
   const left = localStorage.getItem(kept);
   if (left !== null && left !== draft.value) {
     draft.value = left;
     saveDraft();
   }
-  addEventListener("beforeunload", () => localStorage.getItem(kept) === null || saveDraft());
+  onpagehide = () => localStorage.getItem(kept) === null || saveDraft();
 }

@@ -1,0 +1,40 @@
+//! What was said somewhere, found by its words.
+
+use maud::{Markup, html};
+use retake_timeline::store::{SearchIndex, SearchQuery};
+
+use crate::draw::moment;
+use crate::failed::Failed;
+use crate::studio::{Asked, Studio};
+
+/// How many hits are shown.
+const SHOWN: usize = 30;
+
+/// Entries with these words, each with the way to it.
+pub(crate) fn draw(studio: &Studio, asked: &Asked) -> Result<Markup, Failed> {
+    let words = asked.q.clone().unwrap_or_default();
+    let looking = studio.timeline.look()?;
+    let index = SearchIndex::open(studio.timeline.store().folder())?;
+    let query = SearchQuery { words, limit: SHOWN, ..SearchQuery::default() };
+    let found = looking.search(&index, &query, &mut |_, _| ())?;
+    Ok(html! {
+        div id="found" {
+            h2 { "Said somewhere" }
+            @if found.hits.is_empty() { p class="quiet" { "Nobody said that." } }
+            ul {
+                @for hit in &found.hits {
+                    li {
+                        a href=(format!("/studio/threads/{}?take={}&from={}#e-{}", hit.thread, hit.take, hit.number.saturating_sub(1), hit.entry)) {
+                            span class="title" { (hit.title) }
+                            span class="snippet" {
+                                @for piece in &hit.snippet.pieces { @if piece.matched { mark { (piece.text) } } @else { (piece.text) } }
+                            }
+                            span class="facts" { (hit.role) " · " (moment(hit.time)) }
+                        }
+                    }
+                }
+            }
+            @if found.more { p class="quiet" { "There is more; say it more exactly." } }
+        }
+    })
+}
