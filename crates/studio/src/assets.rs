@@ -39,7 +39,10 @@ fn compact(module: &str) -> String {
             }
             out.push(character);
         }
-        out.push('\n');
+        // A line that ends so is over; any other may go on without its end.
+        if !out.ends_with([';', '{', ',', '(', '[']) {
+            out.push('\n');
+        }
     }
     out
 }
