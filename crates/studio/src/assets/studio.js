@@ -41,6 +41,8 @@ async function part(path) {
   const answer = await fetch(path);
   const template = element("template", { innerHTML: await answer.text() });
   if (!answer.ok) throw Error(one("main p", template.content)?.textContent ?? `The server answered ${answer.status}.`);
+  // Before it has a place: what is drawn must not change its size afterwards.
+  tellTimes(template.content);
   return template.content.firstElementChild;
 }
 
