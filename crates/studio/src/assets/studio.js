@@ -6,6 +6,7 @@ const one = (selector, within = document) => within.querySelector(selector);
 const every = (selector, within = document) => [...within.querySelectorAll(selector)];
 const ignore = () => {};
 const look = document.body.classList;
+const memory = localStorage;
 const query = (fields) => new URLSearchParams(fields);
 const on = (kind, does) => document.addEventListener(kind, does);
 const box = (of) => of.getBoundingClientRect();
@@ -121,6 +122,7 @@ async function showPictures(root) {
 
 function settle(root) {
   tellTimes(root);
+  for (const entry of every(".piece > .entry", root)) if (memory.getItem(placeOf(entry))) edit(entry);
   showPictures(root).catch(ignore);
   applyFilter();
 }
@@ -372,15 +374,22 @@ function follow(after) {
   const stream = new EventSource(`/v1/events?after=${after}`);
   const hears = (kind, does) => stream.addEventListener(kind, (event) => does(event.data && JSON.parse(event.data)));
   const tree = () => renewPart("tree").catch(ignore);
-  let soon;
+  let soon, own;
   hears("operation", ({ thread: of }) => {
-    clearTimeout(soon);
+    own ||= of === thread;
     // Many at once are drawn once.
-    soon = setTimeout(of === thread ? renewAll : tree, 30);
+    soon ??= setTimeout(() => {
+      (own ? renewAll : tree)();
+      soon = own = undefined;
+    }, 30);
   });
   hears("turn", hear);
   hears("purged", tree);
-  stream.onopen = () => look.remove("offline");
+  stream.onopen = () => {
+    // A turn that died with its server left no operation behind.
+    if (look.contains("offline")) renewAll();
+    look.remove("offline");
+  };
   stream.onerror = () => look.add("offline");
 }
 
@@ -392,7 +401,7 @@ let saving;
 
 function keepDraft() {
   // First where a crash of the server does not reach, then where every window sees it.
-  localStorage.setItem(kept, draft.value);
+  memory.setItem(kept, draft.value);
   clearTimeout(saving);
   byId("draft-state").textContent = "";
   saving = setTimeout(saveDraft, 400);
@@ -404,7 +413,7 @@ async function saveDraft() {
   const text = draft.value;
   try {
     await ask("PUT", ofTake(at("draft")), { text });
-    if (draft.value === text) localStorage.removeItem(kept);
+    if (draft.value === text) memory.removeItem(kept);
     byId("draft-state").textContent = text ? "Draft kept" : "";
   } catch {
     byId("draft-state").textContent = "Kept in this browser";
@@ -423,7 +432,7 @@ async function sendDraft() {
   if (!done) return;
   if (draft.value === text) draft.value = "";
   byId("pictures").value = "";
-  localStorage.removeItem(kept);
+  memory.removeItem(kept);
   await saveDraft();
   toEnd();
 }
@@ -460,15 +469,24 @@ function writing(className, yes, leave, ...fields) {
 
 const read = (entry) => asked("GET", ofTake(at(`entries/${entry.dataset.entry}`)));
 
+/** Where a half-typed edit is kept: what it began with, and what it is. */
+const placeOf = (entry) => take + entry.id;
+
 async function edit(entry) {
-  const shown = !editor(entry) && (await read(entry));
-  if (!shown) return;
+  const shown = await read(entry);
+  if (!shown || editor(entry)) return;
   const [form, area] = writing("editor", "Keep", "leave-edit");
-  form.dataset.before = area.value = shown.entry.content;
-  area.rows = Math.min(30, area.value.split("\n").length + 2);
+  const { content } = shown.entry;
+  const left = JSON.parse(memory.getItem(placeOf(entry)));
+  const [before, text] = left ?? [content, content];
+  form.dataset.before = before;
+  area.value = text;
+  area.rows = Math.min(30, text.split("\n").length + 2);
+  area.oninput = () => memory.setItem(placeOf(entry), JSON.stringify([before, area.value]));
   entry.append(form);
   entry.classList.add("editing");
-  area.focus();
+  // One that was left half-typed waits for its writer.
+  if (!left) area.focus();
 }
 
 async function keepEdit(form) {
@@ -485,6 +503,7 @@ async function keepEdit(form) {
 }
 
 function leaveEdit(entry) {
+  memory.removeItem(placeOf(entry));
   editor(entry)?.remove();
   entry.classList.remove("editing");
   entry.dataset.version = "";
@@ -534,7 +553,7 @@ function choice(report) {
 }
 
 async function move(route, body, title, yes) {
-  const ahead = await asked("POST", `${at(route)}?dry_run=true`, body);
+  const ahead = await asked("POST", at(`${route}dry_run=true`), body);
   if (!ahead) return;
   const { entries_after: after = 0, entries_before: before = 0 } = ahead.would ?? {};
   const difference = Math.abs(after - before);
@@ -584,11 +603,11 @@ async function request([method, path, body, then]) {
 }
 
 const acts = {
-  undo: () => move("undo", {}, "Undo the last turn?", "Undo"),
-  redo: () => move("redo", {}, "Redo?", "Redo"),
-  jump: (b) => move("jump", { version: Number(b.dataset.version) }, `Go to moment ${b.dataset.version}?`, "Go there"),
-  reset: () => move("reset", {}, "Reset the thread?", "Reset"),
-  clear: () => move("clear", {}, "Take all entries out?", "Clear"),
+  undo: () => move("undo?", {}, "Undo the last turn?", "Undo"),
+  redo: () => move("redo?", {}, "Redo?", "Redo"),
+  jump: (b) => move("jump?", { version: Number(b.dataset.version) }, `Go to moment ${b.dataset.version}?`, "Go there"),
+  reset: () => move("reset?", {}, "Reset the thread?", "Reset"),
+  clear: () => move(`${ofTake("clear")}&`, {}, "Take all entries out?", "Clear"),
   async truncate() {
     const pairs = await prompted("How many of the last pairs stay?", "3", "Cut the others");
     if (pairs) await request(["POST", "truncate", { pairs: Number(pairs) }]);
@@ -759,7 +778,8 @@ on("keydown", (event) => {
   let does;
   if (key === "Enter" && target.id === "find") does = () => search(target.value);
   else if (key === "Enter" && command && typing) does = () => target.form?.requestSubmit();
-  else if (key === "Escape" && typing) does = () => one("[type=button]", target.closest(".editor, .inserting") ?? live)?.click();
+  else if (key === "Escape" && target === draft) does = () => talk.focus();
+  else if (key === "Escape" && target.closest(".editor, .inserting")) does = () => one("[type=button]", target.form).click();
   // In a field, Ctrl+Z is the field's own while there is something in it to undo.
   else if (command && /^[zy]$/i.test(key) && !(typing && target.value)) {
     does = () => one(`[data-act=${/y/i.test(key) || event.shiftKey ? "redo" : "undo"}]`)?.click();
@@ -795,10 +815,10 @@ if (talk) {
 if (draft) {
   draft.onpaste = (event) => takePictures(event, event.clipboardData);
   draft.ondrop = (event) => takePictures(event, event.dataTransfer);
-  const left = localStorage.getItem(kept);
+  const left = memory.getItem(kept);
   if (left !== null && left !== draft.value) {
     draft.value = left;
     saveDraft();
   }
-  onpagehide = () => localStorage.getItem(kept) === null || saveDraft();
+  onpagehide = () => memory.getItem(kept) === null || saveDraft();
 }
