@@ -6,7 +6,7 @@ use retake_model::path::{RootPath, TreePath};
 use retake_timeline::{Detail, Looking, Question, USUAL_CONTEXT};
 
 use crate::diff;
-use crate::draw::moment;
+use crate::draw::{exact, moment};
 use crate::failed::Failed;
 use crate::studio::{Asked, Studio};
 
@@ -75,7 +75,7 @@ pub(crate) fn blame(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<
                             }
                         }
                         td class="number" { (line.number) }
-                        td { code { (line.text) } }
+                        td { code { (exact(&line.text)) } }
                     }
                 }
             }

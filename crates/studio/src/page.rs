@@ -155,7 +155,7 @@ fn composer(take: &Take) -> Markup {
                         option value="none" { "only look" }
                     }
                 }
-                label class="attach" { "Picture" input type="file" id="pictures" accept="image/png,image/jpeg,image/gif,image/webp" multiple; }
+                label class="attach" { span id="attached" { "Picture" } input type="file" id="pictures" accept="image/png,image/jpeg,image/gif,image/webp" multiple; }
                 span id="draft-state" class="quiet" aria-live="polite" {}
                 span class="space" {}
                 button type="button" id="stop" data-act="interrupt" hidden { "Stop" }
@@ -182,7 +182,11 @@ pub(crate) fn compare(studio: &Studio, thread: ThreadId, asked: &Asked) -> Resul
         }
         _ => None,
     };
-    let facts = [("thread", thread.to_string()), ("take", one.id.to_string())];
+    let facts = [
+        ("thread", thread.to_string()),
+        ("take", one.id.to_string()),
+        ("sequence", looking.queries().last_sequence()?.to_string()),
+    ];
     Ok(document(
         &format!("Compare · {title}"),
         &facts,
@@ -190,6 +194,7 @@ pub(crate) fn compare(studio: &Studio, thread: ThreadId, asked: &Asked) -> Resul
             main id="compare" {
                 header id="bar" {
                     a href=(format!("/studio/threads/{thread}")) { "← " (title) }
+                    h1 { "Two takes" }
                     span class="space" {}
                     span class="quiet" { "Both begin with the same " (counted(comparison.shared, "entry", "entries")) }
                 }

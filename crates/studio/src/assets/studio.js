@@ -458,9 +458,16 @@ async function sendDraft() {
   if (!done) return;
   if (draft.value === text) draft.value = "";
   byId("pictures").value = "";
+  tellAttached();
   localStorage.removeItem(kept);
   await saveDraft();
   toEnd();
+}
+
+/** Says how many pictures go along. */
+function tellAttached() {
+  const { files } = byId("pictures");
+  byId("attached").textContent = files.length ? `Pictures: ${files.length}` : "Picture";
 }
 
 async function inBase64(file) {
@@ -539,7 +546,7 @@ function pathList(report) {
     const words = [outcome, rest.reason].filter(Boolean).map((word) => outcomes[word] ?? String(word).replaceAll("_", " "));
     return element("li", { className: outcome ?? "" }, element("code", {}, root ? `${root}:${name}` : name), ` ${words.join(", ")}`);
   });
-  return items.length ? element("ul", { className: "paths" }, ...items) : element("p", { className: "quiet" }, "No files move.");
+  return items.length ? element("ul", { className: "paths", tabIndex: 0 }, ...items) : element("p", { className: "quiet" }, "No files move.");
 }
 
 async function move(route, body, title, yes) {
@@ -741,6 +748,7 @@ document.addEventListener("submit", (event) => {
 });
 
 document.addEventListener("change", (event) => {
+  if (event.target.id === "pictures") tellAttached();
   if (event.target.id === "filter") applyFilter();
   else if (event.target.closest("#settings")) keepSetting(event.target);
 });
@@ -812,7 +820,13 @@ if (thread) follow(fact("sequence"));
 if (conversation) {
   makeRoom();
   toEnd();
-  conversation.addEventListener("scroll", () => requestAnimationFrame(() => fill().catch(() => {})), { passive: true });
+  let wasAtEnd = true;
+  conversation.addEventListener("scroll", () => {
+    wasAtEnd = isAtEnd();
+    requestAnimationFrame(() => fill().catch(() => {}));
+  }, { passive: true });
+  // Who reads the end still does when a question takes room from it, or the window changes.
+  new ResizeObserver(() => wasAtEnd && toEnd()).observe(conversation);
   fill().catch(() => {});
   showRunning();
 }
