@@ -405,13 +405,11 @@ function keepDraft() {
   // First where a crash of the server does not reach, then where every window sees it.
   memory.setItem(kept, draft.value);
   clearTimeout(saving);
-  byId("draft-state").textContent = "";
   saving = setTimeout(saveDraft, 400);
 }
 
 async function saveDraft() {
   clearTimeout(saving);
-  saving = undefined;
   const text = draft.value;
   try {
     await ask("PUT", ofTake(at("draft")), { text });
@@ -434,6 +432,7 @@ async function sendDraft() {
   if (!done) return;
   if (draft.value === text) draft.value = "";
   byId("pictures").value = "";
+  tellAttached();
   memory.removeItem(kept);
   await saveDraft();
   toEnd();
@@ -447,7 +446,13 @@ function takePictures(event, from) {
   const all = new DataTransfer();
   for (const file of [...byId("pictures").files, ...files]) all.items.add(file);
   byId("pictures").files = all.files;
-  say(`${number(all.files.length, "picture goes", "pictures go")} along.`);
+  tellAttached();
+}
+
+/** Says how many pictures go along. */
+function tellAttached() {
+  const { files } = byId("pictures");
+  byId("attached").textContent = files.length ? `Pictures: ${files.length}` : "Picture";
 }
 
 async function inBase64(file) {
@@ -500,8 +505,6 @@ async function keepEdit(form) {
   }
   if (!(await asked("PATCH", ofTake(at(`entries/${entry.dataset.entry}`)), { content }))) return;
   leaveEdit(entry);
-  entry.dataset.version = "";
-  await renewAll();
 }
 
 function leaveEdit(entry) {
@@ -535,23 +538,21 @@ const quietly = (...said) => element("p", { className: "quiet" }, ...said);
 function pathList(report) {
   const items = (report?.paths ?? []).map(({ path, root, outcome, reason }) =>
     element("li", { className: outcome }, element("code", {}, root ? `${root}:${path}` : path), ` ${reason ?? outcome}`));
-  return items.length ? element("ul", { className: "paths" }, ...items) : quietly("No files move.");
+  return items.length ? element("ul", { className: "paths", tabIndex: 0 }, ...items) : quietly("No files move.");
 }
 
 /** What is to become of files that two have changed, with both versions of each. */
 function choice(report) {
-  const conflicts = (report?.paths ?? []).filter((one) => one.outcome === "conflicted");
+  const conflicts = (report?.paths ?? []).filter(({ outcome }) => outcome === "conflicted");
   if (!conflicts.length) return [];
-  const ways = [["keep", "Leave mine as they are"], ["take", "Take the other version"], ["mark", "Write both, with markers"]];
-  const radios = ways.map(([value, text]) =>
-    element("label", { className: "check" }, element("input", { type: "radio", name: "conflicts", value, checked: value === "keep" }), text));
-  const versions = conflicts.map(({ path, root = "", theirs = "" }) => {
+  const set = byId("choice").content.firstElementChild.cloneNode(true);
+  for (const { path, root = "", theirs = "" } of conflicts) {
     const both = query({ path, root, ours: report.before, theirs });
-    const box = element("details", {}, element("summary", {}, path));
-    box.addEventListener("toggle", async () => box.open && !box.children[1] && box.append(await part(`${page}/versions?${both}`)));
-    return box;
-  });
-  return [element("fieldset", {}, element("legend", {}, `${number(conflicts.length, "file was", "files were")} changed since by someone else`), ...versions, ...radios)];
+    const file = element("details", {}, element("summary", {}, path));
+    file.ontoggle = async () => file.children[1] || file.append(await part(`${page}/versions?${both}`));
+    one("legend", set).after(file);
+  }
+  return [set];
 }
 
 async function move(route, body, title, yes) {
@@ -619,7 +620,7 @@ const acts = {
     if (name) await request(["POST", "/save", { name }, `Saved as “${name}”.`]);
   },
   async "put-away"() {
-    const wanted = await confirmed([element("p", {}, "Put this thread away? Nothing is destroyed.")], "Put it away");
+    const wanted = await confirmed(["Put this thread away? Nothing is destroyed."], "Put it away");
     if (wanted && (await asked("DELETE", `/v1/threads/${thread}`))) location.assign("/studio");
   },
   async "new-thread"() {
@@ -665,10 +666,6 @@ const acts = {
     draft.value = b.dataset.text;
     keepDraft();
     draft.focus();
-  },
-  async "show-version"(b) {
-    await acts.tab(one("[data-tab=history]"));
-    byId(`v-${b.dataset.version}`)?.scrollIntoView({ block: "center" });
   },
   menu: () => look.toggle("show-left"),
   details: () => look.toggle("show-right"),
@@ -735,6 +732,7 @@ on("submit", (event) => {
 });
 
 on("change", ({ target }) => {
+  if (target.id === "pictures") tellAttached();
   if (target.id === "filter") applyFilter();
   else if (target.closest("#settings")) keepField(target);
 });
@@ -810,7 +808,13 @@ if (talk) {
     named.scrollIntoView({ block: "center" });
     named.focus();
   } else toEnd();
-  talk.onscroll = () => requestAnimationFrame(() => fill().catch(ignore));
+  let wasAtEnd = !named;
+  talk.onscroll = () => {
+    wasAtEnd = isAtEnd();
+    requestAnimationFrame(() => fill().catch(ignore));
+  };
+  // Who reads the end still does when a question takes room from it, or the window changes.
+  new ResizeObserver(() => wasAtEnd && toEnd()).observe(talk);
   fill().catch(ignore);
   showRunning();
 }
