@@ -121,6 +121,6 @@ fn the_first_steps_are_one_click_away() {
     browser.click("#send");
     browser.until_count(".entry.user", 1);
     studio.until_idle();
-    browser.until_gone(".empty");
+    browser.until_gone(".empty:not([hidden])");
     assert_eq!(studio.server.sandbox.read("hello.txt").as_deref(), Some("Hello from Retake\n"));
 }

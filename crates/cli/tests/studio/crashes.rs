@@ -8,7 +8,7 @@ fn a_draft_outlives_a_reload_and_a_crash() {
     studio.browser.type_into("#draft", "half a thought");
     studio.reload();
     assert_eq!(studio.browser.holds("#draft"), "half a thought");
-    studio.browser.until_text("#draft-state", "Draft kept");
+    studio.browser.until_text("#history li:first-child", "half a thought");
     let thread = studio.thread();
     let shown = studio.server.sandbox.json(&["thread", "show", &thread]);
     assert_eq!(shown["draft"], "half a thought");
@@ -21,7 +21,7 @@ fn a_draft_outlives_a_reload_and_a_crash() {
     studio.browser.until("!document.body.classList.contains('offline')");
     studio.reload();
     assert_eq!(studio.browser.holds("#draft"), "half a thought, and the other half");
-    studio.browser.until_text("#draft-state", "Draft kept");
+    studio.browser.until_text("#history li:first-child", "half a thought, and the other half");
     let shown = studio.server.sandbox.json(&["thread", "show", &thread]);
     assert_eq!(shown["draft"], "half a thought, and the other half");
 }
@@ -41,7 +41,7 @@ fn a_half_typed_edit_outlives_a_crash_and_a_reload() {
     studio.reload();
     studio.browser.until_count(&area, 1);
     assert_eq!(studio.browser.holds(&area), "right answer");
-    studio.browser.click(&format!("{} .editor [type=submit]", Studio::entry(2)));
+    studio.browser.click(&format!("{} .editor .primary", Studio::entry(2)));
     studio.browser.until_text(&format!("{} .said", Studio::entry(2)), "right answer");
     assert_eq!(studio.texts(), ["question", "right answer"]);
     studio.reload();

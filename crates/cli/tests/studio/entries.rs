@@ -28,7 +28,7 @@ fn an_entry_is_edited_in_its_place() {
     studio.act_on(2, "edit");
     assert_eq!(browser.holds(".editor textarea"), "first line\n\nsecond line");
     browser.fill(".editor textarea", "corrected");
-    browser.click(".editor [type=submit]");
+    browser.click(".editor .primary");
     browser.until_text(&format!("{entry} .said"), "corrected");
     browser.until_gone(".editor");
     studio.act_on(3, "edit");
@@ -79,7 +79,7 @@ fn an_entry_gets_another_role_and_company_and_is_copied_and_deleted() {
     studio.act_on(1, "insert");
     browser.choose(".inserting select", "AI");
     browser.type_into(".inserting textarea", "put in between");
-    browser.click(".inserting [type=submit]");
+    browser.click(".inserting .primary");
     studio.until_entries(4);
     browser.until_text(&Studio::entry(2), "put in between");
     browser.until_gone(".inserting");

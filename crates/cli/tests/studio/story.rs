@@ -55,7 +55,7 @@ fn the_story_of_the_design() {
     browser.click(&format!("{wrong} [data-act=edit]"));
     let text = browser.holds(&format!("{wrong} .editor textarea"));
     browser.fill(&format!("{wrong} .editor textarea"), &text.replace("81", "80"));
-    browser.click(&format!("{wrong} .editor [type=submit]"));
+    browser.click(&format!("{wrong} .editor .primary"));
     browser.until_text(&format!("{wrong} .said"), "The port is 80");
     browser.until_text(&wrong, "edited");
     assert_eq!(studio.entries(), good);

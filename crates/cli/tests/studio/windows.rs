@@ -38,7 +38,7 @@ fn id_of(studio: &Studio, number: usize) -> String {
 fn edit_as(studio: &Studio, entry: &str, text: &str) {
     studio.browser.click(&format!("{entry} [data-act=edit]"));
     studio.browser.fill(&format!("{entry} .editor textarea"), text);
-    studio.browser.click(&format!("{entry} .editor [type=submit]"));
+    studio.browser.click(&format!("{entry} .editor .primary"));
     studio.browser.until_text(&format!("{entry} .said"), text);
 }
 
@@ -97,7 +97,7 @@ fn a_half_typed_edit_is_kept_and_a_conflict_shows_both() {
     assert_eq!(browser.holds(&area), "half of my");
     browser.picture("edit-conflict");
     browser.type_into(&area, " sentence");
-    browser.click(&format!("{mine} .editor [type=submit]"));
+    browser.click(&format!("{mine} .editor .primary"));
     browser.until_text(&format!("{mine} .said"), "half of my sentence");
 
     browser.look_at(&other);
