@@ -16,6 +16,7 @@ pub(crate) mod pages;
 mod projects;
 mod search;
 mod server;
+mod shown;
 mod state;
 mod takes;
 mod threads;
@@ -29,6 +30,7 @@ pub(crate) fn all() -> Vec<Endpoint> {
     let groups = [
         threads::all(),
         entries::all(),
+        shown::all(),
         takes::all(),
         apart::all(),
         turns::all(),

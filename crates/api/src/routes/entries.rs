@@ -16,11 +16,11 @@ use super::common::{
     DoneOrForeseen, EntryPath, MOST, OfTake, Page, ThreadPath, limit, number, take_id, take_of,
 };
 use super::threads::Nothing;
-use crate::endpoint::{Answer, Call, Endpoint, NoQuery, change, delete, get, post};
+use crate::endpoint::{Answer, Call, Endpoint, change, delete, get, post};
 use crate::problem::{Code, Problem};
 use crate::service::Service;
 
-const GROUP: &str = "Entries";
+pub(super) const GROUP: &str = "Entries";
 
 /// One operation is made in memory, whole.
 const MOST_ENTRIES: usize = 10_000;
@@ -53,11 +53,6 @@ pub(super) fn all() -> Vec<Endpoint> {
             "Delete an entry",
             "Deleting it twice is harmless.",
         ),
-        change(Method::PUT, "/v1/threads/{thread}/entries/{entry}/shown", show_as).unversioned().about(
-            GROUP,
-            "Collapse or expand an entry",
-            "Remembered, but not part of history.",
-        ),
         post("/v1/threads/{thread}/send-draft", send_draft).about(
             GROUP,
             "Put the draft behind the last entry",
@@ -65,11 +60,6 @@ pub(super) fn all() -> Vec<Endpoint> {
         ),
         post("/v1/threads/{thread}/truncate", truncate).about(GROUP, "Keep only the last pairs of entries", ""),
         post("/v1/threads/{thread}/clear", clear).about(GROUP, "Take all entries out of a take", ""),
-        get("/v1/threads/{thread}/pictures/{picture}", picture).about(
-            GROUP,
-            "Read a picture of an entry",
-            "The bytes, in base64.",
-        ),
     ]
 }
 
@@ -322,41 +312,6 @@ fn remove(call: &Call<'_, EntryPath, OfTake>) -> Result<Answer<Done>, Problem> {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct ShownBody {
-    /// Whether only a preview of it is shown.
-    #[serde(default)]
-    collapsed: bool,
-    /// Whether it is shown as text to be edited.
-    #[serde(default)]
-    source: bool,
-}
-
-/// How an entry is shown.
-#[derive(Serialize, JsonSchema)]
-struct ShownAs {
-    /// Whether only a preview of it is shown.
-    collapsed: bool,
-    /// Whether it is shown as text to be edited.
-    source: bool,
-}
-
-fn show_as(call: &Call<'_, EntryPath, NoQuery, ShownBody>) -> Result<Answer<ShownAs>, Problem> {
-    let ShownBody { collapsed, source } = call.body;
-    let looking = call.service.timeline.look()?;
-    let number = looking.thread(call.path.thread)?.number;
-    drop(looking);
-    let (entry, shown) = (call.path.entry, retake_timeline::store::Shown { collapsed, source });
-    call.service.timeline.store().write(move |writing| writing.set_shown(number, &[entry], shown)).map_err(
-        |error| match error {
-            retake_timeline::store::WriteError::Refused(error)
-            | retake_timeline::store::WriteError::Store(error) => Problem::from(error),
-        },
-    )?;
-    Ok(Answer::of(ShownAs { collapsed, source }))
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 struct SendBody {
     /// Who speaks; the first of the thread's roles if not said.
     role: Option<String>,
@@ -396,29 +351,4 @@ fn truncate(
 fn clear(call: &Call<'_, ThreadPath, OfTakeAhead, Nothing>) -> Result<Answer<DoneOrForeseen>, Problem> {
     let take = take_id(call.service, call.path.thread, call.query.take)?;
     call.change_or_foresee(call.path.thread, Command::Clear { take }, call.query.dry_run)
-}
-
-#[derive(Deserialize, JsonSchema)]
-struct PicturePath {
-    /// The thread's id.
-    thread: ThreadId,
-    /// The picture's content id.
-    picture: retake_model::content::ContentId,
-}
-
-/// The bytes of a picture.
-#[derive(Serialize, JsonSchema)]
-struct Picture {
-    /// How many bytes.
-    bytes: u64,
-    /// The bytes, in base64.
-    base64: String,
-}
-
-fn picture(call: &Call<'_, PicturePath>) -> Result<Answer<Picture>, Problem> {
-    let looking = call.service.timeline.look()?;
-    looking.thread(call.path.thread)?;
-    let bytes =
-        looking.blob(call.path.picture).map_err(|_| Problem::not_found("there is no such picture"))?;
-    Ok(Answer::of(Picture { bytes: bytes.len() as u64, base64: BASE64.encode(&bytes) }))
 }

@@ -14,6 +14,7 @@ mod world;
 
 mod browser;
 mod contested;
+mod entries;
 mod events;
 mod hooks;
 mod keys;

@@ -1,0 +1,74 @@
+//! Entries: how they are shown, read by the page, and written.
+
+use serde_json::{Value, json};
+
+use crate::http::Client;
+use crate::world::World;
+
+/// A thread with so many entries.
+fn talk(client: &Client, title: &str, count: usize) -> String {
+    let thread = client.thread(title);
+    let entries: Vec<Value> =
+        (1..=count).map(|number| json!({"content": format!("entry {number}")})).collect();
+    client.post(&format!("/v1/threads/{thread}/entries"), &json!({ "entries": entries })).done();
+    thread
+}
+
+#[test]
+fn all_entries_of_a_take_are_collapsed_and_expanded_at_once() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = talk(&client, "Folded", 120);
+    let at = |rest: &str| format!("/v1/threads/{thread}/{rest}");
+    let id = |index: usize| client.entries(&thread)[index]["id"].as_str().expect("an id").to_owned();
+    let first = client.get(&at("entries?limit=1")).done()["take"].as_str().expect("a take").to_owned();
+    client.put(&at(&format!("entries/{}/shown", id(7))), &json!({"source": true})).done();
+    client.post(&at("branch"), &json!({"entry": id(119)})).done();
+    client.say(&thread, "User", "only in the branch");
+    let (version, sequence) = (client.version(&thread), client.sequence());
+    let check = |query: &str, body: Value, entries: u64, collapsed: usize| {
+        let told = client.put(&at(&format!("entries-shown{query}")), &body).done();
+        assert_eq!(told["entries"], entries, "{query} {body}: {told}");
+        let now = client.entries(&thread);
+        let found = now.iter().filter(|entry| entry["collapsed"] == true).count();
+        assert_eq!(found, collapsed, "{query} {body}");
+        assert_eq!(now[7]["source"], true, "what was not said stays as it was");
+    };
+    check("", json!({"collapsed": true}), 121, 121);
+    check(&format!("?take={first}"), json!({"collapsed": false}), 120, 1);
+    check("", json!({"collapsed": false}), 121, 0);
+    check("", json!({"collapsed": true, "source": true}), 121, 121);
+    assert_eq!(
+        (client.version(&thread), client.sequence()),
+        (version, sequence),
+        "it is not part of history"
+    );
+    client.put(&at("entries-shown"), &json!({})).refused(422, "refused");
+    client.put(&at("entries-shown"), &json!({"colapsed": true})).refused(400, "invalid_request");
+    let nothing = "/v1/threads/000000000000000000000000/entries-shown";
+    client.put(nothing, &json!({"collapsed": true})).refused(404, "not_found");
+}
+
+#[test]
+fn an_entry_that_is_not_there_is_not_shown_in_any_way() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let (thread, other) = (talk(&client, "One", 2), talk(&client, "Other", 2));
+    let entry = |thread: &str, index: usize| client.entries(thread)[index]["id"].clone();
+    let show = |entry: &Value| {
+        let entry = entry.as_str().expect("an id");
+        client.put(&format!("/v1/threads/{thread}/entries/{entry}/shown"), &json!({"collapsed": true}))
+    };
+    show(&entry(&other, 0)).refused(404, "not_found");
+    let last = entry(&thread, 1);
+    // It is found in whichever take it is.
+    client.post(&format!("/v1/threads/{thread}/branch"), &json!({"entry": entry(&thread, 0)})).done();
+    show(&last).done();
+    client.post(&format!("/v1/threads/{thread}/undo"), &json!({})).done();
+    assert_eq!(client.entries(&thread)[1]["collapsed"], true);
+    let gone = last.as_str().expect("an id");
+    client.delete(&format!("/v1/threads/{thread}/entries/{gone}")).done();
+    show(&last).refused(404, "not_found");
+}
