@@ -24,6 +24,7 @@ use crate::events::Hub;
 use crate::gate::{Gate, Hosts, TokenFile};
 use crate::limits::Limits;
 use crate::metrics::Metrics;
+use crate::once::LeftOver;
 use crate::problem::{Code, Problem};
 use crate::turns::Turns;
 
@@ -76,6 +77,8 @@ pub(crate) struct Service {
     pub(crate) stop: Cancel,
     /// What the ledger calls this process.
     pub(crate) owner: String,
+    /// Requests of this process that the ledger still takes for being carried out, and nobody carries out.
+    pub(crate) unsettled: LeftOver,
     _alive: Alive,
     requests: AtomicU64,
     document: OnceLock<Document>,
@@ -105,6 +108,7 @@ impl Service {
             reading: Arc::new(Semaphore::new(limits.values)),
             stop,
             owner,
+            unsettled: LeftOver::default(),
             _alive: alive,
             requests: AtomicU64::new(timeline.dice() << 20),
             document: OnceLock::new(),

@@ -242,3 +242,47 @@ fn a_key_is_one_short_line() {
     }
     request.key(&"k".repeat(200)).send().done();
 }
+
+/// Makes each write of an answer fail, or also each that says that nobody has a request; undone by the connection.
+pub(crate) struct FailingLedger(rusqlite::Connection);
+
+impl FailingLedger {
+    pub(crate) fn of(world: &World, columns: &str) -> Self {
+        let connection = rusqlite::Connection::open(world.store().join("ledger.db")).expect("a ledger");
+        let trigger = format!(
+            "CREATE TRIGGER failing BEFORE UPDATE OF {columns} ON request BEGIN SELECT RAISE(FAIL, 'as if full'); END"
+        );
+        connection.execute_batch(&trigger).expect("it fails from now on");
+        Self(connection)
+    }
+
+    pub(crate) fn mend(self) {
+        self.0.execute_batch("DROP TRIGGER failing").expect("it fails no more");
+    }
+}
+
+#[test]
+fn what_was_done_is_told_also_where_the_answer_cannot_be_kept() {
+    for columns in ["status", "status, owner"] {
+        let world = World::new();
+        let server = world.serve();
+        let client = server.client();
+        let thread = client.thread("Full");
+        let say = || {
+            let body = json!({"entries": [{"role": "User", "content": "once"}]});
+            client.request("POST", &format!("/v1/threads/{thread}/entries")).json(&body).key("say").send()
+        };
+        let failing = FailingLedger::of(&world, columns);
+        let first = say();
+        assert_eq!(first.status, 201, "{columns}: {}", first.text());
+        let again = say();
+        assert_eq!(again.header("idempotency-replayed"), Some("true"), "{columns}: {}", again.text());
+        failing.mend();
+        let last = say();
+        for answer in [&again, &last] {
+            assert_eq!(answer.json()["operation"], first.json()["operation"], "{columns}: {}", answer.text());
+        }
+        is_the_same(columns, &again, &last);
+        assert_eq!(client.entries(&thread).len(), 1, "{columns}");
+    }
+}
