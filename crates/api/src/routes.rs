@@ -9,6 +9,7 @@ mod common;
 mod entries;
 mod file_common;
 mod files;
+mod find;
 mod history;
 mod hooks;
 mod moments;
@@ -29,6 +30,7 @@ use crate::endpoint::Endpoint;
 pub(crate) fn all() -> Vec<Endpoint> {
     let groups = [
         threads::all(),
+        find::all(),
         entries::all(),
         shown::all(),
         takes::all(),

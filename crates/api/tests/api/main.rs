@@ -19,6 +19,7 @@ mod events;
 mod hooks;
 mod keys;
 mod limits;
+mod lists;
 mod logs;
 mod matrix;
 mod races;
