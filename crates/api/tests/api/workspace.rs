@@ -322,3 +322,25 @@ fn a_take_is_opened_in_a_folder_of_its_own_and_closed_again() {
         (Some("apart\n"), Some("last\n"))
     );
 }
+
+#[test]
+fn a_snapshot_that_is_refused_records_nothing() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    write(&world.project(), "a.txt", "one\n");
+    let thread = client.thread("Refused");
+    snapshot(&client, &thread, json!({}));
+    write(&world.project(), "a.txt", "two\n");
+    let sequence = client.sequence();
+    let long = "n".repeat(10_000);
+    for wrong in [json!({"note": ""}), json!({"note": "", "by": "prog"}), json!({"note": long, "by": "prog"})]
+    {
+        let mut body = wrong.clone();
+        body["thread"] = json!(thread);
+        client.post("/v1/snapshots", &body).refused(422, "refused");
+        assert_eq!(client.sequence(), sequence, "{wrong}");
+    }
+    snapshot(&client, &thread, json!({"note": "good", "by": "prog"}));
+    assert_eq!(client.sequence(), sequence + 2);
+}
