@@ -37,6 +37,7 @@ mod moments;
 mod moves;
 mod paging;
 mod past;
+mod pictures;
 mod present;
 mod project;
 mod promote;

@@ -72,3 +72,41 @@ fn an_entry_that_is_not_there_is_not_shown_in_any_way() {
     client.delete(&format!("/v1/threads/{thread}/entries/{gone}")).done();
     show(&last).refused(404, "not_found");
 }
+
+/// A picture of one point; each number gives another one.
+fn gif(number: u8) -> Vec<u8> {
+    [b"GIF89a\x01\0\x01\0\0\0\0;".as_slice(), &[number]].concat()
+}
+
+#[test]
+fn only_pictures_of_the_thread_are_given() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let (thread, other) = (client.thread("Pictures"), client.thread("Other"));
+    let show = |thread: &str, bytes: &[u8]| {
+        let blob = blob_of(bytes);
+        let block = json!({"type": "image", "media": "image/gif", "blob": blob});
+        let encoded = data_encoding::BASE64.encode(bytes);
+        let body = json!({"entries": [{"blocks": [block]}], "pictures": [encoded]});
+        client.post(&format!("/v1/threads/{thread}/entries"), &body).done();
+        blob
+    };
+    let read = |thread: &str, blob: &str| client.get(&format!("/v1/threads/{thread}/pictures/{blob}"));
+    let (own, foreign) = (show(&thread, &gif(1)), show(&other, &gif(2)));
+    assert_eq!(read(&thread, &own).done()["base64"], data_encoding::BASE64.encode(&gif(1)));
+    read(&thread, &foreign).refused(404, "not_found");
+    // A file that was held is a blob too, and no picture of the conversation.
+    std::fs::write(world.project().join("secret.txt"), gif(3)).expect("our folder");
+    client.post("/v1/snapshots", &json!({"thread": thread})).done();
+    read(&thread, &blob_of(&gif(3))).refused(404, "not_found");
+    // What the thread showed once and can show again is given.
+    client.post(&format!("/v1/threads/{thread}/clear"), &json!({})).done();
+    read(&thread, &own).done();
+    read(&thread, &"0".repeat(64)).refused(404, "not_found");
+}
+
+fn blob_of(bytes: &[u8]) -> String {
+    use retake_timeline::model::content::{ContentId, Kind};
+    ContentId::of(Kind::Blob, bytes).to_string()
+}
