@@ -1,13 +1,10 @@
 //! Entries: reading them by the page, and changing them one by one.
 
-use std::ops::Range;
-
 use axum::http::Method;
 use data_encoding::BASE64;
 use retake_model::entry::{EntryVersion, default_role, from_json};
 use retake_model::id::{EntryId, TakeId, ThreadId};
-use retake_model::take::Take;
-use retake_timeline::{Command, Done, EntryView, Looking, NewEntry, Spot};
+use retake_timeline::{Command, Done, EntryView, NewEntry, Spot};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -149,7 +146,7 @@ fn list(call: &Call<'_, ThreadPath, ListQuery>) -> Result<Answer<Entries>, Probl
     let count = take.entries.len();
     let start = number(query.cursor.as_deref())?.unwrap_or(0).min(count);
     let last = start.saturating_add(limit(query.limit, USUAL, MOST)? as u64).min(count);
-    let (mut items, end) = page(&looking, thread, &take, start..last)?;
+    let (mut items, end) = looking.page_within(thread, &take, start..last, PAGE_BYTES)?;
     if let Some(role) = &query.role {
         items.retain(|view| view.entry.role == *role);
     }
@@ -162,27 +159,6 @@ const USUAL: usize = 50;
 
 /// A page is over when it has so many bytes: entries can be large, and an answer is made in memory.
 const PAGE_BYTES: usize = 8 << 20;
-
-/// The first of these entries, as many as fit on a page, and where the next page begins.
-fn page(
-    looking: &Looking<'_>,
-    thread: ThreadId,
-    take: &Take,
-    range: Range<u64>,
-) -> Result<(Vec<EntryView>, u64), Problem> {
-    let (mut items, mut at, mut bytes) = (Vec::new(), range.start, 0);
-    while at < range.end {
-        for view in looking.page(thread, take, at..range.end.min(at + USUAL as u64))? {
-            bytes += view.entry.size();
-            if bytes > PAGE_BYTES && !items.is_empty() {
-                return Ok((items, at));
-            }
-            items.push(view);
-            at += 1;
-        }
-    }
-    Ok((items, at))
-}
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

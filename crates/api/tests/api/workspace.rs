@@ -344,3 +344,32 @@ fn a_snapshot_that_is_refused_records_nothing() {
     snapshot(&client, &thread, json!({"note": "good", "by": "prog"}));
     assert_eq!(client.sequence(), sequence + 2);
 }
+
+#[test]
+fn of_very_many_files_that_differ_between_takes_the_first_are_compared() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Many");
+    let line = "a line of some length that differs\n".repeat(2_000);
+    write(&world.project(), "first.txt", "one\n");
+    snapshot(&client, &thread, json!({}));
+    let first = client.get(&format!("/v1/threads/{thread}")).done()["active"]["id"].clone();
+    client.post(&format!("/v1/threads/{thread}/branch"), &json!({"name": "other"})).done();
+    for number in 0..520 {
+        let text = if number < 200 { line.as_str() } else { "short\n" };
+        write(&world.project(), &format!("many/{number:03}.txt"), text);
+    }
+    snapshot(&client, &thread, json!({"by": "agent"}));
+    let first = first.as_str().expect("an id");
+    let compare =
+        |detail: &str| client.get(&format!("/v1/threads/{thread}/compare?one={first}&detail={detail}"));
+    for (detail, most) in [("paths", 500), ("counts", 500), ("lines", 199)] {
+        let answer = compare(detail);
+        let files = answer.done()["files"].clone();
+        assert!(files["stat"]["files"].as_u64() >= Some(520), "{detail}: {}", files["stat"]);
+        let told = files["files"].as_array().map_or(0, Vec::len);
+        assert!((1..=most).contains(&told), "{detail}: {told}");
+        assert!(answer.body.len() < 40 << 20, "{detail}: {} bytes", answer.body.len());
+    }
+}
