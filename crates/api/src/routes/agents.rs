@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::common::{MOST, OfTake, Page, ThreadPath, limit, take_id, take_of};
+use super::common::{MOST, OfTake, Page, ThreadPath, limit, number, take_id, take_of};
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, NoQuery, get, post};
 use crate::problem::{Code, Problem};
 
@@ -199,11 +199,8 @@ impl From<Comm> for CommItem {
 fn comms(call: &Call<'_, ThreadPath, CommsQuery>) -> Result<Answer<Page<CommItem>>, Problem> {
     let thread = call.path.thread;
     call.service.timeline.look()?.thread(thread)?;
-    let before: Option<i64> = match call.query.cursor.as_deref().map(str::parse) {
-        None => None,
-        Some(Ok(before)) => Some(before),
-        Some(Err(_)) => return Err(super::common::not_a_cursor()),
-    };
+    let before = number(call.query.cursor.as_deref())?;
+    let before = before.map(|before| i64::try_from(before).unwrap_or(i64::MAX));
     let most = limit(call.query.limit, 20, MOST)?;
     let filter = CommFilter {
         thread: Some(thread),

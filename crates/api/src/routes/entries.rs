@@ -1,17 +1,19 @@
 //! Entries: reading them by the page, and changing them one by one.
 
+use std::num::ParseIntError;
+use std::str::FromStr;
+
 use axum::http::Method;
 use data_encoding::BASE64;
 use retake_model::entry::{EntryVersion, default_role, from_json};
 use retake_model::id::{EntryId, TakeId, ThreadId};
+use retake_model::operation::Version;
 use retake_timeline::{Command, Done, EntryView, NewEntry, Spot};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::common::{
-    DoneOrForeseen, EntryPath, MOST, OfTake, Page, ThreadPath, limit, number, take_id, take_of,
-};
+use super::common::{DoneOrForeseen, EntryPath, MOST, OfTake, Page, ThreadPath, id, limit, take_id, take_of};
 use super::threads::Nothing;
 use crate::endpoint::{Answer, Call, Endpoint, change, delete, get, post};
 use crate::problem::{Code, Problem};
@@ -119,8 +121,51 @@ struct ListQuery {
     /// How many: 1 to 500, 50 if not said; fewer come where they are large.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<usize>,
-    /// Where the last page ended: how many entries to pass over.
+    /// Begin with the entry of this number, counted from 1.
+    #[schemars(range(min = 1))]
+    start: Option<u64>,
+    /// Where the last page ended. All pages are of the moment that the first one was read at.
     cursor: Option<String>,
+}
+
+/// Where a page of entries begins, and in which version of the thread: what is put in or taken out since moves nothing.
+#[derive(Debug, PartialEq, Eq)]
+struct Place {
+    version: Version,
+    position: u64,
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}.{}", self.version, self.position)
+    }
+}
+
+impl FromStr for Place {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, ParseIntError> {
+        let (version, position) = text.split_once('.').unwrap_or((text, ""));
+        Ok(Self { version: version.parse()?, position: position.parse()? })
+    }
+}
+
+impl ListQuery {
+    /// Where the page begins; without a cursor, in the version that is asked for or the current one.
+    fn place(&self, current: Version) -> Result<Place, Problem> {
+        match (id::<Place>(self.cursor.as_deref())?, self.start, self.version) {
+            (None, start, version) => {
+                let position = start.unwrap_or(1).checked_sub(1);
+                let position = position.ok_or_else(|| Problem::invalid("entries are counted from 1"))?;
+                Ok(Place { version: version.unwrap_or(current), position })
+            }
+            (Some(_), Some(_), _) => Err(Problem::refused("either `start` or `cursor`")),
+            (Some(place), None, Some(version)) if place.version != version => {
+                Err(Problem::refused(format!("the cursor is one of version {}", place.version)))
+            }
+            (Some(place), None, _) => Ok(place),
+        }
+    }
 }
 
 /// A page of entries.
@@ -138,19 +183,16 @@ fn list(call: &Call<'_, ThreadPath, ListQuery>) -> Result<Answer<Entries>, Probl
     let (query, thread) = (&call.query, call.path.thread);
     let looking = call.service.timeline.look()?;
     let current = looking.thread(thread)?.summary.version;
-    let state = match query.version {
-        Some(version) => looking.state_at(thread, version)?,
-        None => looking.state(thread)?,
-    };
-    let take = take_of(&looking, &state, query.take)?;
+    let Place { version, position } = query.place(current)?;
+    let take = take_of(&looking, &looking.state_at(thread, version)?, query.take)?;
     let count = take.entries.len();
-    let start = number(query.cursor.as_deref())?.unwrap_or(0).min(count);
+    let start = position.min(count);
     let last = start.saturating_add(limit(query.limit, USUAL, MOST)? as u64).min(count);
     let (mut items, end) = looking.page_within(thread, &take, start..last, PAGE_BYTES)?;
     if let Some(role) = &query.role {
         items.retain(|view| view.entry.role == *role);
     }
-    let next = (end < count).then(|| end.to_string());
+    let next = (end < count).then(|| Place { version, position: end }.to_string());
     Ok(Answer::at(Entries { take: take.id, count, page: Page { items, next } }, current))
 }
 

@@ -73,6 +73,49 @@ fn an_entry_that_is_not_there_is_not_shown_in_any_way() {
     show(&last).refused(404, "not_found");
 }
 
+#[test]
+fn pages_of_entries_are_of_one_moment() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = talk(&client, "Paged", 10);
+    let at = |rest: &str| format!("/v1/threads/{thread}/{rest}");
+    let contents = |page: &Value| -> Vec<String> {
+        let items = page["items"].as_array().expect("a list");
+        items.iter().map(|item| item["entry"]["content"].as_str().expect("a text").to_owned()).collect()
+    };
+    let wanted: Vec<String> = (1..=10).map(|number| format!("entry {number}")).collect();
+    let id = |index: usize| client.entries(&thread)[index]["id"].as_str().expect("an id").to_owned();
+    let insert =
+        || drop(client.post(&at("entries"), &json!({"first": true, "entries": [{"content": "x"}]})).done());
+    let remove = || drop(client.delete(&at(&format!("entries/{}", id(0)))).done());
+    let branch = || drop(client.post(&at("branch"), &json!({"entry": id(0)})).done());
+    let meanwhile: [&dyn Fn(); 3] = [&insert, &remove, &branch];
+    for (number, change) in meanwhile.iter().enumerate() {
+        let mut page = client.get(&at("entries?limit=4")).done();
+        let mut found = contents(&page);
+        while let Some(next) = page["next"].as_str() {
+            change();
+            page = client.get(&at(&format!("entries?limit=4&cursor={next}"))).done();
+            found.extend(contents(&page));
+        }
+        assert_eq!(found, wanted, "change {number}");
+        while contents(&client.get(&at("entries")).done()) != wanted {
+            client.post(&at("undo"), &json!({})).done();
+        }
+    }
+    // A page can begin anywhere.
+    assert_eq!(contents(&client.get(&at("entries?start=9")).done()), wanted[8..]);
+    assert_eq!(contents(&client.get(&at("entries?start=11")).done()), [""; 0]);
+    let next = client.get(&at("entries?limit=4&version=2")).done()["next"].as_str().expect("more").to_owned();
+    for wrong in ["cursor=4", "cursor=x", "cursor=2.", "cursor=2.-1"] {
+        client.get(&at(&format!("entries?{wrong}"))).refused(422, "refused");
+    }
+    client.get(&at(&format!("entries?start=3&cursor={next}"))).refused(422, "refused");
+    client.get(&at(&format!("entries?version=1&cursor={next}"))).refused(422, "refused");
+    client.get(&at("entries?cursor=99999.4")).refused(404, "not_found");
+}
+
 /// A picture of one point; each number gives another one.
 fn gif(number: u8) -> Vec<u8> {
     [b"GIF89a\x01\0\x01\0\0\0\0;".as_slice(), &[number]].concat()

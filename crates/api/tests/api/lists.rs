@@ -5,6 +5,49 @@ use serde_json::{Value, json};
 use crate::http::Client;
 use crate::world::World;
 
+fn names(page: &Value) -> Vec<String> {
+    let items = page["items"].as_array().expect("a list");
+    items.iter().map(|item| item["name"].as_str().expect("a name").to_owned()).collect()
+}
+
+#[test]
+fn a_page_of_takes_goes_on_where_the_last_one_ended() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Branched");
+    let at = |rest: &str| format!("/v1/threads/{thread}/{rest}");
+    for number in 1..=6 {
+        client.post(&at("branch"), &json!({"name": format!("branch {number}")})).done();
+    }
+    let all = client.get(&at("takes")).done();
+    let first = client.get(&at("takes?limit=3")).done();
+    let gone = first["items"][1]["id"].as_str().expect("an id");
+    client.delete(&at(&format!("takes/{gone}"))).done();
+    let next = first["next"].as_str().expect("more");
+    let rest = client.get(&at(&format!("takes?cursor={next}"))).done();
+    assert_eq!([names(&first), names(&rest)].concat(), names(&all), "none is left out, none comes twice");
+    assert_eq!(rest["next"], Value::Null);
+}
+
+#[test]
+fn what_no_list_gave_is_no_cursor_anywhere() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Cursors");
+    for list in ["entries", "takes", "comms", "changes", "history"] {
+        for wrong in ["x", "-1"] {
+            client.get(&format!("/v1/threads/{thread}/{list}?cursor={wrong}")).refused(422, "refused");
+        }
+    }
+    for list in ["threads", "apart", "snapshots", "search", "tree"] {
+        for wrong in ["x", "-1"] {
+            client.get(&format!("/v1/{list}?cursor={wrong}")).refused(422, "refused");
+        }
+    }
+}
+
 #[test]
 fn a_thread_or_a_take_is_found_by_name_and_by_the_beginning_of_its_id() {
     let world = World::new();
