@@ -5,7 +5,7 @@ use retake_model::settings::{NAMES, Settings};
 use retake_model::state::ThreadState;
 use retake_model::take::{FileItem, FileList, Take};
 use retake_timeline::store::ThreadRow;
-use retake_timeline::{Command, Standing};
+use retake_timeline::{Caller, ChangeError, Command, Standing};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -14,7 +14,7 @@ use super::super::common::take_of;
 use super::super::state::values;
 use super::{GROUP, Meant, Updated, thread_of, updated};
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, change, get};
-use crate::problem::{Code, Problem};
+use crate::problem::Problem;
 use crate::service::Service;
 
 pub(super) fn all() -> Vec<Endpoint> {
@@ -276,15 +276,30 @@ struct WriteBody {
 }
 
 fn write(call: &Call<'_, FieldPath, Meant, WriteBody>) -> Result<Answer<Updated>, Problem> {
-    let (name, value) = (call.path.field.as_str(), call.body.value.clone());
-    let seen = see(call.service, &call.query)?;
-    let command = if NAMES.contains(&name) {
-        Command::Set { values: values(&Map::from_iter([(name.to_owned(), value)])) }
-    } else {
-        let field = FIELDS.iter().find(|field| field.name == name).ok_or_else(|| unknown(name))?;
-        let write =
-            field.write.ok_or_else(|| Problem::new(Code::Refused, format!("{name} can only be read")))?;
-        write(&seen, value).map_err(|error| Problem::new(Code::Refused, format!("{name}: {error}")))?
-    };
-    Ok(updated(call.change(seen.row.summary.id, command)?))
+    loop {
+        let seen = see(call.service, &call.query)?;
+        let command = command(&seen, &call.path.field, call.body.value.clone())?;
+        let (thread, version) = (seen.row.summary.id, seen.row.summary.version);
+        let caller = call.caller(thread)?;
+        // The command may be made of what was seen, so that it holds for that alone.
+        let expecting = Caller { expected: caller.expected.or(Some(version)), ..caller };
+        match call.service.timeline.change(thread, command, expecting) {
+            Err(ChangeError::Conflict { .. }) if call.expected.is_none() => {}
+            done => {
+                let done = done?;
+                let version = done.version;
+                return Ok(updated(Answer::at(done, version)));
+            }
+        }
+    }
+}
+
+/// The command that sets a field, whatever it is.
+fn command(seen: &Seen, name: &str, value: Value) -> Result<Command, Problem> {
+    if NAMES.contains(&name) {
+        return Ok(Command::Set { values: values(&Map::from_iter([(name.to_owned(), value)])) });
+    }
+    let field = FIELDS.iter().find(|field| field.name == name).ok_or_else(|| unknown(name))?;
+    let write = field.write.ok_or_else(|| Problem::refused(format!("{name} can only be read")))?;
+    write(seen, value).map_err(|error| Problem::refused(format!("{name}: {error}")))
 }
