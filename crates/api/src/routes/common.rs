@@ -11,6 +11,7 @@ use retake_timeline::{Caller, Changed, Command, Desk, Done, Foreseen, Halves, Ha
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::file_common::not_kept;
 use crate::endpoint::{Answer, Call};
 use crate::problem::{Code, Problem};
 use crate::service::Service;
@@ -241,8 +242,7 @@ impl Service {
 
     /// The same, where nothing can be done without it.
     pub(crate) fn needed_desk_of(&self, thread: ThreadId) -> Result<Desk, Problem> {
-        let none = "files are not kept here; files.enabled in the configuration turns that on";
-        self.desk_of(thread)?.ok_or_else(|| Problem::new(Code::Conflict, none))
+        self.desk_of(thread)?.ok_or_else(not_kept)
     }
 }
 

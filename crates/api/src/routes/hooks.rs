@@ -23,7 +23,6 @@ use super::common::{take_id, take_of};
 use super::entries::{EntryInput, read_all};
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, get, post};
 use crate::problem::{Code, Problem};
-use crate::service::Service;
 
 const GROUP: &str = "Hooks";
 
@@ -60,13 +59,6 @@ struct Meant {
     thread: Option<ThreadId>,
     /// The take; the active one if none is named.
     take: Option<TakeId>,
-}
-
-fn thread_of(service: &Service, named: Option<ThreadId>) -> Result<ThreadId, Problem> {
-    match named {
-        Some(thread) => Ok(thread),
-        None => service.current_thread(),
-    }
 }
 
 /// An entry as scripts see it: its id beside its fields.
@@ -130,7 +122,7 @@ struct Session {
 }
 
 fn session(call: &Call<'_, NoPath, Meant>) -> Result<Answer<Whole>, Problem> {
-    let thread = thread_of(call.service, call.query.thread)?;
+    let thread = call.service.meant_thread(call.query.thread)?;
     let looking = call.service.timeline.look()?;
     let version = looking.thread(thread)?.summary.version;
     let take = take_of(&looking, &looking.state(thread)?, call.query.take)?;
@@ -176,7 +168,7 @@ struct Updated {
 }
 
 fn replace(call: &Call<'_, NoPath, Meant, ReplaceBody>) -> Result<Answer<Updated>, Problem> {
-    let thread = thread_of(call.service, call.query.thread)?;
+    let thread = call.service.meant_thread(call.query.thread)?;
     let entries = read_all(call.service, thread, &call.body.session.entries)?;
     let take = take_id(call.service, thread, call.query.take)?;
     Ok(updated(call.change(thread, Command::ReplaceEntries { take, entries })?))

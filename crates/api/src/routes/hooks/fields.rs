@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::common::take_of;
 use super::super::state::values;
-use super::{GROUP, Meant, Updated, thread_of, updated};
+use super::{GROUP, Meant, Updated, updated};
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, change, get};
 use crate::problem::Problem;
 use crate::service::Service;
@@ -190,7 +190,7 @@ fn set_files(seen: &Seen, list: FileList, value: Value) -> Result<Command, serde
 }
 
 fn see(service: &Service, meant: &Meant) -> Result<Seen, Problem> {
-    let thread = thread_of(service, meant.thread)?;
+    let thread = service.meant_thread(meant.thread)?;
     let looking = service.timeline.look()?;
     let state = looking.state(thread)?;
     let take = take_of(&looking, &state, meant.take)?;
