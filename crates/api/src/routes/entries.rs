@@ -95,15 +95,20 @@ impl EntryInput {
             id: Option<EntryId>,
             content: Option<String>,
         }
-        let refused = |error: String| Problem::new(Code::Refused, error);
-        let Said { id, content } =
-            serde_json::from_str(self.0.get()).map_err(|error| refused(error.to_string()))?;
-        let mut version = from_json(self.0.get(), role, service.timeline.now())
-            .map_err(|error| refused(error.to_string()))?;
+        let now = service.timeline.now();
+        let mut version = from_json(self.0.get(), role, now).map_err(Problem::refused)?;
+        // What is no object was refused just now, in plainer words than this would find.
+        let Said { id, content } = serde_json::from_str(self.0.get()).map_err(Problem::refused)?;
         version.extra.remove("id");
-        // Where blocks came along, a text that is not theirs is an edit of them: thinking and calls survive it.
+        // Where blocks came along, a text that is not theirs is an edit of them: thinking and calls survive it. Blocks
+        // without any text are only given theirs.
         if let Some(content) = content.filter(|content| *content != version.text()) {
-            version = version.with_text(&content, service.timeline.now());
+            let had_text = version.blocks.iter().any(|block| block.text().is_some());
+            let edited = version.edited;
+            version = version.with_text(&content, now);
+            if !had_text {
+                version.edited = edited;
+            }
         }
         Ok(NewEntry { id, version, blobs: Vec::new() })
     }

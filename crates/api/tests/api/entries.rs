@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::http::Client;
+use crate::routes::Route;
+use crate::scene::Scene;
 use crate::world::World;
 
 /// A thread with so many entries.
@@ -116,6 +118,26 @@ fn pages_of_entries_are_of_one_moment() {
     client.get(&at("entries?cursor=99999.4")).refused(404, "not_found");
 }
 
+#[test]
+fn a_text_where_blocks_have_none_is_no_edit() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("New");
+    let thinking = json!([{"type": "thinking", "text": "hm"}]);
+    let check = |blocks: Value, edited: bool| {
+        let body = json!({"entries": [{"content": "said", "blocks": blocks}]});
+        client.post(&format!("/v1/threads/{thread}/entries"), &body).done();
+        let entries = client.entries(&thread);
+        let entry = &entries.last().expect("just added")["entry"];
+        assert_eq!((&entry["content"], entry["edited"].is_string()), (&json!("said"), edited), "{entry}");
+    };
+    check(json!([]), false);
+    check(thinking, false);
+    check(json!([{"type": "text", "text": "said"}]), false);
+    check(json!([{"type": "text", "text": "something else"}]), true);
+}
+
 /// A picture of one point; each number gives another one.
 fn gif(number: u8) -> Vec<u8> {
     [b"GIF89a\x01\0\x01\0\0\0\0;".as_slice(), &[number]].concat()
@@ -152,4 +174,28 @@ fn only_pictures_of_the_thread_are_given() {
 fn blob_of(bytes: &[u8]) -> String {
     use retake_timeline::model::content::{ContentId, Kind};
     ContentId::of(Kind::Blob, bytes).to_string()
+}
+
+#[test]
+fn a_refusal_names_nothing_of_the_program() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let scene = Scene::set(&client);
+    let routes = Route::all(&client);
+    let json = routes.iter().filter(|route| route.kind.as_deref() == Some("application/json"));
+    for route in json {
+        for body in
+            [json!([]), json!(7), json!({"entries": [[]]}), json!({"session": []}), json!({"value": [{}]})]
+        {
+            let mut request = route.request(&client, &scene);
+            request.path = request.path.replace("/fields/draft", "/fields/files");
+            let answer = request.json(&body).send();
+            if answer.status >= 400 {
+                let detail = answer.json()["detail"].as_str().unwrap_or_default().to_owned();
+                let leaks = ["struct ", "enum ", "variant "].iter().any(|word| detail.contains(word));
+                assert!(!leaks, "{} {body}: {detail}", route.name());
+            }
+        }
+    }
 }

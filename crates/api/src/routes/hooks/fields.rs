@@ -175,7 +175,7 @@ const FIELDS: &[Field] = &[
 fn set_files(seen: &Seen, list: FileList, value: Value) -> Result<Command, serde_json::Error> {
     /// A file, by its path alone or with what is known of it.
     #[derive(Deserialize)]
-    #[serde(untagged)]
+    #[serde(untagged, expecting = "a list of paths, or of objects with a `path`")]
     enum Named {
         Path(String),
         Item(FileItem),
