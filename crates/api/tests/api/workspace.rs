@@ -346,6 +346,25 @@ fn a_snapshot_that_is_refused_records_nothing() {
 }
 
 #[test]
+fn where_a_snapshot_is_said_to_be_it_can_be_restored_from() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    write(&world.project(), "a.txt", "one\n");
+    let thread = client.thread("First");
+    let taken = client.post("/v1/snapshots", &json!({ "thread": thread }));
+    taken.done();
+    let place = taken.header("location").expect("a place").to_owned();
+    client.get(&place).done();
+    let restore = |query: &str| client.post(&format!("{place}/restore{query}"), &json!({ "thread": thread }));
+    restore("?dry_run=true").done();
+    // Nobody has looked since it was changed.
+    write(&world.project(), "a.txt", "two\n");
+    restore("").done();
+    assert_eq!(world.read("a.txt").as_deref(), Some("one\n"));
+}
+
+#[test]
 fn of_very_many_files_that_differ_between_takes_the_first_are_compared() {
     let world = World::new();
     let server = world.serve();
