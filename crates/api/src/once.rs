@@ -87,7 +87,10 @@ pub(crate) fn carry_out(
     arrived: Arrived,
     key: Option<Key>,
 ) -> Result<Reply, Problem> {
-    let Some(key) = key else { return (endpoint.run)(service, arrived) };
+    // What is only foreseen is foreseen anew each time: nothing is done that could be done twice.
+    let Some(key) = key.filter(|_| !looks_ahead(&arrived.query)) else {
+        return (endpoint.run)(service, Arrived { request: None, ..arrived });
+    };
     let ledger = &service.ledger;
     let sequence = service.timeline.look()?.queries().last_sequence()?;
     let begun = ledger.begin_request(
@@ -135,6 +138,11 @@ pub(crate) fn carry_out(
             Err(problem)
         }
     }
+}
+
+fn looks_ahead(query: &str) -> bool {
+    let fields: Result<Vec<(String, String)>, _> = serde_urlencoded::from_str(query);
+    fields.is_ok_and(|fields| fields.iter().any(|(name, value)| name == "dry_run" && value == "true"))
 }
 
 /// Makes a request that nobody is busy with any more this server's; none if somebody is.
