@@ -11,13 +11,15 @@
 //! refused has changed nothing, and leaves its key free.
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use axum::http::{Method, StatusCode, Uri};
 use retake_model::content::ContentId;
 use retake_model::id::{RequestId, ThreadId};
 use retake_model::operation::{OperationKind, Version};
-use retake_timeline::store::{Begun, StoredOperation};
+use retake_model::time::Timestamp;
+use retake_timeline::store::{Begun, Ledger, StoredOperation};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tracing::error;
@@ -92,6 +94,7 @@ pub(crate) fn carry_out(
         return (endpoint.run)(service, Arrived { request: None, ..arrived });
     };
     let ledger = &service.ledger;
+    service.memory.trim(ledger, service.timeline.now());
     let sequence = service.timeline.look()?.queries().last_sequence()?;
     let begun = ledger.begin_request(
         key.request,
@@ -157,6 +160,35 @@ fn take_over<'a>(
         !service.is_alive(owner)? && service.ledger.take_over_request(request, owner, &service.owner)?
     };
     Ok(taken.then(|| Unsettled { service, request }))
+}
+
+/// How long answers are kept for requests that come again.
+const KEPT_MILLIS: i64 = 7 * 24 * 60 * 60 * 1000;
+
+/// How often those are looked for that were kept for so long.
+const TRIMMED_MILLIS: i64 = 60 * 60 * 1000;
+
+/// When answers were last forgotten that were kept for long enough. A server may run for months.
+pub(crate) struct Memory(AtomicI64);
+
+impl Memory {
+    /// Nothing was forgotten yet.
+    pub(crate) const fn new() -> Self {
+        Self(AtomicI64::new(i64::MIN))
+    }
+
+    /// Forgets what is old, if nobody did so within the last hour.
+    pub(crate) fn trim(&self, ledger: &Ledger, now: Timestamp) {
+        let (last, now) = (self.0.load(Ordering::Relaxed), now.millis());
+        let due = now >= last.saturating_add(TRIMMED_MILLIS);
+        // Of several who come at once, one has the work.
+        if !due || self.0.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+            return;
+        }
+        if let Err(failed) = ledger.forget_requests_before(Timestamp::from_millis(now - KEPT_MILLIS)) {
+            error!(detail = %failed, "old answers were not forgotten");
+        }
+    }
 }
 
 /// Requests of this server of which the ledger could not even be told that nobody has them any more.

@@ -1,8 +1,12 @@
 //! Keys: a request with a name is carried out once, whoever repeats it, whenever, and whatever died in between.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
 use retake_timeline::model::id::RequestId;
+use retake_timeline::model::time::Timestamp;
 use retake_timeline::store::Begun;
-use retake_timeline::{Caller, Command, Timeline};
+use retake_timeline::{Caller, Clock, Command, SystemClock, Timeline};
 use serde_json::{Value, json};
 
 use crate::http::{Answer, Client};
@@ -306,4 +310,36 @@ fn what_is_only_looked_at_ahead_is_looked_at_each_time() {
     // Its key is still free for the real thing.
     ask("").done();
     assert_eq!(client.entries(&thread).len(), 0);
+}
+
+/// The system's clock, set forward by hand.
+struct SetForward(AtomicI64);
+
+impl Clock for SetForward {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(SystemClock.now().millis() + self.0.load(Ordering::SeqCst))
+    }
+
+    fn random(&self) -> [u8; 10] {
+        SystemClock.random()
+    }
+}
+
+#[test]
+fn answers_are_forgotten_after_a_week_also_where_the_server_goes_on() {
+    let world = World::new();
+    let clock = Arc::new(SetForward(AtomicI64::new(0)));
+    let server = world.serve_by(clock.clone());
+    let client = server.client();
+    let thread = client.thread("Old");
+    let tag = |key: &str| {
+        let path = format!("/v1/threads/{thread}/tags");
+        client.request("POST", &path).json(&json!({"add": [key]})).key(key).send()
+    };
+    tag("old").done();
+    is_the_same("before a week is over", &tag("old"), &tag("old"));
+    clock.0.store(8 * 24 * 60 * 60 * 1000, Ordering::SeqCst);
+    tag("new").done();
+    let again = tag("old");
+    assert_eq!(again.header("idempotency-replayed"), None, "{}", again.text());
 }
