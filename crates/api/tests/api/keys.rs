@@ -312,6 +312,28 @@ fn what_is_only_looked_at_ahead_is_looked_at_each_time() {
     assert_eq!(client.entries(&thread).len(), 0);
 }
 
+#[test]
+fn the_document_says_what_a_key_can_be_answered_with() {
+    let world = World::new();
+    let server = world.serve();
+    let document = server.client().get("/openapi.json").done();
+    let mut keyed = 0;
+    for (path, methods) in document["paths"].as_object().expect("paths") {
+        let Some(post) = methods.get("post") else { continue };
+        keyed += 1;
+        let (status, good) = post["responses"]
+            .as_object()
+            .expect("answers")
+            .iter()
+            .find(|(status, _)| status.starts_with('2'))
+            .expect("an answer that is good");
+        let choices = good["content"]["application/json"]["schema"]["anyOf"].to_string();
+        assert!(choices.contains("/DoneBefore\""), "{path} {status}: {good}");
+        assert!(good["headers"]["Idempotency-Replayed"].is_object(), "{path}: {good}");
+    }
+    assert!(keyed > 15, "{keyed}");
+}
+
 /// The system's clock, set forward by hand.
 struct SetForward(AtomicI64);
 
