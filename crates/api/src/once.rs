@@ -103,8 +103,8 @@ pub(crate) fn carry_out(
         &service.owner,
         service.timeline.now(),
     )?;
-    let unsettled = match begun {
-        Begun::New => Unsettled { service, request: key.request },
+    let (unsettled, sequence) = match begun {
+        Begun::New => (Unsettled { service, request: key.request }, sequence),
         Begun::Answered { status, answer } => return replay(endpoint, status, &answer),
         Begun::Forgotten { sequence, .. } => {
             let found = service.timeline.look()?.queries().operation_of_request(key.request, sequence)?;
@@ -126,10 +126,11 @@ pub(crate) fn carry_out(
                 unsettled.answered(&reply);
                 return Ok(reply);
             }
-            unsettled
+            (unsettled, sequence)
         }
     };
-    match (endpoint.run)(service, arrived) {
+    let made = Some(name_of_what_is_made(key.request, sequence));
+    match (endpoint.run)(service, Arrived { made, ..arrived }) {
         Ok(reply) => {
             unsettled.answered(&reply);
             Ok(reply)
@@ -141,6 +142,12 @@ pub(crate) fn carry_out(
             Err(problem)
         }
     }
+}
+
+/// A name for what a request makes, where no operation says for which request it was made: the same whenever this
+/// request is taken up again, and another one if its key comes again when it is long forgotten.
+fn name_of_what_is_made(request: RequestId, sequence: i64) -> RequestId {
+    RequestId::of(&[request.bytes().as_slice(), &sequence.to_be_bytes()].concat())
 }
 
 fn looks_ahead(query: &str) -> bool {

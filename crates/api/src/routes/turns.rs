@@ -306,7 +306,15 @@ fn steer(call: &Call<'_, ThreadPath, OfTake, SteerBody>) -> Result<Answer<Steere
         return Err(Problem::new(Code::Refused, "there is nothing to tell it"));
     }
     let take = known_take(call, call.query.take)?;
-    let entry = Sender::new(&call.service.timeline)?.steer(take, &call.body.message)?;
+    let (sender, message) = (Sender::new(&call.service.timeline)?, &call.body.message);
+    let entry = match call.made {
+        Some(made) => {
+            let entry = EntryId::from_bytes(*made.bytes());
+            sender.steer_as(call.path.thread, take, entry, message)?;
+            entry
+        }
+        None => sender.steer(take, message)?,
+    };
     Ok(Answer::of(Steered { entry }))
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::http::{Answer, Client};
 use crate::routes::Route;
 use crate::scene::Scene;
-use crate::world::World;
+use crate::world::{World, until};
 
 /// Two answers to one request: the second is the first again, and says so.
 #[track_caller]
@@ -310,6 +310,27 @@ fn what_is_only_looked_at_ahead_is_looked_at_each_time() {
     // Its key is still free for the real thing.
     ask("").done();
     assert_eq!(client.entries(&thread).len(), 0);
+}
+
+#[test]
+fn a_message_to_a_turn_that_is_sent_once_more_after_a_crash_is_heard_once() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Steered");
+    client.prompt(&thread, "wait 3");
+    until("the turn runs", || client.turn(&thread)["running"] == true);
+    let steer = || {
+        let path = format!("/v1/threads/{thread}/turn/steer");
+        client.request("POST", &path).json(&json!({"message": "once"})).key("steer").send()
+    };
+    let failing = FailingLedger::of(&world, "status");
+    let (first, second) = (steer().done(), steer().done());
+    failing.mend();
+    assert_eq!(second["entry"], first["entry"], "{second}");
+    client.idle(&thread);
+    let heard = client.entries(&thread).iter().filter(|entry| entry["entry"]["content"] == "once").count();
+    assert_eq!(heard, 1);
 }
 
 #[test]

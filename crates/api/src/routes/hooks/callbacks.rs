@@ -179,6 +179,7 @@ fn call_back(call: &Call<'_, CallbackPath, CallQuery, CallBody>) -> Result<Answe
         ),
         expected: call.expected,
         request: call.request,
+        made: call.made,
         last_event: None,
     };
     let reply = (route.run)(call.service, arrived).map_err(against_a_rule)?;
