@@ -169,6 +169,7 @@ async fn answer(service: Arc<Service>, endpoint: &Arc<Endpoint>, request: Reques
         body: content,
         expected,
         request: None,
+        made: None,
         last_event: headers::last_event(&parts.headers)?,
     };
     let waited = tokio::time::timeout(service.limits.queue, service.workers.clone().acquire_owned()).await;

@@ -541,12 +541,10 @@ async function putIn(form) {
 
 const number = (many, one, more) => `${many} ${many === 1 ? one : more}`;
 
-const quietly = (...said) => element("p", { className: "quiet" }, ...said);
-
 function pathList(report) {
   const items = (report?.paths ?? []).map(({ path, root, outcome, reason }) =>
     element("li", { className: outcome }, element("code", {}, root ? `${root}:${path}` : path), ` ${reason ?? outcome}`));
-  return items.length ? element("ul", { className: "paths", tabIndex: 0 }, ...items) : quietly("No files move.");
+  return items.length ? element("ul", { className: "paths", tabIndex: 0 }, ...items) : "No files move.";
 }
 
 /** What is to become of files that two have changed, with both versions of each. */
@@ -576,7 +574,7 @@ async function move(route, body, title, yes) {
   if (!done) return;
   const paths = done.files?.paths ?? [];
   if (paths.some((one) => ["conflicted", "kept", "skipped"].includes(one.outcome))) {
-    await confirmed([element("h2", {}, "Done, but not everywhere"), pathList(done.files), element("p", {}, "What was left as it is was changed since; the other version stays in the history.")], "Understood");
+    await confirmed([element("h2", {}, "Done, but not everywhere"), pathList(done.files), element("p", {}, "What was left was changed since; the other version stays in the history.")], "Understood");
   } else say(paths.length ? `Done, with ${number(paths.length, "file", "files")}.` : "Done.");
   await renewAll();
 }
