@@ -58,7 +58,8 @@ fn compact(module: &str) -> String {
 fn bare_parameter(out: &mut String) {
     let Some(open) = out.rfind('(') else { return };
     let name = &out[open + 1..out.len() - 2];
-    let stands_free = out[..open].ends_with(|before| SIGNS.contains(before) && before != ')' && before != ']');
+    let stands_free =
+        out[..open].ends_with(|before| SIGNS.contains(before) && before != ')' && before != ']');
     if stands_free && !name.is_empty() && name.chars().all(char::is_alphanumeric) {
         *out = format!("{}{name}=", &out[..open]);
     }
@@ -70,7 +71,8 @@ mod tests {
 
     #[test]
     fn what_only_readers_need_goes_and_texts_stay() {
-        let module = "// A word.\nconst double = (x) => {\n  say(\"a  (x) => b; }\");\n  return x + x;\n};\nf(x);\n";
+        let module =
+            "// A word.\nconst double = (x) => {\n  say(\"a  (x) => b; }\");\n  return x + x;\n};\nf(x);\n";
         assert_eq!(compact(module), "let double=x=>{say(\"a  (x) => b; }\");return x+x};f(x);");
         let kept = "async (x) => x;\n() => 1;\n(a, b) => a;\n({ a }) => a;\n";
         assert_eq!(compact(kept), "async(x)=>x;()=>1;(a,b)=>a;({a})=>a;");

@@ -45,7 +45,10 @@ fn the_story_of_the_design() {
     for path in ["notes.txt", "deep/inside.txt", "app.txt", "part-1.txt", "part-14.txt"] {
         assert!(foreseen.contains(path), "{path} is not in {foreseen}");
     }
-    assert!(browser.holds("#draft").contains("part-$n.txt"), "the message is there to be changed and sent again");
+    assert!(
+        browser.holds("#draft").contains("part-$n.txt"),
+        "the message is there to be changed and sent again"
+    );
     for gone in ["notes.txt", "deep/inside.txt", "part-1.txt", "part-2.txt", "part-14.txt"] {
         assert_eq!(sandbox.read(gone), None, "{gone} went with the turn that made it");
     }
