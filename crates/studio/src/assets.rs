@@ -33,7 +33,6 @@ fn compact(module: &str) -> String {
                     continue;
                 }
                 (Some(open), _) if open == character => quote = None,
-                (Some(_), _) => {}
                 (None, '"' | '\'' | '`') => quote = Some(character),
                 (None, ' ') if beside_sign(out.chars().last()) || beside_sign(characters.peek().copied()) => {
                     continue;
@@ -42,7 +41,7 @@ fn compact(module: &str) -> String {
                     out.pop();
                 }
                 (None, '>') if out.ends_with(")=") => bare_parameter(&mut out),
-                (None, _) => {}
+                _ => {}
             }
             out.push(character);
         }

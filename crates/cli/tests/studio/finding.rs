@@ -56,7 +56,7 @@ fn older_operations_come_when_they_are_asked_for() {
     let browser = &studio.browser;
     // On a page that is not drawn again after each of them.
     let (thread, here) = (studio.thread(), browser.url());
-    browser.go(&format!("{}/docs", studio.server.url));
+    browser.go(&format!("{}/studio/threads/none", studio.server.url));
     browser.run(
         "const [path] = arguments;
          const headers = {'Content-Type': 'application/json'};
