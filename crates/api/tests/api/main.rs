@@ -20,6 +20,7 @@ mod keys;
 mod limits;
 mod logs;
 mod matrix;
+mod meanwhile;
 mod races;
 mod search;
 mod seed_d;
