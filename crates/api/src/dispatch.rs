@@ -10,6 +10,7 @@
 mod body;
 mod busy;
 mod headers;
+mod lanes;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -23,6 +24,7 @@ use axum::middleware::Next;
 use tracing::{error, info};
 
 pub(crate) use busy::Busy;
+pub(crate) use lanes::Lanes;
 
 use crate::endpoint::{Arrived, Endpoint, Reply, ReplyBody, Takes, Who};
 use crate::gate::ENTER;
@@ -171,10 +173,7 @@ async fn answer(service: Arc<Service>, endpoint: &Arc<Endpoint>, request: Reques
         request: None,
         last_event: headers::last_event(&parts.headers)?,
     };
-    let waited = tokio::time::timeout(service.limits.queue, service.workers.clone().acquire_owned()).await;
-    let Ok(Ok(permit)) = waited else {
-        return Err(Problem::new(Code::Unavailable, "the server has too much to do"));
-    };
+    let permit = service.lanes.enter(endpoint.lane, service.limits.queue).await?;
     let endpoint = Arc::clone(endpoint);
     let worked = tokio::task::spawn_blocking(move || {
         // Here, because a body that is a file is read for it.

@@ -18,7 +18,7 @@ use tokio::sync::Semaphore;
 pub(crate) use place::GitNow;
 use place::Places;
 
-use crate::dispatch::Busy;
+use crate::dispatch::{Busy, Lanes};
 use crate::document::Document;
 use crate::events::Hub;
 use crate::gate::{Gate, Hosts, TokenFile};
@@ -68,7 +68,7 @@ pub(crate) struct Service {
     pub(crate) hub: Hub,
     pub(crate) turns: Turns,
     pub(crate) busy: Busy,
-    pub(crate) workers: Arc<Semaphore>,
+    pub(crate) lanes: Lanes,
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) bodies: Arc<Semaphore>,
     pub(crate) reading: Arc<Semaphore>,
@@ -99,7 +99,7 @@ impl Service {
             turns: Turns::default(),
             metrics: Metrics::new(),
             busy: Busy::new(),
-            workers: Arc::new(Semaphore::new(limits.workers)),
+            lanes: Lanes::new(&limits),
             streams: Arc::new(Semaphore::new(limits.streams)),
             bodies: Arc::new(Semaphore::new(limits.bodies)),
             reading: Arc::new(Semaphore::new(limits.values)),
