@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// Why a request was not answered with what it asked for. Nothing was changed, unless the code says otherwise.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Problem {
     pub(crate) code: Code,
     pub(crate) detail: String,
