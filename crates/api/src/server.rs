@@ -17,6 +17,7 @@ use tokio::sync::Semaphore;
 use tracing::{info, warn};
 
 use crate::dispatch::Lanes;
+use crate::gate::name_of_address;
 use crate::router::router;
 use crate::service::{Options, Service};
 use patient::Patient;
@@ -56,6 +57,7 @@ pub fn serve(
         .max_blocking_threads(Lanes::most(&options.limits) + options.limits.streams + 16)
         .build()?;
     let pages = options.pages.take();
+    options.hosts.push(name_of_address(address));
     let service = Service::new(options, stop.clone()).map_err(|problem| ServeError::Start(problem.detail))?;
     let tail = crate::events::follow(&service)?;
     let served = runtime.block_on(listen(&service, router(&service, pages), address, stop, ready));

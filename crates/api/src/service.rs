@@ -125,7 +125,7 @@ impl Service {
 
     /// What the API is, for programs and people.
     pub(crate) fn document(&self) -> &Document {
-        self.document.get_or_init(|| Document::of(&crate::routes::all()))
+        self.document.get_or_init(|| Document::of(&crate::routes::all(), self.gate.cookie()))
     }
 
     /// A name for a request that no other has.
