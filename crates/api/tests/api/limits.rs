@@ -230,6 +230,11 @@ fn what_is_no_request_is_refused_and_does_no_harm() {
     let client = server.client();
     let head = String::from_utf8(client.request("POST", "/v1/threads").head(false)).expect("text");
     let first = head.trim_end();
+    // What would be carried out if it had only one of them.
+    let both_lengths = |lines: &str| {
+        format!("{first}\r\nContent-Type: application/json\r\n{lines}\r\n\r\n2\r\n{{}}\r\n0\r\n\r\n")
+            .into_bytes()
+    };
     let hostile: Vec<Vec<u8>> = vec![
         b"\0\0\0\0\r\n\r\n".to_vec(),
         b"GET /health\r\n\r\n".to_vec(),
@@ -247,6 +252,8 @@ fn what_is_no_request_is_refused_and_does_no_harm() {
         format!("{first}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff1\r\n")
             .into_bytes(),
         format!("{first}\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n").into_bytes(),
+        both_lengths("Content-Length: 7\r\nTransfer-Encoding: chunked"),
+        both_lengths("Transfer-Encoding: chunked\r\nContent-Length: 7"),
     ];
     for bytes in &hostile {
         let status = status_of(&client, bytes);
