@@ -35,6 +35,12 @@ need_python() {
   python3 -c 'import venv, ensurepip' 2>/dev/null || install_packages python3-venv
 }
 
+# The studio is tested in a real browser, and fails without one. A driver understands the browser of its own release.
+need_browser() {
+  command -v chromium >/dev/null && command -v chromedriver >/dev/null && return
+  install_packages chromium chromium-driver
+}
+
 set_up() {
   # rustup writes its PATH line into shell profiles, which a bare machine may not have read yet.
   if ! command -v cargo >/dev/null && [ -x "${CARGO_HOME:-${HOME:-/root}/.cargo}/bin/cargo" ]; then

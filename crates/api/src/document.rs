@@ -1,6 +1,7 @@
 //! The document: every route as `OpenAPI` 3.1, from the types that are read and answered.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use axum::http::Method;
 use schemars::Schema;
@@ -17,6 +18,7 @@ pub(crate) struct Document {
     pub(crate) value: Value,
     /// The same, written.
     pub(crate) text: String,
+    page: OnceLock<String>,
 }
 
 const ABOUT: &str = "Conversation and files on one timeline. Every change is an operation that is on disk before it \
@@ -64,7 +66,12 @@ impl Document {
             },
         });
         let text = serde_json::to_string_pretty(&value).expect("a document has only plain values");
-        Self { value, text }
+        Self { value, text, page: OnceLock::new() }
+    }
+
+    /// The same for people, made when somebody looks for the first time.
+    pub(crate) fn page(&self) -> &str {
+        self.page.get_or_init(|| crate::page::reference(self))
     }
 }
 

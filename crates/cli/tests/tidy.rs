@@ -27,7 +27,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     // Test campaigns and measurements over everything; never shipped.
     ("proof", ALL),
     // What everything costs; never shipped.
-    ("bench", &["timeline"]),
+    ("bench", ALL),
 ];
 
 const ALL: &[&str] = &[

@@ -9,12 +9,42 @@ pub(crate) static MODULE: LazyLock<String> = LazyLock::new(|| compact(include_st
 /// The picture on the browser's tab.
 pub(crate) const ICON: &str = include_str!("assets/icon.svg");
 
-/// The lines of a module without indentation and without lines that are only a comment. No text of the module goes
-/// over several lines, so that nothing else is touched.
+/// Signs beside which a space says nothing.
+const SIGNS: &str = "{}()[]=+-*/<>?:;,|&!";
+
+/// A module without indentation, without lines that are only a comment, and without spaces beside signs. No text of the
+/// module goes over several lines or holds another one, so that texts are told from the rest by their quotes alone.
 fn compact(module: &str) -> String {
     let lines = module.lines().map(str::trim);
     let needed = lines.filter(|line| !(line.is_empty() || line.starts_with("//") || line.starts_with("/**")));
-    needed.fold(String::with_capacity(module.len()), |text, line| text + line + "\n")
+    let mut out = String::with_capacity(module.len());
+    for line in needed {
+        let mut quote = None;
+        let mut characters = line.chars().peekable();
+        while let Some(character) = characters.next() {
+            let beside_sign = |other: Option<char>| other.is_none_or(|other| SIGNS.contains(other));
+            match (quote, character) {
+                (Some(_), '\\') => {
+                    out.push(character);
+                    out.extend(characters.next());
+                    continue;
+                }
+                (Some(open), _) if open == character => quote = None,
+                (Some(_), _) => {}
+                (None, '"' | '\'' | '`') => quote = Some(character),
+                (None, ' ') if beside_sign(out.chars().last()) || beside_sign(characters.peek().copied()) => {
+                    continue;
+                }
+                (None, _) => {}
+            }
+            out.push(character);
+        }
+        // A line that ends so is over; any other may go on without its end.
+        if !out.ends_with([';', '{', ',', '(', '[']) {
+            out.push('\n');
+        }
+    }
+    out
 }
 
 #[cfg(test)]
@@ -25,7 +55,11 @@ mod tests {
     fn the_module_is_small_and_no_text_of_it_goes_over_several_lines() {
         assert!(MODULE.len() < 25_000, "the module has {} bytes", MODULE.len());
         for (number, line) in include_str!("assets/studio.js").lines().enumerate() {
-            assert!(line.matches('`').count() % 2 == 0, "line {} opens a text that it does not close", number + 1);
+            assert!(
+                line.matches('`').count() % 2 == 0,
+                "line {} opens a text that it does not close",
+                number + 1
+            );
         }
     }
 }

@@ -62,7 +62,8 @@ pub(crate) fn of_call(studio: &Studio, thread: ThreadId, asked: &Asked) -> Resul
     let found = looking.files(thread, None, LOOKED_THROUGH)?.into_iter().find(|at| {
         matches!(&at.kind, OperationKind::TurnAdvanced { step: TurnStep::ToolEnded { call, .. }, .. } if call == wanted)
     });
-    let found = found.ok_or_else(|| Failed::not_found("What this call did to files is not known any more."))?;
+    let found =
+        found.ok_or_else(|| Failed::not_found("What this call did to files is not known any more."))?;
     let question = Question { paths: Vec::new(), detail: Detail::Hunks(USUAL_CONTEXT) };
     let changes = looking.changes(found.files.before, found.files.after, &question)?;
     Ok(html! { div class="of-call" { (diff::draw(&changes)) } })

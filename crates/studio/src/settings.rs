@@ -19,18 +19,22 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
         form id="settings" data-live="settings" autocomplete="off" {
             fieldset {
                 legend { "Thread" }
-                label { "Title" input name="title" value=(row.summary.title) data-route="rename" data-field="title"; }
+                label { "Title" input name="title" value=(row.summary.title); }
                 label class="check" {
-                    input type="checkbox" checked[row.summary.private] data-method="PUT" data-route="sharing" data-field="private";
+                    input type="checkbox" checked[row.summary.private] name="private";
                     "Private: never leaves this machine"
                 }
                 label class="check" {
-                    input type="checkbox" checked[row.summary.pinned] data-method="PUT" data-route="pinned" data-field="pinned";
+                    input type="checkbox" checked[row.summary.pinned] name="pinned";
                     "Pinned to the top"
                 }
                 label {
                     "Roles, in order"
-                    input value=(state.roles.join(", ")) data-method="PUT" data-route="roles" data-field="roles" data-list="comma";
+                    input name="roles" value=(state.roles.join(", ")) data-list="commas";
+                }
+                label {
+                    "Tags"
+                    input name="tags" value=(row.summary.tags.join(", ")) data-list="commas";
                 }
             }
             (model(&settings))
@@ -43,7 +47,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
 fn model(settings: &Settings) -> Markup {
     let number = |name: &str, label: &str, value: String, step: &str| {
         html! {
-            label { (label) input type="number" step=(step) value=(value) data-setting=(name); }
+            label { (label) input type="number" step=(step) value=(value) name=(name); }
         }
     };
     html! {
@@ -51,17 +55,17 @@ fn model(settings: &Settings) -> Markup {
             legend { "Model" }
             label {
                 "Provider"
-                input value=(settings.provider.as_deref().unwrap_or_default()) placeholder="the usual one" data-setting="provider";
+                input value=(settings.provider.as_deref().unwrap_or_default()) placeholder="the usual one" name="provider";
             }
             label {
                 "Model"
-                input value=(settings.model.as_deref().unwrap_or_default()) placeholder="the usual one" data-setting="model";
+                input value=(settings.model.as_deref().unwrap_or_default()) placeholder="the usual one" name="model";
             }
             (number("temperature", "Temperature", settings.temperature.to_string(), "0.1"))
             (number("top_p", "Top p", settings.top_p.to_string(), "0.05"))
             (number("max_tokens", "Most tokens of an answer", settings.max_tokens.to_string(), "1"))
             label class="check" {
-                input type="checkbox" checked[settings.auto_add_history] data-setting="auto_add_history";
+                input type="checkbox" checked[settings.auto_add_history] name="auto_add_history";
                 "Add what is sent and answered to the entries by itself"
             }
         }
@@ -70,7 +74,7 @@ fn model(settings: &Settings) -> Markup {
 
 fn prompts(settings: &Settings) -> Markup {
     let prompt = |name: &str, label: &str, value: &str| {
-        html! { label { (label) textarea rows="3" data-setting=(name) { (value) } } }
+        html! { label { (label) textarea rows="3" name=(name) { (value) } } }
     };
     html! {
         fieldset {
@@ -78,7 +82,7 @@ fn prompts(settings: &Settings) -> Markup {
             (prompt("project_system_prompt", "Of this project", &settings.project_system_prompt))
             (prompt("global_system_prompt", "Of all your projects", &settings.global_system_prompt))
             label class="check" {
-                input type="checkbox" checked[settings.use_default_base_prompt] data-setting="use_default_base_prompt";
+                input type="checkbox" checked[settings.use_default_base_prompt] name="use_default_base_prompt";
                 "Use Retake's own base prompt"
             }
             (prompt("base_system_prompt", "Base prompt, where that is off", &settings.base_system_prompt))
@@ -92,7 +96,7 @@ fn lists(take: &Take) -> Markup {
         html! {
             label {
                 (label)
-                textarea rows="3" placeholder="one path a line" data-method="PUT" data-route=(format!("lists/{name}")) data-field="items" data-list="paths" { (text) }
+                textarea rows="3" placeholder="one path a line" name=(name) data-list="lines" { (text) }
             }
         }
     };

@@ -85,7 +85,7 @@ fn document(call: &Call<'_, NoPath, NoQuery>) -> Result<ReplyBody, Problem> {
 }
 
 fn docs(call: &Call<'_, NoPath, NoQuery>) -> Result<ReplyBody, Problem> {
-    Ok(ReplyBody::Bytes(page::reference(call.service.document()).into_bytes()))
+    Ok(ReplyBody::Bytes(call.service.document().page().as_bytes().to_vec()))
 }
 
 fn style(_: &Call<'_, NoPath, NoQuery>) -> Result<ReplyBody, Problem> {

@@ -74,6 +74,8 @@ pub struct Fuzzed {
     pub slowest_asked: String,
     /// How many took longer than a tenth of a second.
     pub slow: u64,
+    /// How many took too long, but not when they were asked again.
+    pub late: u64,
 }
 
 /// Panics of any thread, from when a campaign began to listen.
@@ -147,6 +149,7 @@ impl Fuzzed {
         self.not_http += other.not_http;
         self.stores += other.stores;
         self.slow += other.slow;
+        self.late += other.late;
         if other.slowest > self.slowest {
             (self.slowest, self.slowest_asked) = (other.slowest, other.slowest_asked);
         }
@@ -240,16 +243,23 @@ impl Lane {
     }
 
     fn step(&mut self, world: &mut World, made: &Made) -> Result<(), String> {
-        let started = Instant::now();
-        let answered = self.plant(world.server.ask(&made.asked), &made.asked);
-        let took = started.elapsed();
+        let (answered, took) = self.ask(world, &made.asked);
         self.fuzzed.slow += u64::from(took > Duration::from_millis(100));
         if took > self.fuzzed.slowest {
             self.fuzzed.slowest = took;
             self.fuzzed.slowest_asked = format!("{} {}", made.asked.method, made.asked.target);
         }
         if took > self.plan.longest {
-            return Err(format!("the answer took {} ms", took.as_millis()));
+            // Cores that others use may be the reason; what is slow by itself is slow again.
+            let again = (0..2).map(|_| self.ask(world, &made.asked).1).min().unwrap_or(took);
+            if again > self.plan.longest {
+                return Err(format!(
+                    "the answer took {} ms, and again {} ms",
+                    took.as_millis(),
+                    again.as_millis()
+                ));
+            }
+            self.fuzzed.late += 1;
         }
         if PANICS.load(Ordering::SeqCst) > self.panics {
             let last = LAST_PANIC.lock().map(|last| last.clone()).unwrap_or_default();
@@ -285,6 +295,12 @@ impl Lane {
             world.maker.seen.look(&path, &answer, &mut self.dice);
         }
         Ok(())
+    }
+
+    fn ask(&self, world: &World, asked: &Asked) -> (Result<Answered, AskError>, Duration) {
+        let started = Instant::now();
+        let answered = self.plant(world.server.ask(asked), asked);
+        (answered, started.elapsed())
     }
 
     /// Makes the mistake that is to be made.

@@ -64,7 +64,8 @@ pub(super) fn fuzzed(seed: u64, requests: u64, lanes: u64) -> Result<String, Tro
     let seconds = started.elapsed().as_secs_f64();
     Ok(format!(
         "{} requests answered ({:.0} a second), {} carried out and {} refused, {} that no connection would carry, over \
-         {} stores; {} of {} routes carried out; {} took over 100 ms, the slowest {} ms ({}): no 5xx, no panic",
+         {} stores; {} of {} routes carried out; {} took over 100 ms, {} over a second but not again, the slowest {} ms ({}): no 5xx, \
+         no panic",
         fuzzed.answered,
         fuzzed.answered as f64 / seconds,
         fuzzed.done,
@@ -74,6 +75,7 @@ pub(super) fn fuzzed(seed: u64, requests: u64, lanes: u64) -> Result<String, Tro
         fuzzed.routes_done,
         fuzzed.routes,
         fuzzed.slow,
+        fuzzed.late,
         fuzzed.slowest.as_millis(),
         fuzzed.slowest_asked,
     ))

@@ -2,6 +2,14 @@
 // happened. It keeps no copy of the state; what is on the page is what the server last drew.
 
 const byId = (id) => document.getElementById(id);
+const one = (selector, within = document) => within.querySelector(selector);
+const every = (selector, within = document) => [...within.querySelectorAll(selector)];
+const ignore = () => {};
+const look = document.body.classList;
+const memory = localStorage;
+const query = (fields) => new URLSearchParams(fields);
+const on = (kind, does) => document.addEventListener(kind, does);
+const box = (of) => of.getBoundingClientRect();
 const fact = (name) => byId(`fact-${name}`)?.value ?? "";
 const thread = fact("thread");
 const take = fact("take");
@@ -12,49 +20,34 @@ const ofTake = (path) => `${path}${path.includes("?") ? "&" : "?"}take=${take}`;
 
 // --- asking ---------------------------------------------------------------------------------------------------
 
-class Refused extends Error {
-  constructor(problem, status) {
-    super(problem.detail ?? `The server answered ${status}.`);
-    this.problem = problem;
-    this.status = status;
-  }
-}
-
-async function ask(method, path, body, headers = {}) {
-  const request = { method, headers: { ...headers }, credentials: "same-origin" };
-  if (body !== undefined) {
-    request.headers["Content-Type"] = "application/json";
-    request.body = JSON.stringify(body);
-  }
+async function ask(method, path, body) {
+  const headers = body === undefined ? {} : { "Content-Type": "application/json" };
   // A request that was cut off is sent again under the same name, and still done once.
-  if (method === "POST") request.headers["Idempotency-Key"] ??= crypto.randomUUID();
-  for (let attempt = 0; ; attempt++) {
+  if (method === "POST") headers["Idempotency-Key"] = crypto.randomUUID();
+  for (let wait = 300; ; wait *= 2) {
     try {
-      const answer = await fetch(path, request);
-      const said = answer.headers.get("content-type")?.includes("json") ? await answer.json() : {};
-      if (!answer.ok) throw new Refused(said, answer.status);
-      return said;
+      const answer = await fetch(path, { method, headers, body: body && JSON.stringify(body) });
+      const said = await answer.json().catch(() => ({}));
+      if (answer.ok) return said;
+      throw Object.assign(Error(said.detail ?? `The server answered ${answer.status}.`), { problem: said });
     } catch (error) {
-      if (error instanceof Refused || attempt >= 3) throw error;
-      await new Promise((done) => setTimeout(done, 300 * 2 ** attempt));
+      if (error.problem || wait > 2000) throw error;
+      await new Promise((done) => setTimeout(done, wait));
     }
   }
 }
 
 async function part(path) {
-  const answer = await fetch(path, { credentials: "same-origin" });
-  if (!answer.ok) throw new Refused({}, answer.status);
-  const template = document.createElement("template");
-  template.innerHTML = await answer.text();
+  const answer = await fetch(path);
+  const template = element("template", { innerHTML: await answer.text() });
+  if (!answer.ok) throw Error(one("main p", template.content)?.textContent ?? `The server answered ${answer.status}.`);
   return template.content.firstElementChild;
 }
 
 function say(text, kind = "") {
-  const toast = document.createElement("p");
-  toast.textContent = text;
-  toast.className = `toast ${kind}`;
+  const toast = element("p", { className: `toast ${kind}` }, text);
   byId("toasts")?.append(toast);
-  setTimeout(() => toast.remove(), kind === "bad" ? 10000 : 4000);
+  setTimeout(() => toast.remove(), kind ? 10000 : 4000);
 }
 
 /** Does something, and tells what stood against it. */
@@ -62,11 +55,12 @@ async function attempt(does) {
   try {
     return await does();
   } catch (error) {
-    const action = error.problem?.action ? ` ${error.problem.action}` : "";
-    say(`${error.message}${action}`, "bad");
-    return undefined;
+    say([error.message, error.problem?.action].filter(Boolean).join(" "), "bad");
   }
 }
+
+const asked = (...request) => attempt(() => ask(...request));
+const drawn = (path) => attempt(() => part(path));
 
 // --- small elements -------------------------------------------------------------------------------------------
 
@@ -87,65 +81,62 @@ function confirmed(body, yes) {
   byId("dialog-yes").textContent = yes;
   dialog.returnValue = "no";
   dialog.showModal();
-  (dialog.querySelector("input") ?? byId("dialog-yes")).focus();
-  return new Promise((done) => {
-    dialog.addEventListener("close", () => done(dialog.returnValue === "yes"), { once: true });
-  });
+  (one("input", dialog) ?? byId("dialog-yes")).focus();
+  return new Promise((done) => (dialog.onclose = () => done(dialog.returnValue === "yes")));
 }
 
 /** Asks for a text in a dialog. */
 async function prompted(question, value, yes) {
   const input = element("input", { value, required: true });
-  const wanted = await confirmed([element("label", {}, question, input)], yes);
-  return wanted && input.value.trim() ? input.value.trim() : undefined;
+  return (await confirmed([element("label", {}, question, input)], yes)) && input.value.trim();
 }
 
 const near = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "narrow" });
 
-function ago(time) {
-  const seconds = (new Date(time.dateTime) - Date.now()) / 1000;
-  const steps = [["second", 60], ["minute", 60], ["hour", 24], ["day", 30]];
-  let distance = seconds;
-  for (const [unit, size] of steps) {
+function ago(date) {
+  let distance = (date - Date.now()) / 1000;
+  for (const [unit, size] of [["second", 60], ["minute", 60], ["hour", 24], ["day", 30]]) {
     if (Math.abs(distance) < size) return near.format(Math.round(distance), unit);
     distance /= size;
   }
-  return new Date(time.dateTime).toLocaleDateString();
+  return date.toLocaleDateString();
 }
 
 function tellTimes(root = document) {
-  for (const time of root.querySelectorAll("time")) {
-    time.title = new Date(time.dateTime).toLocaleString();
-    time.textContent = ago(time);
+  for (const time of every("time", root)) {
+    const date = new Date(time.dateTime);
+    time.title = date.toLocaleString();
+    time.textContent = ago(date);
   }
 }
 
 /** Pictures come as text over the API, and become pictures here: nothing that a model wrote names an address. */
 async function showPictures(root) {
-  for (const image of root.querySelectorAll("img[data-picture]:not([src])")) {
-    const media = image.dataset.media;
+  for (const image of every("img[data-picture]:not([src])", root)) {
+    const { media, picture } = image.dataset;
     if (!/^image\/(png|jpeg|gif|webp)$/.test(media)) continue;
-    const { base64 } = await ask("GET", image.dataset.picture);
+    const { base64 } = await ask("GET", picture);
     image.src = `data:${media};base64,${base64}`;
   }
 }
 
 function settle(root) {
   tellTimes(root);
-  showPictures(root).catch(() => {});
+  for (const entry of every(".piece > .entry", root)) if (memory.getItem(placeOf(entry))) edit(entry);
+  showPictures(root).catch(ignore);
   applyFilter();
 }
 
 // --- the conversation: a window of pieces ---------------------------------------------------------------------
 
-const conversation = byId("conversation");
-const pieces = () => [...(conversation?.querySelectorAll(".piece") ?? [])];
-const pieceSize = Number(conversation?.dataset.piece ?? 40);
+const talk = byId("conversation");
+const pieces = () => every(".piece", talk);
+const pieceSize = Number(talk?.dataset.piece ?? 40);
 const keptPieces = 6;
 let usualHeight = 120;
 let filling = false;
 
-const count = () => Number(conversation.dataset.count);
+const count = () => Number(talk.dataset.count);
 const first = () => Number(pieces()[0]?.dataset.from ?? 0);
 const behind = () => {
   const last = pieces().at(-1);
@@ -167,29 +158,29 @@ const ofPast = (path) => (past ? `${path}&at=${past}` : path);
 
 /** Keeps what the reader looks at where it is, whatever happens around it. */
 function holding(change) {
-  const top = conversation.getBoundingClientRect().top;
-  const anchor = [...conversation.querySelectorAll(".piece > .entry")].find((one) => one.getBoundingClientRect().bottom > top);
-  const before = anchor?.getBoundingClientRect().top;
+  const top = box(talk).top;
+  const anchor = every(".piece > .entry", talk).find((entry) => box(entry).bottom > top);
+  const before = anchor && box(anchor).top;
   const atEnd = isAtEnd();
   change();
   makeRoom();
   if (atEnd && behind() >= count()) toEnd();
-  else if (anchor?.isConnected) conversation.scrollTop += anchor.getBoundingClientRect().top - before;
+  else if (anchor?.isConnected) talk.scrollTop += box(anchor).top - before;
 }
 
-const isAtEnd = () => conversation.scrollHeight - conversation.scrollTop - conversation.clientHeight < 80;
-const toEnd = () => (conversation.scrollTop = conversation.scrollHeight);
+const isAtEnd = () => talk.scrollHeight - talk.scrollTop - talk.clientHeight < 80;
+const toEnd = () => (talk.scrollTop = talk.scrollHeight);
 
 /** Draws what has come near, and lets go of what is far. */
 async function fill() {
-  if (filling || !conversation) return;
+  if (filling || !talk) return;
   filling = true;
   try {
     for (let round = 0; round < 20; round++) {
-      const view = conversation.getBoundingClientRect();
+      const view = box(talk);
       const margin = view.height;
-      const above = byId("above").getBoundingClientRect();
-      const below = byId("below").getBoundingClientRect();
+      const above = box(byId("above"));
+      const below = box(byId("below"));
       const drawn = pieces();
       if (above.bottom < view.top - margin * 4 && below.top > view.bottom + margin * 4) break;
       if (above.top < view.bottom && above.bottom > view.bottom + margin) {
@@ -197,25 +188,27 @@ async function fill() {
       } else if (below.bottom > view.top && below.top < view.top - margin) {
         await jumpInto(behind() + Math.floor((view.top - below.top) / usualHeight));
       } else if (first() > 0 && above.bottom > view.top - margin) {
-        const piece = await pieceAt(Math.max(0, first() - pieceSize));
-        holding(() => {
-          byId("above").after(piece);
-          if (drawn.length >= keptPieces) drawn.at(-1).remove();
-        });
-        settle(piece);
+        await putPiece(Math.max(0, first() - pieceSize), byId("above").nextSibling, drawn.at(-1));
       } else if (behind() < count() && below.top < view.bottom + margin) {
-        const piece = await pieceAt(behind());
-        if (piece.children.length === 0) break;
-        holding(() => {
-          byId("below").before(piece);
-          if (drawn.length >= keptPieces) drawn[0].remove();
-        });
-        settle(piece);
+        if (!(await putPiece(behind(), byId("below"), drawn[0]))) break;
       } else break;
     }
   } finally {
     filling = false;
   }
+}
+
+/** Draws a piece before an element; lets go of another if there are too many. */
+async function putPiece(from, before, far) {
+  const piece = await pieceAt(from);
+  const many = pieces().length >= keptPieces;
+  holding(() => {
+    talk.insertBefore(piece, before);
+    // What somebody types in is not let go of.
+    if (many && !one("form", far)) far.remove();
+  });
+  settle(piece);
+  return piece.children.length;
 }
 
 /** Goes to a part of the conversation that is far from what is drawn. */
@@ -225,63 +218,55 @@ async function jumpInto(index) {
   for (const drawn of pieces()) drawn.remove();
   byId("above").after(piece);
   makeRoom();
-  conversation.scrollTop = piece.offsetTop - conversation.offsetTop + (wanted % pieceSize) * usualHeight;
+  talk.scrollTop = piece.offsetTop - talk.offsetTop + (wanted % pieceSize) * usualHeight;
   settle(piece);
 }
 
 // --- what happened elsewhere, or here -------------------------------------------------------------------------
 
-const editor = (entry) => entry.querySelector(":scope > .editor");
+const editor = (entry) => one(":scope > .editor", entry);
+const contentOf = (entry) => entry.dataset.version.split("-")[0];
 
 /** Puts newly drawn entries in the place of the old ones. What is the same stays, and what is being edited too. */
 function renew(old, fresh) {
-  const known = new Map([...old.children].map((entry) => [entry.id, entry]));
+  const present = new Map([...old.children].map((entry) => [entry.id, entry]));
+  const inserting = every(".inserting", old);
   const next = [...fresh.children].map((entry) => {
-    const present = known.get(entry.id);
-    if (!present || present.dataset.version === entry.dataset.version) return present ?? entry;
-    if (!editor(present)) return entry;
-    const changed = entry.dataset.version.split("-")[0] !== present.dataset.version.split("-")[0];
-    if (changed) showConflict(present, entry);
-    return present;
+    const known = present.get(entry.id);
+    present.delete(entry.id);
+    if (known && editor(known) && contentOf(known) !== contentOf(entry)) showConflict(known, one(".said, .plain, .preview", entry));
+    return known && (editor(known) || known.dataset.version === entry.dataset.version) ? known : entry;
   });
-  for (const present of known.values()) {
-    // Somebody deleted it while it was being edited here: what was typed is not thrown away.
-    if (!next.includes(present) && editor(present)) showConflict(present, undefined);
-  }
-  old.replaceChildren(...next, ...[...known.values()].filter((one) => !next.includes(one) && editor(one)));
-  old.dataset.count = fresh.dataset.count;
+  // What was deleted elsewhere while it was edited here stays until what was typed is kept or left.
+  const left = [...present.values()].filter((entry) => entry.id && editor(entry));
+  for (const entry of left) showConflict(entry);
+  old.replaceChildren(...next, ...left);
+  for (const form of inserting) (byId(`e-${form.dataset.after}`) ?? old.lastElementChild)?.after(form);
 }
 
-function showConflict(present, other) {
-  const form = editor(present);
-  form.querySelector(".conflict")?.remove();
-  const text = other ? "This entry was changed elsewhere meanwhile. Theirs:" : "This entry was deleted elsewhere meanwhile.";
-  const box = element("div", { className: "conflict" }, element("p", {}, text));
-  if (other) {
-    const said = other.querySelector(".said, .plain, .preview");
-    if (said) box.append(said.cloneNode(true));
-  }
-  form.prepend(box);
+function showConflict(entry, theirs) {
+  one(".conflict", entry)?.remove();
+  const text = theirs ? "This was changed elsewhere meanwhile. Keeping yours replaces it:" : "This was deleted elsewhere meanwhile.";
+  editor(entry).prepend(element("div", { className: "conflict" }, element("p", {}, text), ...(theirs ? [theirs.cloneNode(true)] : [])));
 }
 
-async function renewConversation() {
-  if (!conversation || past) return;
+async function renewTalk() {
+  if (!talk || past) return;
   const drawn = pieces();
   const atEnd = isAtEnd();
-  if (drawn.length === 0) {
+  if (!drawn.length) {
     const piece = await pieceAt(0);
-    if (piece.children.length === 0) return;
-    conversation.querySelector(".empty")?.remove();
-    conversation.dataset.count = piece.dataset.count;
+    if (!piece.children.length) return;
+    one(".empty")?.remove();
+    talk.dataset.count = piece.dataset.count;
     byId("below").before(piece);
-    makeRoom();
     settle(piece);
   } else {
     const fresh = await Promise.all(drawn.map((piece) => pieceAt(piece.dataset.from)));
     holding(() => {
       drawn.forEach((piece, index) => renew(piece, fresh[index]));
-      conversation.dataset.count = fresh[0]?.dataset.count ?? 0;
-      for (const piece of pieces()) if (piece.children.length === 0) piece.remove();
+      talk.dataset.count = fresh[0]?.dataset.count ?? 0;
+      for (const piece of pieces()) if (!piece.children.length) piece.remove();
     });
     drawn.forEach(settle);
   }
@@ -298,25 +283,22 @@ const sources = {
   history: () => `${page}/history`,
   files: () => `${page}/files`,
   settings: () => `${page}/settings?take=${take}`,
-  tree: () => `/studio/tree?path=${thread}&q=${encodeURIComponent(byId("find")?.value ?? "")}`,
+  tree: () => `/studio/tree?${query({ path: thread, q: byId("find")?.value ?? "" })}`,
 };
 
 /** Draws a part again, unless somebody is typing in it. */
 async function renewPart(name) {
-  const old = document.querySelector(`[data-live="${name}"]`);
-  if (!old) return;
-  const typing = old.contains(document.activeElement) && document.activeElement.matches("input, textarea, select");
-  if (typing || old.querySelector("details.menu[open]")) return;
-  const focused = old.contains(document.activeElement) ? document.activeElement.dataset.act : undefined;
+  const old = one(`[data-live="${name}"]`);
+  const active = document.activeElement;
+  const within = old?.contains(active);
+  if (!old || (within && active.matches("input, textarea, select")) || one("details.menu[open]", old)) return;
   const fresh = await part(sources[name]());
-  const open = new Set([...old.querySelectorAll("details[data-path]")].map((one) => `${one.dataset.path} ${one.open}`));
-  for (const one of fresh.querySelectorAll("details[data-path]")) {
-    if (open.has(`${one.dataset.path} false`)) one.open = false;
-  }
+  const closed = new Set(every("details[data-path]:not([open])", old).map((file) => file.dataset.path));
+  for (const file of every("details[data-path]", fresh)) if (closed.has(file.dataset.path)) file.open = false;
   const scroll = old.parentElement.scrollTop;
   old.replaceWith(fresh);
   fresh.parentElement.scrollTop = scroll;
-  if (focused) fresh.querySelector(`[data-act="${focused}"]`)?.focus();
+  if (within) one(`[data-act="${active.dataset.act}"]`, fresh)?.focus();
   settle(fresh);
   if (name === "turn") showRunning();
 }
@@ -332,8 +314,8 @@ async function renewAll() {
   try {
     while (again) {
       again = false;
-      await renewConversation();
-      await Promise.all(["bar", "turn", "history", "files", "settings", "tree"].map(renewPart));
+      await renewTalk();
+      await Promise.all(Object.keys(sources).map(renewPart));
     }
   } catch {
     // The stream tells when the server is there again.
@@ -344,78 +326,71 @@ async function renewAll() {
 
 // --- words as they come ---------------------------------------------------------------------------------------
 
-let comingText = "";
-let comingThoughts = "";
+const live = byId("live");
+const coming = { text: "", thinking: "" };
 let painting = false;
 
 function paint() {
   painting = false;
-  const live = byId("live");
   if (!live || live.hidden) return;
   const atEnd = isAtEnd();
-  byId("live-text").append(comingText);
-  const thoughts = byId("live-thinking");
-  if (comingThoughts) {
-    thoughts.hidden = false;
-    thoughts.querySelector("pre").append(comingThoughts);
-  }
-  comingText = comingThoughts = "";
+  byId("live-text").append(coming.text);
+  if (coming.thinking) byId("live-thinking").hidden = false;
+  one("#live-thinking pre").append(coming.thinking);
+  coming.text = coming.thinking = "";
   if (atEnd) toEnd();
 }
 
 function hear({ take: of, event }) {
   if (of !== take || !event) return;
-  const live = byId("live");
-  const kind = event.event;
-  if (kind === "text" || kind === "thinking" || kind === "call_began" || kind === "tool_runs" || kind === "tool_progress") {
-    live.hidden = false;
-  }
-  if (kind === "text") comingText += event.text;
-  if (kind === "thinking") comingThoughts += event.text;
-  if (kind === "call_began") byId("live-tool").textContent = `calls ${event.tool}…`;
-  if (kind === "tool_runs") byId("live-tool").textContent = event.what;
-  if (kind === "tool_progress") byId("live-tool").textContent = event.text.slice(-200);
+  const { event: kind, text = "", tool, what } = event;
+  if (kind in coming) coming[kind] += text;
+  const does = { call_began: `calls ${tool}…`, tool_runs: what, tool_progress: text.slice(-200) }[kind];
+  if (does) byId("live-tool").textContent = does;
+  if (kind in coming || does) live.hidden = false;
   if (["answered", "retrying", "ended", "started"].includes(kind)) quiet();
-  if (kind === "asked" || kind === "ended" || kind === "started") renewPart("turn").catch(() => {});
-  if (!painting) {
-    painting = true;
-    requestAnimationFrame(paint);
-  }
+  if (["asked", "ended", "started"].includes(kind)) renewPart("turn").catch(ignore);
+  if (!painting) requestAnimationFrame(paint);
+  painting = true;
 }
 
 function quiet() {
-  const live = byId("live");
   if (!live) return;
-  live.hidden = true;
-  comingText = comingThoughts = "";
-  byId("live-text").replaceChildren();
-  byId("live-thinking").hidden = true;
-  byId("live-thinking").querySelector("pre").replaceChildren();
-  byId("live-tool").textContent = "";
+  live.hidden = byId("live-thinking").hidden = true;
+  coming.text = coming.thinking = "";
+  for (const pre of every("pre, #live-tool", live)) pre.replaceChildren();
 }
 
+const isRunning = () => byId("turn")?.dataset.running === "true";
+
 function showRunning() {
-  const running = byId("turn")?.dataset.running === "true";
-  if (byId("stop")) byId("stop").hidden = !running;
-  if (byId("send")) byId("send").textContent = running ? "Tell it" : "Send";
+  const running = isRunning();
+  byId("stop").hidden = !running;
+  byId("send").textContent = running ? "Tell it" : "Send";
   if (!running) quiet();
 }
 
-let stream;
-
 function follow(after) {
-  stream = new EventSource(`/v1/events?after=${after}`);
-  let soon;
-  stream.addEventListener("operation", (event) => {
-    const { thread: of } = JSON.parse(event.data);
-    clearTimeout(soon);
+  const stream = new EventSource(`/v1/events?after=${after}`);
+  const hears = (kind, does) => stream.addEventListener(kind, (event) => does(event.data && JSON.parse(event.data)));
+  const tree = () => renewPart("tree").catch(ignore);
+  let soon, own;
+  hears("operation", ({ thread: of }) => {
+    own ||= of === thread;
     // Many at once are drawn once.
-    soon = setTimeout(() => (of === thread ? renewAll() : renewPart("tree").catch(() => {})), 30);
+    soon ??= setTimeout(() => {
+      (own ? renewAll : tree)();
+      soon = own = undefined;
+    }, 30);
   });
-  stream.addEventListener("turn", (event) => hear(JSON.parse(event.data)));
-  stream.addEventListener("purged", () => renewPart("tree").catch(() => {}));
-  stream.addEventListener("open", () => document.body.classList.remove("offline"));
-  stream.addEventListener("error", () => document.body.classList.add("offline"));
+  hears("turn", hear);
+  hears("purged", tree);
+  stream.onopen = () => {
+    // A turn that died with its server left no operation behind.
+    if (look.contains("offline")) renewAll();
+    look.remove("offline");
+  };
+  stream.onerror = () => look.add("offline");
 }
 
 // --- drafts: never lost -----------------------------------------------------------------------------------------
@@ -426,7 +401,7 @@ let saving;
 
 function keepDraft() {
   // First where a crash of the server does not reach, then where every window sees it.
-  localStorage.setItem(kept, draft.value);
+  memory.setItem(kept, draft.value);
   clearTimeout(saving);
   byId("draft-state").textContent = "";
   saving = setTimeout(saveDraft, 400);
@@ -438,7 +413,7 @@ async function saveDraft() {
   const text = draft.value;
   try {
     await ask("PUT", ofTake(at("draft")), { text });
-    if (draft.value === text) localStorage.removeItem(kept);
+    if (draft.value === text) memory.removeItem(kept);
     byId("draft-state").textContent = text ? "Draft kept" : "";
   } catch {
     byId("draft-state").textContent = "Kept in this browser";
@@ -449,25 +424,23 @@ async function sendDraft() {
   const text = draft.value;
   if (!text.trim()) return;
   clearTimeout(saving);
-  const running = byId("turn")?.dataset.running === "true";
   const done = await attempt(async () => {
-    if (running) return ask("POST", ofTake(at("turn/steer")), { message: text });
+    if (isRunning()) return ask("POST", ofTake(at("turn/steer")), { message: text });
     const pictures = await Promise.all([...byId("pictures").files].map(inBase64));
-    const approve = byId("approve").value;
-    return ask("POST", ofTake(at("turns")), { prompt: text, pictures, ...(approve ? { approve } : {}) });
+    return ask("POST", ofTake(at("turns")), { prompt: text, pictures, ...approval() });
   });
   if (!done) return;
   if (draft.value === text) draft.value = "";
   byId("pictures").value = "";
-  localStorage.removeItem(kept);
+  memory.removeItem(kept);
   await saveDraft();
   toEnd();
 }
 
 /** A picture that is pasted or dropped goes along, as one that was chosen does. */
 function takePictures(event, from) {
-  const files = [...(from?.files ?? [])].filter((file) => file.type.startsWith("image/"));
-  if (files.length === 0) return;
+  const files = [...from.files].filter((file) => file.type.startsWith("image/"));
+  if (!files.length) return;
   event.preventDefault();
   const all = new DataTransfer();
   for (const file of [...byId("pictures").files, ...files]) all.items.add(file);
@@ -484,89 +457,103 @@ async function inBase64(file) {
 
 // --- editing in place -------------------------------------------------------------------------------------------
 
-async function edit(entry) {
-  if (editor(entry)) return;
-  const shown = await attempt(() => ask("GET", ofTake(at(`entries/${entry.dataset.entry}`))));
-  if (!shown) return;
-  const area = element("textarea", { value: shown.entry.content, ariaLabel: "The entry's text" });
-  const form = element("form", { className: "editor" }, area,
+/** A form with a text to write. */
+function writing(className, yes, leave, ...fields) {
+  const area = element("textarea", { ariaLabel: "Text", rows: 4 });
+  const form = element("form", { className }, ...fields, area,
     element("p", { className: "acts" },
-      element("button", { type: "submit", className: "primary", title: "Ctrl+Enter" }, "Keep"),
-      element("button", { type: "button", "data-act": "leave-edit", title: "Esc" }, "Leave it")));
-  const fit = () => {
-    area.style.height = "auto";
-    area.style.height = `${Math.min(area.scrollHeight + 4, innerHeight * 0.7)}px`;
-  };
-  area.addEventListener("input", fit);
+      element("button", { className: "primary", title: "Ctrl+Enter" }, yes),
+      element("button", { type: "button", "data-act": leave, title: "Esc" }, "Leave it")));
+  return [form, area];
+}
+
+const read = (entry) => asked("GET", ofTake(at(`entries/${entry.dataset.entry}`)));
+
+/** Where a half-typed edit is kept: what it began with, and what it is. */
+const placeOf = (entry) => take + entry.id;
+
+async function edit(entry) {
+  const shown = await read(entry);
+  if (!shown || editor(entry)) return;
+  const [form, area] = writing("editor", "Keep", "leave-edit");
+  const { content } = shown.entry;
+  const left = JSON.parse(memory.getItem(placeOf(entry)));
+  const [before, text] = left ?? [content, content];
+  form.dataset.before = before;
+  area.value = text;
+  area.rows = Math.min(30, text.split("\n").length + 2);
+  area.oninput = () => memory.setItem(placeOf(entry), JSON.stringify([before, area.value]));
   entry.append(form);
   entry.classList.add("editing");
-  form.dataset.before = shown.entry.content;
-  area.focus();
-  fit();
+  // One that was left half-typed waits for its writer.
+  if (!left) area.focus();
 }
 
 async function keepEdit(form) {
   const entry = form.closest(".entry");
-  const content = form.querySelector("textarea").value;
-  const done = await attempt(() => ask("PATCH", ofTake(at(`entries/${entry.dataset.entry}`)), { content }));
-  if (!done) return;
+  const content = one("textarea", form).value;
+  const now = await read(entry);
+  if (now && now.entry.content !== form.dataset.before && !one(".conflict", form)) {
+    return showConflict(entry, element("pre", { className: "plain" }, now.entry.content));
+  }
+  if (!(await asked("PATCH", ofTake(at(`entries/${entry.dataset.entry}`)), { content }))) return;
   leaveEdit(entry);
   entry.dataset.version = "";
   await renewAll();
 }
 
 function leaveEdit(entry) {
+  memory.removeItem(placeOf(entry));
   editor(entry)?.remove();
   entry.classList.remove("editing");
+  entry.dataset.version = "";
   entry.focus();
+  renewAll();
 }
 
-async function insertBehind(entry) {
-  if (entry.nextElementSibling?.classList.contains("inserting")) return;
-  const area = element("textarea", { ariaLabel: "The new entry's text", rows: 4 });
-  const form = element("form", { className: "inserting" }, roleSelect(), area,
-    element("p", { className: "acts" },
-      element("button", { type: "submit", className: "primary" }, "Put it in"),
-      element("button", { type: "button", "data-act": "leave-insert" }, "Leave it")));
+function insertBehind(entry) {
+  if (entry.nextElementSibling?.matches(".inserting")) return;
+  const [form, area] = writing("inserting", "Put it in", "leave-insert", roleSelect());
   form.dataset.after = entry.dataset.entry;
   entry.after(form);
   area.focus();
 }
 
 async function putIn(form) {
-  const entries = [{ role: form.querySelector("select").value, content: form.querySelector("textarea").value }];
-  const done = await attempt(() => ask("POST", ofTake(at("entries")), { entries, after: form.dataset.after }));
-  if (done) form.remove();
+  const entries = [{ role: one("select", form).value, content: one("textarea", form).value }];
+  if (await asked("POST", ofTake(at("entries")), { entries, after: form.dataset.after })) form.remove();
 }
 
 // --- moving along the log -----------------------------------------------------------------------------------------
 
 const number = (many, one, more) => `${many} ${many === 1 ? one : more}`;
 
+const quietly = (...said) => element("p", { className: "quiet" }, ...said);
+
 function pathList(report) {
   const items = (report?.paths ?? []).map(({ path, root, outcome, reason }) =>
     element("li", { className: outcome }, element("code", {}, root ? `${root}:${path}` : path), ` ${reason ?? outcome}`));
-  return items.length ? element("ul", { className: "paths" }, ...items) : element("p", { className: "quiet" }, "No files move.");
+  return items.length ? element("ul", { className: "paths" }, ...items) : quietly("No files move.");
 }
 
 /** What is to become of files that two have changed, with both versions of each. */
 function choice(report) {
   const conflicts = (report?.paths ?? []).filter((one) => one.outcome === "conflicted");
-  if (conflicts.length === 0) return [];
+  if (!conflicts.length) return [];
   const ways = [["keep", "Leave mine as they are"], ["take", "Take the other version"], ["mark", "Write both, with markers"]];
   const radios = ways.map(([value, text]) =>
     element("label", { className: "check" }, element("input", { type: "radio", name: "conflicts", value, checked: value === "keep" }), text));
-  const both = conflicts.map(({ path, root = "", theirs = "" }) => {
-    const query = new URLSearchParams({ path, root, ours: report.before, theirs });
+  const versions = conflicts.map(({ path, root = "", theirs = "" }) => {
+    const both = query({ path, root, ours: report.before, theirs });
     const box = element("details", {}, element("summary", {}, path));
-    box.addEventListener("toggle", async () => box.open && !box.children[1] && box.append(await part(`${page}/versions?${query}`)));
+    box.addEventListener("toggle", async () => box.open && !box.children[1] && box.append(await part(`${page}/versions?${both}`)));
     return box;
   });
-  return [element("fieldset", {}, element("legend", {}, `${number(conflicts.length, "file was", "files were")} changed since by someone else`), ...both, ...radios)];
+  return [element("fieldset", {}, element("legend", {}, `${number(conflicts.length, "file was", "files were")} changed since by someone else`), ...versions, ...radios)];
 }
 
 async function move(route, body, title, yes) {
-  const ahead = await attempt(() => ask("POST", `${at(route)}?dry_run=true`, body));
+  const ahead = await asked("POST", at(`${route}dry_run=true`), body);
   if (!ahead) return;
   const { entries_after: after = 0, entries_before: before = 0 } = ahead.would ?? {};
   const difference = Math.abs(after - before);
@@ -574,7 +561,7 @@ async function move(route, body, title, yes) {
   const chosen = choice(ahead.files);
   if (!(await confirmed([element("h2", {}, title), element("p", {}, words), pathList(ahead.files), ...chosen], yes))) return;
   const conflicts = chosen[0]?.querySelector(":checked").value;
-  const done = await attempt(() => ask("POST", at(route), { ...body, ...(conflicts ? { conflicts } : {}) }));
+  const done = await asked("POST", at(route), { ...body, ...(conflicts ? { conflicts } : {}) });
   if (!done) return;
   const paths = done.files?.paths ?? [];
   if (paths.some((one) => ["conflicted", "kept", "skipped"].includes(one.outcome))) {
@@ -585,7 +572,8 @@ async function move(route, body, title, yes) {
 
 // --- what buttons do ------------------------------------------------------------------------------------------------
 
-const idOf = (button) => button.closest(".entry").dataset.entry;
+const entryOf = (button) => button.closest(".entry");
+const idOf = (button) => entryOf(button).dataset.entry;
 const home = () => `/studio/threads/${thread}`;
 const approval = () => (byId("approve")?.value ? { approve: byId("approve").value } : {});
 const call = (button) => button.closest("[data-call]").dataset.call;
@@ -607,7 +595,7 @@ const requests = {
 
 async function request([method, path, body, then]) {
   const whole = path.startsWith("/") ? at(path.slice(1)) : ofTake(at(path));
-  const done = await attempt(() => ask(method, whole, body));
+  const done = await asked(method, whole, body);
   if (!done) return;
   if (typeof then === "function") location.assign(then(done));
   else if (then) say(then);
@@ -615,11 +603,11 @@ async function request([method, path, body, then]) {
 }
 
 const acts = {
-  undo: () => move("undo", {}, "Undo the last turn?", "Undo"),
-  redo: () => move("redo", {}, "Redo?", "Redo"),
-  jump: (b) => move("jump", { version: Number(b.dataset.version) }, `Go to moment ${b.dataset.version}?`, "Go there"),
-  reset: () => move("reset", {}, "Reset the thread?", "Reset"),
-  clear: () => move("clear", {}, "Take all entries out?", "Clear"),
+  undo: () => move("undo?", {}, "Undo the last turn?", "Undo"),
+  redo: () => move("redo?", {}, "Redo?", "Redo"),
+  jump: (b) => move("jump?", { version: Number(b.dataset.version) }, `Go to moment ${b.dataset.version}?`, "Go there"),
+  reset: () => move("reset?", {}, "Reset the thread?", "Reset"),
+  clear: () => move(`${ofTake("clear")}&`, {}, "Take all entries out?", "Clear"),
   async truncate() {
     const pairs = await prompted("How many of the last pairs stay?", "3", "Cut the others");
     if (pairs) await request(["POST", "truncate", { pairs: Number(pairs) }]);
@@ -629,46 +617,46 @@ const acts = {
     if (name) await request(["POST", "/save", { name }, `Saved as “${name}”.`]);
   },
   async "put-away"() {
-    if (!(await confirmed([element("p", {}, "Put this thread away? Nothing is destroyed.")], "Put it away"))) return;
-    if (await attempt(() => ask("DELETE", `/v1/threads/${thread}`))) location.assign("/studio");
+    const wanted = await confirmed([element("p", {}, "Put this thread away? Nothing is destroyed.")], "Put it away");
+    if (wanted && (await asked("DELETE", `/v1/threads/${thread}`))) location.assign("/studio");
   },
   async "new-thread"() {
-    const made = await attempt(() => ask("POST", "/v1/threads", {}));
+    const made = await asked("POST", "/v1/threads", {});
     if (!made) return;
-    await attempt(() => ask("POST", `/v1/threads/${made.thread}/current`, {}));
+    await asked("POST", `/v1/threads/${made.thread}/current`, {});
     location.assign(`/studio/threads/${made.thread}`);
   },
-  edit: (b) => edit(b.closest(".entry")),
-  "leave-edit": (b) => leaveEdit(b.closest(".entry")),
-  insert: (b) => insertBehind(b.closest(".entry")),
+  edit: (b) => edit(entryOf(b)),
+  "leave-edit": (b) => leaveEdit(entryOf(b)),
+  insert: (b) => insertBehind(entryOf(b)),
   "leave-insert": (b) => b.closest("form").remove(),
   async copy(b) {
-    const shown = await attempt(() => ask("GET", ofTake(at(`entries/${idOf(b)}`))));
+    const shown = await read(entryOf(b));
     if (!shown) return;
     await navigator.clipboard.writeText(shown.entry.content);
     say("Copied.");
   },
   async role(b) {
-    const select = roleSelect(b.closest(".entry").dataset.role);
+    const select = roleSelect(entryOf(b).dataset.role);
     if (await confirmed([element("label", {}, "Role", select)], "Change")) await request(["PATCH", `entries/${idOf(b)}`, { role: select.value }]);
   },
-  collapse: (b) => showAs(b.closest(".entry"), 0),
-  source: (b) => showAs(b.closest(".entry"), 1),
+  collapse: (b) => showAs(entryOf(b), 0),
+  source: (b) => showAs(entryOf(b), 1),
   "collapse-all": () => showAll(true),
   "expand-all": () => showAll(false),
   async tab(b) {
-    for (const tab of document.querySelectorAll("[role=tab]")) tab.ariaSelected = String(tab.dataset.tab === b.dataset.tab);
+    for (const tab of every("[role=tab]")) tab.ariaSelected = String(tab.dataset.tab === b.dataset.tab);
     await panel(sources[b.dataset.tab]());
   },
-  blame: (b) => panel(`${page}/blame?${new URLSearchParams({ path: b.dataset.file, root: b.dataset.root })}`),
+  blame: (b) => panel(`${page}/blame?${query({ path: b.dataset.file, root: b.dataset.root })}`),
   async "files-of"(b) {
-    const drawn = await attempt(() => part(`${page}/call?q=${encodeURIComponent(call(b))}`));
-    if (drawn) b.replaceWith(drawn);
+    const shown = await drawn(`${page}/call?${query({ q: call(b) })}`);
+    if (shown) b.replaceWith(shown);
   },
   async more(b) {
-    const drawn = await attempt(() => part(b.dataset.src));
-    if (!drawn) return;
-    b.replaceWith(...drawn.childNodes);
+    const shown = await drawn(b.dataset.src);
+    if (!shown) return;
+    b.replaceWith(...shown.childNodes);
     settle(byId("panel"));
   },
   try(b) {
@@ -677,18 +665,18 @@ const acts = {
     draft.focus();
   },
   async "show-version"(b) {
-    await acts.tab(document.querySelector("[data-tab=history]"));
+    await acts.tab(one("[data-tab=history]"));
     byId(`v-${b.dataset.version}`)?.scrollIntoView({ block: "center" });
   },
-  menu: () => document.body.classList.toggle("show-left"),
-  details: () => document.body.classList.toggle("show-right"),
+  menu: () => look.toggle("show-left"),
+  details: () => look.toggle("show-right"),
 };
 
 async function panel(source) {
-  const drawn = await attempt(() => part(source));
-  if (!drawn) return;
-  byId("panel").replaceChildren(drawn);
-  settle(drawn);
+  const shown = await drawn(source);
+  if (!shown) return;
+  byId("panel").replaceChildren(shown);
+  settle(shown);
 }
 
 function roleSelect(chosen) {
@@ -699,133 +687,113 @@ function roleSelect(chosen) {
 async function showAs(entry, which) {
   const flags = (entry.dataset.version.split("-")[1] ?? "00").split("").map(Number);
   flags[which] = 1 - flags[which];
-  const done = await attempt(() => ask("PUT", at(`entries/${entry.dataset.entry}/shown`), { collapsed: !!flags[0], source: !!flags[1] }));
-  if (done) await renewConversation();
+  const done = await asked("PUT", at(`entries/${entry.dataset.entry}/shown`), { collapsed: !!flags[0], source: !!flags[1] });
+  if (done) await renewTalk();
 }
 
 async function showAll(collapsed) {
-  if (await attempt(() => ask("PUT", ofTake(at("entries-shown")), { collapsed }))) await renewConversation();
+  if (await asked("PUT", ofTake(at("entries-shown")), { collapsed })) await renewTalk();
 }
 
 function applyFilter() {
   const wanted = byId("filter")?.value ?? "";
-  for (const entry of document.querySelectorAll("#conversation .piece > .entry")) {
+  for (const entry of every("#conversation .piece > .entry")) {
     entry.classList.toggle("filtered", wanted !== "" && entry.dataset.role !== wanted);
   }
 }
 
 // --- settings ---------------------------------------------------------------------------------------------------------
 
-async function keepSetting(field) {
-  const value = field.type === "checkbox" ? field.checked : field.type === "number" ? Number(field.value) : field.value;
-  const { setting, route, method = "POST", field: name, list } = field.dataset;
-  if (setting) {
-    const empty = (setting === "provider" || setting === "model") && value === "";
-    await attempt(() => ask("PATCH", at("settings"), { [setting]: empty ? null : value }));
-    return;
-  }
-  if (!route) return;
-  const split = (text, by) => text.split(by).map((one) => one.trim()).filter(Boolean);
-  const body = { [name]: list === "comma" ? split(value, ",") : list === "paths" ? split(value, "\n").map((path) => ({ path })) : value };
-  const path = route.startsWith("lists/") ? ofTake(at(route)) : at(route);
-  await attempt(() => ask(method, path, body));
+/** What a field of the settings holds is kept as soon as it is left. Lists are written with commas or on lines. */
+function keepField({ type, name, value, checked, dataset }) {
+  const list = () => value.split(dataset.list === "lines" ? "\n" : ",").map((item) => item.trim()).filter(Boolean);
+  const kept = type === "checkbox" ? checked : type === "number" ? Number(value) : dataset.list ? list() : value;
+  asked("PUT", `/api/fields/${name}?thread=${thread}&take=${take}`, { value: kept });
 }
 
 // --- keys and clicks ----------------------------------------------------------------------------------------------------
 
-document.addEventListener("click", (event) => {
+on("click", (event) => {
   const button = event.target.closest("[data-act]");
   if (!button || button.disabled) return;
   const { act } = button.dataset;
   if (!acts[act] && !requests[act]) return;
   event.preventDefault();
   button.closest("details.menu")?.removeAttribute("open");
-  Promise.resolve(acts[act] ? acts[act](button) : request(requests[act](button))).catch((error) => say(error.message, "bad"));
+  attempt(() => (acts[act] ? acts[act](button) : request(requests[act](button))));
 });
 
-document.addEventListener("submit", (event) => {
+on("submit", (event) => {
   const form = event.target;
   if (form.method === "dialog") return;
   event.preventDefault();
   if (form.id === "composer") sendDraft();
-  else if (form.classList.contains("editor")) keepEdit(form);
-  else if (form.classList.contains("inserting")) putIn(form);
+  if (form.matches(".editor")) keepEdit(form);
+  if (form.matches(".inserting")) putIn(form);
 });
 
-document.addEventListener("change", (event) => {
-  if (event.target.id === "filter") applyFilter();
-  else if (event.target.closest("#settings")) keepSetting(event.target);
+on("change", ({ target }) => {
+  if (target.id === "filter") applyFilter();
+  else if (target.closest("#settings")) keepField(target);
 });
 
 async function search(words) {
-  const found = await attempt(() => part(`/studio/search?q=${encodeURIComponent(words)}`));
+  const found = await drawn(`/studio/search?${query({ q: words })}`);
   if (!found) return;
   byId("found")?.remove();
   byId("find").after(found);
   settle(found);
 }
 
-let finding;
-document.addEventListener("input", (event) => {
-  if (event.target === draft) keepDraft();
-  if (event.target.id !== "find") return;
-  clearTimeout(finding);
-  const wanted = event.target.value.toLowerCase();
-  finding = setTimeout(() => {
-    for (const one of document.querySelectorAll("#tree .thread")) {
-      one.hidden = !one.textContent.toLowerCase().includes(wanted);
-    }
-  }, 60);
+on("input", ({ target }) => {
+  if (target === draft) keepDraft();
+  if (target.id !== "find") return;
+  const wanted = target.value.toLowerCase();
+  for (const known of every("#tree .thread")) known.hidden = !known.textContent.toLowerCase().includes(wanted);
 });
 
-document.addEventListener("keydown", (event) => {
-  const typing = event.target.matches("input, textarea, select");
+/** Goes to the next entry, or the one before. */
+function step(by) {
+  const all = every(".piece > .entry:not(.filtered)");
+  const index = all.indexOf(document.activeElement.closest(".entry"));
+  const next = all[index < 0 ? all.length - 1 : index + by];
+  next?.focus();
+  next?.scrollIntoView({ block: "nearest" });
+}
+
+const keys = {
+  j: () => step(1),
+  k: () => step(-1),
+  n: () => acts["new-thread"](),
+  i: () => draft?.focus(),
+  "/": () => byId("find")?.focus(),
+};
+const keysOfEntry = { e: "edit", c: "collapse", b: "branch", r: "retry", Delete: "delete" };
+
+on("keydown", (event) => {
+  const { key, target } = event;
+  const typing = target.matches("input, textarea, select");
   const command = event.ctrlKey || event.metaKey;
-  if (event.key === "Enter" && event.target.id === "find") {
-    search(event.target.value);
-    return event.preventDefault();
-  }
-  if (command && event.key === "Enter" && typing) {
-    event.target.form?.requestSubmit();
-    return event.preventDefault();
-  }
-  if (event.key === "Escape" && event.target.closest(".editor")) return leaveEdit(event.target.closest(".entry"));
+  const entry = target.closest(".entry");
+  let does;
+  if (key === "Enter" && target.id === "find") does = () => search(target.value);
+  else if (key === "Enter" && command && typing) does = () => target.form?.requestSubmit();
+  else if (key === "Escape" && target === draft) does = () => talk.focus();
+  else if (key === "Escape" && target.closest(".editor, .inserting")) does = () => one("[type=button]", target.form).click();
   // In a field, Ctrl+Z is the field's own while there is something in it to undo.
-  if (command && ["z", "y", "Z"].includes(event.key) && !(typing && event.target.value)) {
-    event.preventDefault();
-    const redo = event.key === "y" || event.shiftKey;
-    document.querySelector(`[data-act=${redo ? "redo" : "undo"}]`)?.click();
-    return;
+  else if (command && /^[zy]$/i.test(key) && !(typing && target.value)) {
+    does = () => one(`[data-act=${/y/i.test(key) || event.shiftKey ? "redo" : "undo"}]`)?.click();
+  } else if (!typing && !command && !event.altKey && !byId("dialog")?.open) {
+    does = entry && keysOfEntry[key] ? () => one(`[data-act=${keysOfEntry[key]}]`, entry)?.click() : keys[key];
   }
-  if (typing || command || event.altKey || byId("dialog")?.open) return;
-  const entry = event.target.closest(".entry");
-  if (event.key === "j" || event.key === "k") {
-    const all = [...document.querySelectorAll(".piece > .entry:not(.filtered)")];
-    const index = all.indexOf(entry);
-    const next = event.key === "j" ? all[index + 1] ?? all.at(-1) : all[index === -1 ? all.length - 1 : index - 1];
-    next?.focus();
-    next?.scrollIntoView({ block: "nearest" });
-    return event.preventDefault();
-  }
-  const ofEntry = { e: "edit", c: "collapse", b: "branch", r: "retry", Delete: "delete" }[event.key];
-  if (entry && ofEntry) {
-    entry.querySelector(`[data-act=${ofEntry}]`)?.click();
-    return event.preventDefault();
-  }
-  if (event.key === "n") acts["new-thread"]();
-  if (event.key === "/") {
-    byId("find")?.focus();
-    event.preventDefault();
-  }
-  if (event.key === "i") {
-    draft?.focus();
-    event.preventDefault();
-  }
+  if (!does) return;
+  event.preventDefault();
+  does();
 });
 
 // A menu closes when something else is done.
-document.addEventListener("pointerdown", (event) => {
-  for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(event.target)) menu.open = false;
+on("pointerdown", ({ target }) => {
+  for (const menu of every("details.menu[open]")) menu.open = menu.contains(target);
 });
 
 // --- begin --------------------------------------------------------------------------------------------------------------
@@ -833,24 +801,24 @@ document.addEventListener("pointerdown", (event) => {
 settle(document);
 setInterval(() => tellTimes(), 30000);
 if (thread) follow(fact("sequence"));
-if (conversation) {
+if (talk) {
   makeRoom();
   const named = location.hash && byId(location.hash.slice(1));
   if (named) {
     named.scrollIntoView({ block: "center" });
     named.focus();
   } else toEnd();
-  conversation.addEventListener("scroll", () => requestAnimationFrame(() => fill().catch(() => {})), { passive: true });
-  fill().catch(() => {});
+  talk.onscroll = () => requestAnimationFrame(() => fill().catch(ignore));
+  fill().catch(ignore);
   showRunning();
 }
 if (draft) {
-  draft.addEventListener("paste", (event) => takePictures(event, event.clipboardData));
-  draft.addEventListener("drop", (event) => takePictures(event, event.dataTransfer));
-  const left = localStorage.getItem(kept);
+  draft.onpaste = (event) => takePictures(event, event.clipboardData);
+  draft.ondrop = (event) => takePictures(event, event.dataTransfer);
+  const left = memory.getItem(kept);
   if (left !== null && left !== draft.value) {
     draft.value = left;
     saveDraft();
   }
-  addEventListener("beforeunload", () => localStorage.getItem(kept) === null || saveDraft());
+  onpagehide = () => memory.getItem(kept) === null || saveDraft();
 }

@@ -11,6 +11,10 @@ use crate::context::Context;
 use crate::failure::Failure;
 
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake serve link
+  xdg-open \"$(retake serve link)\"          open it at once")]
 pub(crate) struct Arguments {
     /// The address that the server listens on [default: that of the one that runs, or else serve.listen].
     #[arg(long, value_name = "ADDRESS")]

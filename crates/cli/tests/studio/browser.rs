@@ -1,0 +1,353 @@
+//! Chromium, as a person uses it: goes to an address, clicks, types, looks.
+//!
+//! Everything here waits until it can be done, for as long as somebody with patience would: a page that is being drawn
+//! again is no failure, one that stays wrong is. Whatever fails leaves a picture of the page.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use fantoccini::actions::{InputSource, KeyAction, KeyActions};
+use fantoccini::elements::Element;
+use fantoccini::error::CmdError;
+use fantoccini::key::Key;
+use fantoccini::wd::{Capabilities, WindowHandle};
+use fantoccini::{Client, ClientBuilder, Locator};
+use hyper_util::client::legacy::connect::HttpConnector;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+/// How long something may take before it counts as broken. Long, for machines that do much else.
+const PATIENCE: Duration = Duration::from_secs(20);
+const PAUSE: Duration = Duration::from_millis(25);
+
+/// Narrower windows than this are not made; the page is told that it is narrow instead.
+const NARROWEST_WINDOW: u32 = 500;
+
+/// How Chromium looks at the page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Look {
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+    pub(crate) scheme: Scheme,
+}
+
+/// Which colours the person prefers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scheme {
+    Light,
+    Dark,
+}
+
+impl Default for Look {
+    fn default() -> Self {
+        Self { width: 1440, height: 900, scheme: Scheme::Light }
+    }
+}
+
+/// A Chromium with a profile of its own, and the program that drives it.
+pub(crate) struct Browser {
+    runtime: Runtime,
+    client: Client,
+    driver: Child,
+    profile: TempDir,
+}
+
+/// One of the browser's windows.
+pub(crate) struct Window(WindowHandle);
+
+impl Browser {
+    /// Opens a browser. Fails with what to install if there is none.
+    pub(crate) fn open(look: Look) -> Self {
+        let (driver, port) = start_driver();
+        let profile = TempDir::new().expect("there is room for a temporary folder");
+        // One thread does all: nothing of the browser's happens while the test does something else.
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("the system has room for a runtime");
+        let mut builder = ClientBuilder::new(HttpConnector::new());
+        builder.capabilities(capabilities(look, profile.path()));
+        let client = runtime
+            .block_on(builder.connect(&format!("http://127.0.0.1:{port}")))
+            .unwrap_or_else(|error| panic!("Chromium does not start: {error}. Is `chromium` installed?"));
+        Self { runtime, client, driver, profile }
+    }
+
+    /// Goes to an address.
+    pub(crate) fn go(&self, url: &str) {
+        self.done(self.client.goto(url));
+    }
+
+    /// Loads the page again.
+    pub(crate) fn reload(&self) {
+        self.done(self.client.refresh());
+    }
+
+    /// Where it is.
+    pub(crate) fn url(&self) -> String {
+        self.done(self.client.current_url()).to_string()
+    }
+
+    /// Runs a script in the page: `return` gives its value, `arguments` are the values given.
+    pub(crate) fn run(&self, script: &str, arguments: &[Value]) -> Value {
+        self.done(self.client.execute(script, arguments.to_vec()))
+    }
+
+    /// The value of an expression in the page.
+    pub(crate) fn value(&self, expression: &str) -> Value {
+        self.run(&format!("return ({expression});"), &[])
+    }
+
+    /// Waits until an expression in the page is true, or is the promise of something true.
+    pub(crate) fn until(&self, expression: &str) {
+        self.patiently(expression, || {
+            let script = format!("return Promise.resolve({expression}).then((value) => !!value);");
+            // A page that is being left answers nothing.
+            let seen = self.runtime.block_on(self.client.execute(&script, Vec::new()));
+            match seen {
+                Ok(value) if value == json!(true) => Ok(()),
+                Ok(_) => Err("it is not so".to_owned()),
+                Err(error) => Err(error.to_string()),
+            }
+        });
+    }
+
+    /// Waits until exactly so many elements are there.
+    pub(crate) fn until_count(&self, selector: &str, count: usize) {
+        self.until(&format!("document.querySelectorAll({}).length === {count}", json!(selector)));
+    }
+
+    /// Waits until the text of the first such element contains something.
+    pub(crate) fn until_text(&self, selector: &str, text: &str) {
+        self.until(&format!(
+            "document.querySelector({})?.textContent.includes({})",
+            json!(selector),
+            json!(text)
+        ));
+    }
+
+    /// Waits until there is no such element.
+    pub(crate) fn until_gone(&self, selector: &str) {
+        self.until_count(selector, 0);
+    }
+
+    /// Clicks on the first such element, with the mouse.
+    pub(crate) fn click(&self, selector: &str) {
+        self.with(selector, |element| self.runtime.block_on(element.click()));
+    }
+
+    /// Types into the first such element, behind what is there.
+    pub(crate) fn type_into(&self, selector: &str, text: &str) {
+        // Waits for the element; typing itself is done once, or half of it would be there twice.
+        self.with(selector, |element| self.runtime.block_on(element.is_enabled()));
+        let element = self.done(self.client.find(Locator::Css(selector)));
+        self.done(element.send_keys(text));
+    }
+
+    /// Replaces what a field holds, as selecting all of it and typing does.
+    pub(crate) fn fill(&self, selector: &str, text: &str) {
+        self.with(selector, |element| self.runtime.block_on(element.is_enabled()));
+        self.run("arguments[0].focus(); arguments[0].select();", &[self.element(selector)]);
+        if text.is_empty() {
+            self.press(&[], Key::Delete.into());
+        } else {
+            let element = self.done(self.client.find(Locator::Css(selector)));
+            self.done(element.send_keys(text));
+        }
+    }
+
+    /// Chooses from a list of choices.
+    pub(crate) fn choose(&self, selector: &str, value: &str) {
+        self.with(selector, |element| self.runtime.block_on(element.select_by_value(value)));
+    }
+
+    /// Presses a key, while others are held, wherever the keyboard is.
+    pub(crate) fn press(&self, held: &[Key], key: char) {
+        let mut keys = KeyActions::new("keyboard".to_owned());
+        for held in held {
+            keys = keys.then(KeyAction::Down { value: (*held).into() });
+        }
+        keys = keys.then(KeyAction::Down { value: key }).then(KeyAction::Up { value: key });
+        for held in held.iter().rev() {
+            keys = keys.then(KeyAction::Up { value: (*held).into() });
+        }
+        self.done(self.client.perform_actions(keys));
+    }
+
+    /// Types a text, wherever the keyboard is.
+    pub(crate) fn type_text(&self, text: &str) {
+        let mut keys = KeyActions::new("keyboard".to_owned());
+        for letter in text.chars() {
+            keys = keys.then(KeyAction::Down { value: letter }).then(KeyAction::Up { value: letter });
+        }
+        self.done(self.client.perform_actions(keys));
+    }
+
+    /// The text of the first such element, as it is written, seen or not.
+    pub(crate) fn text(&self, selector: &str) -> String {
+        let text = self.run("return arguments[0].textContent;", &[self.element(selector)]);
+        text.as_str().unwrap_or_default().to_owned()
+    }
+
+    /// The texts of all such elements.
+    pub(crate) fn texts(&self, selector: &str) -> Vec<String> {
+        let script = "return [...document.querySelectorAll(arguments[0])].map((one) => one.textContent);";
+        let texts = self.run(script, &[json!(selector)]);
+        texts.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
+    /// What a field holds.
+    pub(crate) fn holds(&self, selector: &str) -> String {
+        let value = self.run("return arguments[0].value;", &[self.element(selector)]);
+        value.as_str().unwrap_or_default().to_owned()
+    }
+
+    /// The first such element, as an argument of a script.
+    pub(crate) fn element(&self, selector: &str) -> Value {
+        let element = self.patiently(selector, || {
+            let found = self.runtime.block_on(self.client.find(Locator::Css(selector)));
+            found.map_err(|error| error.to_string())
+        });
+        serde_json::to_value(element).expect("an element has a name")
+    }
+
+    /// The window that is looked at.
+    pub(crate) fn window(&self) -> Window {
+        Window(self.done(self.client.window()))
+    }
+
+    /// A further window of the same browser, not yet looked at.
+    pub(crate) fn another_window(&self) -> Window {
+        Window(self.done(self.client.new_window(false)).handle)
+    }
+
+    /// Looks at another window; all that follows is done there.
+    pub(crate) fn look_at(&self, window: &Window) {
+        self.done(self.client.switch_to_window(window.0.clone()));
+    }
+
+    /// Keeps a picture of the page.
+    pub(crate) fn picture(&self, name: &str) -> PathBuf {
+        let picture = self.done(self.client.screenshot());
+        keep_picture(name, &picture)
+    }
+
+    /// What the browser complained about so far: scripts that failed, and what the page was not allowed to do.
+    pub(crate) fn complaints(&self) -> Vec<String> {
+        let log = std::fs::read_to_string(self.profile.path().join("chrome_debug.log")).unwrap_or_default();
+        // A request that was refused is told to the person by the page; the browser's own word about it is nothing new.
+        let of_page = |line: &&str| line.contains("CONSOLE") && !line.contains("Failed to load resource");
+        log.lines().filter(of_page).map(str::to_owned).collect()
+    }
+
+    /// Does something with an element as soon as that works.
+    fn with<T>(&self, selector: &str, does: impl Fn(Element) -> Result<T, CmdError>) -> T {
+        self.patiently(selector, || {
+            let found = self.runtime.block_on(self.client.find(Locator::Css(selector)));
+            found.and_then(&does).map_err(|error| error.to_string())
+        })
+    }
+
+    fn patiently<T>(&self, what: &str, mut does: impl FnMut() -> Result<T, String>) -> T {
+        let started = Instant::now();
+        loop {
+            match does() {
+                Ok(value) => return value,
+                Err(_) if started.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
+                Err(error) => self.fail(&format!("waited in vain for `{what}`: {error}")),
+            }
+        }
+    }
+
+    fn done<T>(&self, work: impl Future<Output = Result<T, CmdError>>) -> T {
+        self.runtime.block_on(work).unwrap_or_else(|error| self.fail(&error.to_string()))
+    }
+
+    fn fail(&self, why: &str) -> ! {
+        let test = std::thread::current().name().unwrap_or("test").replace("::", "-");
+        let picture = self.runtime.block_on(self.client.screenshot()).unwrap_or_default();
+        let picture = keep_picture(&format!("failed-{test}"), &picture);
+        panic!("{why}\nthe page: {}\nthe browser: {:#?}", picture.display(), self.complaints());
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let client = self.client.clone();
+        let closing = async { tokio::time::timeout(Duration::from_secs(5), client.close()).await };
+        // A browser that does not close goes with its driver.
+        let _ = self.runtime.block_on(closing);
+        let _ = self.driver.kill();
+        let _ = self.driver.wait();
+    }
+}
+
+/// Starts the program that drives Chromium, on a port of its own choice.
+fn start_driver() -> (Child, u16) {
+    let started = Command::new("chromedriver")
+        .args(["--port=0", "--log-level=SEVERE"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn();
+    let mut driver = started.unwrap_or_else(|error| {
+        panic!(
+            "chromedriver does not start ({error}). The studio is tested in a real Chromium; please install it: \
+             apt-get install chromium chromium-driver"
+        )
+    });
+    let output = BufReader::new(driver.stdout.take().expect("standard output is a pipe"));
+    let mut lines = output.lines();
+    let port = lines.by_ref().map_while(Result::ok).find_map(|line| {
+        let (_, rest) = line.split_once("successfully on port ")?;
+        rest.trim_end_matches('.').parse().ok()
+    });
+    // It may say more later, and must find somebody who listens.
+    std::thread::spawn(move || lines.for_each(drop));
+    (driver, port.expect("chromedriver says on which port it listens"))
+}
+
+fn capabilities(look: Look, profile: &Path) -> Capabilities {
+    let mut arguments = vec![
+        "--headless=new".to_owned(),
+        // The sandbox needs rights that a container does not give, and nothing foreign is looked at here.
+        "--no-sandbox".to_owned(),
+        "--disable-dev-shm-usage".to_owned(),
+        "--disable-gpu".to_owned(),
+        // It talks to the server under test, and to nobody else.
+        "--disable-quic".to_owned(),
+        "--no-first-run".to_owned(),
+        "--disable-background-networking".to_owned(),
+        "--disable-component-update".to_owned(),
+        "--disable-sync".to_owned(),
+        "--force-device-scale-factor=1".to_owned(),
+        // What a page complains about is written into the profile.
+        "--enable-logging".to_owned(),
+        format!("--user-data-dir={}", profile.display()),
+        format!("--window-size={},{}", look.width, look.height),
+    ];
+    if look.scheme == Scheme::Dark {
+        arguments.push("--force-dark-mode".to_owned());
+    }
+    let mut options = json!({"args": arguments});
+    if look.width < NARROWEST_WINDOW {
+        let metrics = json!({"width": look.width, "height": look.height, "pixelRatio": 1.0, "touch": false});
+        options["mobileEmulation"] = json!({"deviceMetrics": metrics});
+    }
+    let mut capabilities = Capabilities::new();
+    capabilities.insert("goog:chromeOptions".to_owned(), options);
+    // A page that is left half-typed is left without a question.
+    capabilities.insert("unhandledPromptBehavior".to_owned(), json!("accept"));
+    capabilities
+}
+
+fn keep_picture(name: &str, picture: &[u8]) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("studio-screenshots");
+    std::fs::create_dir_all(&folder).expect("the target folder is ours");
+    let path = folder.join(format!("{name}.png"));
+    std::fs::write(&path, picture).expect("the target folder is ours");
+    path
+}

@@ -1,0 +1,47 @@
+//! The harness itself: a browser is let in, sees what it is meant to see, and tells what goes wrong.
+
+use crate::browser::{Browser, Look, Scheme};
+use crate::studio::Studio;
+
+#[test]
+fn the_printed_link_lets_a_browser_in_and_a_first_turn_is_taken() {
+    let studio = Studio::open();
+    studio.browser.until_text("h1", "Go back, try again, compare");
+    studio.browser.picture("welcome");
+    studio.make_thread();
+    studio.browser.choose("#approve", "edits");
+    studio.ask("create hello.txt with Hello");
+    assert_eq!(studio.server.sandbox.read("hello.txt").as_deref(), Some("Hello\n"));
+    studio.browser.picture("first-turn");
+    assert_eq!(studio.browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn nobody_is_let_in_without_the_link() {
+    let studio = Studio::open();
+    let stranger = Browser::open(Look::default());
+    stranger.go(&format!("{}/studio", studio.server.url));
+    assert!(!stranger.text("body").contains("Make a thread"), "{}", stranger.text("body"));
+}
+
+#[test]
+fn a_browser_is_as_wide_and_as_dark_as_it_is_asked_to_be() {
+    for (width, scheme) in [(360, Scheme::Dark), (1920, Scheme::Light)] {
+        let browser = Browser::open(Look { width, height: 800, scheme });
+        browser.go("data:text/html,<meta name=viewport content='width=device-width'>");
+        assert_eq!(browser.value("innerWidth"), width);
+        assert_eq!(
+            browser.value("matchMedia('(prefers-color-scheme: dark)').matches"),
+            scheme == Scheme::Dark
+        );
+    }
+}
+
+/// Control: what a page complains about is heard.
+#[test]
+fn a_failing_script_is_told() {
+    let browser = Browser::open(Look::default());
+    browser.go("data:text/html,<script>nothing.of.this.exists()</script>");
+    let complaints = browser.complaints();
+    assert!(complaints.iter().any(|line| line.contains("nothing is not defined")), "{complaints:?}");
+}

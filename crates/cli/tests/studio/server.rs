@@ -1,0 +1,86 @@
+//! `retake serve`, as a program that can be killed and started again.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use crate::support::Sandbox;
+
+/// A server over a world of its own.
+pub(crate) struct Server {
+    /// The store and the project's folder.
+    pub(crate) sandbox: Sandbox,
+    program: Child,
+    /// Where it answers, such as `http://127.0.0.1:1234`.
+    pub(crate) url: String,
+    /// The link that lets one browser in.
+    pub(crate) link: String,
+}
+
+impl Server {
+    /// A server over an empty project.
+    pub(crate) fn start() -> Self {
+        Self::over(Sandbox::new())
+    }
+
+    /// A server over a world that is there already.
+    pub(crate) fn over(sandbox: Sandbox) -> Self {
+        let (program, told) = serve(&sandbox, "127.0.0.1:0");
+        Self { sandbox, program, url: field(&told, "url"), link: field(&told, "link") }
+    }
+
+    /// Kills it, as a crash does: nothing in it gets a chance to end well.
+    pub(crate) fn kill(&mut self) {
+        self.program.kill().expect("the server is ours");
+        self.program.wait().expect("a child can be waited for");
+    }
+
+    /// Starts it again at the same address.
+    pub(crate) fn start_again(&mut self) {
+        let address = self.url.strip_prefix("http://").expect("it answers by HTTP").to_owned();
+        let (program, told) = serve(&self.sandbox, &address);
+        self.program = program;
+        self.link = field(&told, "link");
+    }
+
+    /// A further link, for a further browser.
+    pub(crate) fn another_link(&self) -> String {
+        let address = self.url.strip_prefix("http://").expect("it answers by HTTP");
+        self.sandbox.done(&["serve", "link", "--listen", address]).trim().to_owned()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have been killed already.
+        let _ = self.program.kill();
+        let _ = self.program.wait();
+    }
+}
+
+fn serve(sandbox: &Sandbox, address: &str) -> (Child, Value) {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_retake"))
+        .args(["serve", "--listen", address, "--log", "off", "--json"])
+        .current_dir(sandbox.project())
+        .env_clear()
+        .envs(sandbox.environment())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the program was just built");
+    let mut output = BufReader::new(program.stdout.take().expect("standard output is a pipe"));
+    let mut text = String::new();
+    // An answer may be on one line or on several; it is complete once it can be read.
+    loop {
+        let read = output.read_line(&mut text).expect("the program writes text");
+        assert_ne!(read, 0, "the server ended before it said where it is: {text}");
+        if let Ok(told) = serde_json::from_str(&text) {
+            return (program, told);
+        }
+    }
+}
+
+fn field(told: &Value, name: &str) -> String {
+    told[name].as_str().unwrap_or_else(|| panic!("the server says its {name}: {told}")).to_owned()
+}
