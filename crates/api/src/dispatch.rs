@@ -186,6 +186,7 @@ async fn answer(service: Arc<Service>, endpoint: &Arc<Endpoint>, request: Reques
         body: content,
         expected,
         request: None,
+        made: None,
         last_event: headers::last_event(&parts.headers)?,
     };
     let permit = service.lanes.enter(endpoint.lane, service.limits.queue).await?;

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use axum::http::Method;
+use axum::http::{Method, StatusCode};
 use schemars::Schema;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::transform::{RecursiveTransform, Transform};
 use serde_json::{Map, Value, json};
 
 use crate::endpoint::{EVENTS, Endpoint, JSON, MakeSchema, Takes};
+use crate::once::DoneBefore;
 use crate::problem::{Code, Written};
 
 /// What the API is, for programs.
@@ -148,6 +149,15 @@ fn operation(endpoint: &Endpoint, answers: &mut SchemaGenerator) -> Value {
             }),
         ));
     }
+    if endpoint.method != Method::GET {
+        parameters.push(header(
+            "Retake-Client",
+            "What the program that asks is called; the history says that it was this one.",
+            json!({
+                "type": "string", "pattern": "^[!-~]([ -~]{0,58}[!-~])?$",
+            }),
+        ));
+    }
     let mut operation = json!({
         "operationId": operation_id(endpoint),
         "tags": [endpoint.group],
@@ -177,7 +187,13 @@ fn operation(endpoint: &Endpoint, answers: &mut SchemaGenerator) -> Value {
 }
 
 fn responses(endpoint: &Endpoint, answers: &mut SchemaGenerator) -> Value {
+    let keyed = endpoint.method == Method::POST;
     let content = match endpoint.gives.schema {
+        // Whose answer was lost is told what the log knows.
+        Some(make) if keyed && endpoint.gives.kind == JSON => {
+            let lost = answers.subschema_for::<DoneBefore>().to_value();
+            json!({"schema": {"anyOf": [make(answers).to_value(), lost]}})
+        }
         Some(make) => json!({"schema": make(answers).to_value()}),
         // A stream is a row of events and has no shape as a whole; OpenAPI 3.1 has no word for one of them.
         None if endpoint.gives.kind == EVENTS => json!({}),
@@ -188,10 +204,17 @@ fn responses(endpoint: &Endpoint, answers: &mut SchemaGenerator) -> Value {
         good["content"][*kind] =
             if *kind == JSON { json!({}) } else { json!({"schema": {"type": "string"}}) };
     }
+    let told = |about: &str| json!({"description": about, "schema": {"type": "string"}});
+    good["headers"] = json!({"X-Request-Id": told("What the log calls the request")});
     if endpoint.versioned || endpoint.path.starts_with("/v1/threads/{thread}") {
-        good["headers"] = json!({"ETag": {
-            "description": "The thread's version", "schema": {"type": "string"},
-        }});
+        good["headers"]["ETag"] = told("The thread's version");
+    }
+    if keyed {
+        good["headers"]["Idempotency-Replayed"] =
+            told("`true` where the request was carried out before, and this is what came of it then");
+    }
+    if matches!(endpoint.gives.status, StatusCode::CREATED | StatusCode::ACCEPTED) {
+        good["headers"]["Location"] = told("Where what was made is read, if it has a place of its own");
     }
     let mut responses = Map::new();
     responses.insert(endpoint.gives.status.as_str().to_owned(), good);

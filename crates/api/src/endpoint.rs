@@ -99,6 +99,8 @@ pub(crate) struct Arrived {
     pub(crate) body: Content,
     pub(crate) expected: Option<Version>,
     pub(crate) request: Option<RequestId>,
+    /// A name for what it makes, if it has one itself.
+    pub(crate) made: Option<RequestId>,
     /// The last event that a client of a stream has seen.
     pub(crate) last_event: Option<String>,
 }
@@ -131,6 +133,8 @@ pub(crate) struct Call<'a, P = NoPath, Q = NoQuery, B = ()> {
     pub(crate) expected: Option<Version>,
     /// The name of the request, if the client gave it one.
     pub(crate) request: Option<RequestId>,
+    /// A name for what the request makes, so that it makes the same again if it is taken up after a crash.
+    pub(crate) made: Option<RequestId>,
     /// The last event that a client of a stream has seen.
     pub(crate) last_event: Option<String>,
 }

@@ -9,6 +9,7 @@ mod common;
 mod entries;
 mod file_common;
 mod files;
+mod find;
 mod history;
 mod hooks;
 mod moments;
@@ -16,6 +17,7 @@ pub(crate) mod pages;
 mod projects;
 mod search;
 mod server;
+mod shown;
 mod state;
 mod takes;
 mod threads;
@@ -28,7 +30,9 @@ use crate::endpoint::Endpoint;
 pub(crate) fn all() -> Vec<Endpoint> {
     let groups = [
         threads::all(),
+        find::all(),
         entries::all(),
+        shown::all(),
         takes::all(),
         apart::all(),
         turns::all(),

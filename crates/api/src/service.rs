@@ -10,7 +10,6 @@ use axum::Router;
 use retake_agent::Cancel;
 use retake_agent::provider::config::Surroundings as Around;
 use retake_agent::setup::Setup;
-use retake_model::time::Timestamp;
 use retake_timeline::Timeline;
 use retake_timeline::store::{Alive, Ledger, StoreError};
 use tokio::sync::Semaphore;
@@ -24,6 +23,7 @@ use crate::events::Hub;
 use crate::gate::{Gate, Hosts, TokenFile};
 use crate::limits::Limits;
 use crate::metrics::Metrics;
+use crate::once::{LeftOver, Memory};
 use crate::problem::{Code, Problem};
 use crate::turns::Turns;
 
@@ -76,6 +76,10 @@ pub(crate) struct Service {
     pub(crate) stop: Cancel,
     /// What the ledger calls this process.
     pub(crate) owner: String,
+    /// Requests of this process that the ledger still takes for being carried out, and nobody carries out.
+    pub(crate) unsettled: LeftOver,
+    /// When old answers were last forgotten.
+    pub(crate) memory: Memory,
     _alive: Alive,
     requests: AtomicU64,
     document: OnceLock<Document>,
@@ -90,7 +94,6 @@ impl Service {
         let ledger = timeline.store().ledger()?;
         let owner = format!("server-{:016x}", timeline.dice());
         let alive = timeline.store().keep_alive_as(&owner)?;
-        ledger.forget_requests_before(Timestamp::from_millis(timeline.now().millis() - KEPT_MILLIS))?;
         let hub = Hub::new(&timeline)?;
         Ok(Arc::new_cyclic(|own| Self {
             gate,
@@ -105,6 +108,8 @@ impl Service {
             reading: Arc::new(Semaphore::new(limits.values)),
             stop,
             owner,
+            unsettled: LeftOver::default(),
+            memory: Memory::new(),
             _alive: alive,
             requests: AtomicU64::new(timeline.dice() << 20),
             document: OnceLock::new(),
@@ -138,6 +143,3 @@ impl Service {
         if owner == self.owner { Ok(true) } else { self.timeline.store().is_alive_as(owner) }
     }
 }
-
-/// How long answers are kept for requests that come again.
-const KEPT_MILLIS: i64 = 7 * 24 * 60 * 60 * 1000;

@@ -6,6 +6,8 @@ use retake_model::tree::Happened;
 use retake_timeline::{Changes, Compared, FileDiff};
 use retake_words::number::counted;
 
+use crate::draw::exact;
+
 /// More lines are not drawn at once.
 const MOST_LINES: usize = 1_000;
 
@@ -28,8 +30,8 @@ fn draw_file(file: &FileDiff) -> Markup {
         details class="file" open[lines <= 200] data-path=(path) {
             summary {
                 span class=(format!("badge {}", class_of(file.happened))) { (word(file.happened)) } " "
-                code { (path) }
-                @if let Some(from) = &file.from { span class="quiet" { " from " (from.to_string()) } }
+                code { (exact(&path)) }
+                @if let Some(from) = &file.from { span class="quiet" { " from " (exact(&from.to_string())) } }
                 @if let Some(lines) = &file.lines {
                     " " span class="added" { "+" (lines.added) } " " span class="removed" { "−" (lines.removed) }
                 }
@@ -73,7 +75,7 @@ fn hunks(file: &FileDiff) -> Markup {
                                     td {
                                         span class="sign" aria-hidden="true" { (sign) }
                                         @for part in &line.parts {
-                                            @if part.changed { mark { (part.text) } } @else { (part.text) }
+                                            @if part.changed { mark { (exact(&part.text)) } } @else { (exact(&part.text)) }
                                         }
                                     }
                                 }

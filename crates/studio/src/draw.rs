@@ -35,6 +35,30 @@ fn facts(facts: &[(&str, String)]) -> Markup {
     }
 }
 
+/// A text that is judged by how it looks, such as a command or a changed line: letters that are not seen, and those that
+/// turn others around, are shown by their number, so that nothing reads as something else.
+pub(crate) fn exact(text: &str) -> Markup {
+    html! {
+        @for piece in text.split_inclusive(is_deceiving) {
+            @match piece.chars().next_back().filter(|last| is_deceiving(*last)) {
+                None => (piece),
+                Some(last) => {
+                    (&piece[..piece.len() - last.len_utf8()])
+                    span class="odd" title="A letter that is not seen" { "U+" (format!("{:04X}", u32::from(last))) }
+                }
+            }
+        }
+    }
+}
+
+/// Letters that change how others are read and are not seen themselves.
+fn is_deceiving(letter: char) -> bool {
+    let control = letter.is_control() && !matches!(letter, '\t' | '\n' | '\r');
+    control
+        || matches!(letter, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
 /// A moment; the browser says how long ago that was.
 pub(crate) fn moment(time: Timestamp) -> Markup {
     html! { time datetime=(time.to_string()) { (time.to_string()) } }
@@ -51,5 +75,23 @@ pub(crate) fn dollars(micro_dollars: u64) -> String {
         0 => "free".to_owned(),
         few if few < 10_000 => format!("${:.4}", few as f64 / 1e6),
         more => format!("${:.2}", more as f64 / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_seen_is_shown_where_it_matters() {
+        let check = |text: &str, drawn: &str| assert_eq!(exact(text).0, drawn, "{text:?}");
+        let odd = |number: &str| {
+            format!("<span class=\"odd\" title=\"A letter that is not seen\">U+{number}</span>")
+        };
+        check("", "");
+        check("rm -rf <a>\tä\n", "rm -rf &lt;a&gt;\tä\n");
+        check("a\u{202e}b", &format!("a{}b", odd("202E")));
+        check("\u{feff}\u{200b}", &format!("{}{}", odd("FEFF"), odd("200B")));
+        check("\u{1b}[2J", &format!("{}[2J", odd("001B")));
     }
 }

@@ -7,7 +7,7 @@ use retake_model::id::ThreadId;
 use retake_timeline::EntryView;
 use retake_words::number::count;
 
-use crate::draw::{button, dollars, moment};
+use crate::draw::{button, dollars, exact, moment};
 use crate::markdown;
 
 /// A longer result of a tool is folded, and shown as far as this.
@@ -105,16 +105,16 @@ fn call(name: &str, input: &str) -> Markup {
     let about = about.into_iter().find(|text| !text.is_empty()).unwrap_or_default();
     html! {
         details class="call" {
-            summary { span class="tool-name" { (name) } " " code { (first_line(&about)) } }
+            summary { span class="tool-name" { (name) } " " code { (exact(&first_line(&about))) } }
             @if !text("old").is_empty() || !text("new").is_empty() {
-                pre class="diff" {
-                    @for line in text("old").lines() { span class="removed" { "-" (line) "\n" } }
-                    @for line in text("new").lines() { span class="added" { "+" (line) "\n" } }
+                pre class="diff" tabindex="0" {
+                    @for line in text("old").lines() { span class="removed" { "-" (exact(line)) "\n" } }
+                    @for line in text("new").lines() { span class="added" { "+" (exact(line)) "\n" } }
                 }
             } @else if !text("content").is_empty() {
-                pre { (markdown::code(extension(&text("path")), &text("content"))) }
+                pre tabindex="0" { (markdown::code(extension(&text("path")), &text("content"))) }
             } @else {
-                pre { (markdown::code("json", &serde_json::to_string_pretty(&fields).unwrap_or_default())) }
+                pre tabindex="0" { (markdown::code("json", &serde_json::to_string_pretty(&fields).unwrap_or_default())) }
             }
         }
     }

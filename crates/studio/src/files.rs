@@ -8,7 +8,7 @@ use retake_model::path::{RootPath, TreePath};
 use retake_timeline::{Detail, Looking, Question, USUAL_CONTEXT};
 
 use crate::diff;
-use crate::draw::moment;
+use crate::draw::{exact, moment};
 use crate::failed::Failed;
 use crate::studio::{Asked, Studio};
 
@@ -40,7 +40,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
             @for (at, changes) in &drawn {
                 section class="change" {
                     h3 {
-                        a href=(format!("#v-{}", at.version)) data-act="show-version" data-version=(at.version) {
+                        a href=(format!("/studio/threads/{thread}?at={}", at.version)) {
                             (retake_words::operation(&at.kind))
                         }
                         " " (moment(at.time))
@@ -123,7 +123,7 @@ pub(crate) fn blame(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<
                             }
                         }
                         td class="number" { (line.number) }
-                        td { code { (line.text) } }
+                        td { code { (exact(&line.text)) } }
                     }
                 }
             }

@@ -75,6 +75,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
                     div id="panel" role="tabpanel" { (history) }
                 }
             }
+            template id="choice" { (choice()) }
             dialog id="dialog" { form method="dialog" { div id="dialog-body" {} p class="acts" { button value="no" { "Leave it" } button value="yes" class="primary" id="dialog-yes" { "Do it" } } } }
             div id="toasts" role="status" aria-live="polite" {}
         },
@@ -140,6 +141,23 @@ fn draw_bar(looking: &Looking<'_>, thread: ThreadId, take: &Take) -> Result<Mark
     })
 }
 
+/// What is to become of files that two have changed.
+fn choice() -> Markup {
+    let ways = [
+        ("keep", "Leave mine as they are"),
+        ("take", "Take the other version"),
+        ("mark", "Write both, with markers"),
+    ];
+    html! {
+        fieldset {
+            legend { "Someone else changed these files since" }
+            @for (value, label) in ways {
+                label class="check" { input type="radio" name="conflicts" value=(value) checked[value == "keep"]; (label) }
+            }
+        }
+    }
+}
+
 fn composer(take: &Take) -> Markup {
     html! {
         form id="composer" {
@@ -155,7 +173,7 @@ fn composer(take: &Take) -> Markup {
                         option value="none" { "only look" }
                     }
                 }
-                label class="attach" { "Picture" input type="file" id="pictures" accept="image/png,image/jpeg,image/gif,image/webp" multiple; }
+                label class="attach" { span id="attached" { "Picture" } input type="file" id="pictures" accept="image/png,image/jpeg,image/gif,image/webp" multiple; }
                 span id="draft-state" class="quiet" aria-live="polite" {}
                 span class="space" {}
                 button type="button" id="stop" data-act="interrupt" hidden { "Stop" }
@@ -182,7 +200,11 @@ pub(crate) fn compare(studio: &Studio, thread: ThreadId, asked: &Asked) -> Resul
         }
         _ => None,
     };
-    let facts = [("thread", thread.to_string()), ("take", one.id.to_string())];
+    let facts = [
+        ("thread", thread.to_string()),
+        ("take", one.id.to_string()),
+        ("sequence", looking.queries().last_sequence()?.to_string()),
+    ];
     Ok(document(
         &format!("Compare · {title}"),
         &facts,
@@ -190,6 +212,7 @@ pub(crate) fn compare(studio: &Studio, thread: ThreadId, asked: &Asked) -> Resul
             main id="compare" {
                 header id="bar" {
                     a href=(format!("/studio/threads/{thread}")) { "← " (title) }
+                    h1 { "Two takes" }
                     span class="space" {}
                     span class="quiet" { "Both begin with the same " (counted(comparison.shared, "entry", "entries")) }
                 }

@@ -6,6 +6,7 @@ use retake_model::agent::AgentState;
 use retake_model::id::ThreadId;
 
 use crate::conversation::take_of;
+use crate::draw::exact;
 use crate::failed::Failed;
 use crate::studio::{Asked, Studio};
 
@@ -24,10 +25,10 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &Asked) -> Result<M
         div id="turn" data-live="turn" data-running=(running) {
             @for question in &questions {
                 section class="question" role="alertdialog" aria-label="A call waits for you" data-call=(question.call) {
-                    h3 { "May it run " code { (question.question.tool) } "?" }
-                    pre class="plain" {
+                    h3 { "May it run " code { (exact(&question.question.tool)) } "?" }
+                    pre class="plain" tabindex="0" {
                         @for line in &question.question.what {
-                            span class=(match line.chars().next() { Some('+') => "added", Some('-') => "removed", _ => "" }) { (line) "\n" }
+                            span class=(match line.chars().next() { Some('+') => "added", Some('-') => "removed", _ => "" }) { (exact(line)) "\n" }
                         }
                     }
                     p class="acts" {

@@ -36,6 +36,8 @@ pub enum Importing {
     Same,
     /// As a new thread with the same history.
     Copy,
+    /// The same, with an identity of the caller's: whoever asks again gets the same copy.
+    CopyAs(ThreadId),
 }
 
 /// What was imported. It is durable.
@@ -157,7 +159,11 @@ fn bring_in(
     clock: &dyn Clock,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Foreseen {
-    let copy = (importing == Importing::Copy).then(|| ThreadId::fresh(&mut Ticks(clock)));
+    let copy = match importing {
+        Importing::Same => None,
+        Importing::Copy => Some(ThreadId::fresh(&mut Ticks(clock))),
+        Importing::CopyAs(thread) => Some(thread),
+    };
     let mut import = Import {
         writing,
         from,

@@ -79,21 +79,38 @@ impl Looking<'_> {
         take: &Take,
         range: Range<u64>,
     ) -> Result<Vec<EntryView>, LookError> {
+        Ok(self.page_within(thread, take, range, usize::MAX)?.0)
+    }
+
+    /// The same, as far as so many bytes reach, and the position behind the last. The first entry comes, however large.
+    pub fn page_within(
+        &self,
+        thread: ThreadId,
+        take: &Take,
+        range: Range<u64>,
+        most_bytes: usize,
+    ) -> Result<(Vec<EntryView>, u64), LookError> {
         let queries = self.queries();
         let shown = queries.shown_lately(self.thread(thread)?.number)?;
         let cells = take.entries.page(&queries, range.clone())?;
-        let mut views = Vec::with_capacity(cells.len());
+        let (mut views, mut bytes) = (Vec::with_capacity(cells.len()), 0);
         for (position, cell) in (range.start..).zip(cells) {
+            let entry: EntryVersion = load(&queries, cell.version)?;
+            bytes += entry.size();
+            if bytes > most_bytes && !views.is_empty() {
+                return Ok((views, position));
+            }
             views.push(EntryView {
                 number: position + 1,
                 id: cell.entry,
                 version: cell.version,
                 shown: shown.get(&cell.entry).copied().unwrap_or_default(),
                 files: cell.files,
-                entry: load(&queries, cell.version)?,
+                entry,
             });
         }
-        Ok(views)
+        let end = range.start + views.len() as u64;
+        Ok((views, end))
     }
 
     /// The bytes of a blob.

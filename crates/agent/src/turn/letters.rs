@@ -52,6 +52,31 @@ impl Sender {
         Ok(entry)
     }
 
+    /// The same, where the entry has an identity of the caller's: whoever asks again is heard once.
+    pub fn steer_as(
+        &self,
+        thread: ThreadId,
+        take: TakeId,
+        entry: EntryId,
+        text: &str,
+    ) -> Result<(), Unreached> {
+        let looking = self.timeline.look()?;
+        let found = looking.state(thread)?.take(&looking.queries(), take).map_err(LookError::from)?;
+        if let Some(take) = found
+            && looking.entry(&take, entry)?.is_some()
+        {
+            return Ok(());
+        }
+        drop(looking);
+        // Until its entry is published, the letter is all there is of it.
+        let waits =
+            |(_, letter): &(_, Letter)| matches!(letter, Letter::Steer { entry: sent, .. } if *sent == entry);
+        if self.ledger.letters(take)?.iter().any(waits) {
+            return Ok(());
+        }
+        self.send(take, &Letter::Steer { entry, text: text.to_owned() })
+    }
+
     /// Decides about a call that waits for a person. Of several who do, exactly one is heard.
     pub fn decide(&self, thread: ThreadId, take: TakeId, call: &str, reply: &Reply) -> Result<(), Unreached> {
         if !self.is_running(take)? {

@@ -81,6 +81,7 @@ where
         body: body(arrived.body)?,
         expected: arrived.expected,
         request: arrived.request,
+        made: arrived.made,
         last_event: arrived.last_event,
     })
 }

@@ -62,7 +62,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<D> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        self.0.deserialize_map(Strict(visitor))
+        self.0.deserialize_map(Strict(Object(visitor)))
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -247,18 +247,30 @@ impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for Strict<A> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, A::Error> {
-        self.0.newtype_variant_seed(Strict(Object(visitor)))
+        self.0.newtype_variant_seed(Object(visitor))
     }
 }
 
-/// Reads an object, and nothing else.
+/// Reads an object, and nothing else. A refusal says so, and not what the program calls the object.
 struct Object<V>(V);
 
 impl<'de, V: Visitor<'de>> DeserializeSeed<'de> for Object<V> {
     type Value = V::Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<V::Value, D::Error> {
-        deserializer.deserialize_map(self.0)
+        deserializer.deserialize_map(Strict(self))
+    }
+}
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for Object<V> {
+    type Value = V::Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, access: A) -> Result<V::Value, A::Error> {
+        self.0.visit_map(access)
     }
 }
 

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::common::{MOST, OfTake, Page, ThreadPath, limit, take_id, take_of};
+use super::common::{MOST, OfTake, Page, ThreadPath, limit, number, take_id, take_of};
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, NoQuery, get, post};
 use crate::problem::{Code, Problem};
 
@@ -117,7 +117,8 @@ impl From<HowMuch> for Detail {
 struct Compared {
     #[serde(flatten)]
     comparison: Comparison,
-    /// How the files of the second differ from those of the first; none if the files of one are not known.
+    /// How the files of the second differ from those of the first; none if the files of one are not known. The first 500,
+    /// and fewer where there is very much to say of them; `stat` counts all, and `diff` has them by the page.
     files: Option<Changes>,
 }
 
@@ -137,8 +138,15 @@ fn compare(call: &Call<'_, ThreadPath, CompareQuery>) -> Result<Answer<Compared>
     }
     let files = match comparison.sides.each_ref().map(|side| side.files) {
         [Some(one), Some(other)] => {
-            let question = Question { paths: Vec::new(), detail: query.detail.into() };
-            Some(looking.changes(one, other, &question)?)
+            let question = |detail| Question { paths: Vec::new(), detail };
+            let whole = match query.detail {
+                HowMuch::Paths => Detail::Paths,
+                HowMuch::Counts | HowMuch::Lines => Detail::Counts,
+            };
+            let whole = looking.changes(one, other, &question(whole))?;
+            // The lines of all files may be more than there is room for.
+            let some = looking.some_changes(one, other, &question(query.detail.into()), 0, MOST)?;
+            Some(Changes { files: some.files, ..whole })
         }
         _ => None,
     };
@@ -192,11 +200,8 @@ impl From<Comm> for CommItem {
 fn comms(call: &Call<'_, ThreadPath, CommsQuery>) -> Result<Answer<Page<CommItem>>, Problem> {
     let thread = call.path.thread;
     call.service.timeline.look()?.thread(thread)?;
-    let before: Option<i64> = match call.query.cursor.as_deref().map(str::parse) {
-        None => None,
-        Some(Ok(before)) => Some(before),
-        Some(Err(_)) => return Err(super::common::not_a_cursor()),
-    };
+    let before = number(call.query.cursor.as_deref())?;
+    let before = before.map(|before| i64::try_from(before).unwrap_or(i64::MAX));
     let most = limit(call.query.limit, 20, MOST)?;
     let filter = CommFilter {
         thread: Some(thread),

@@ -8,7 +8,7 @@ use retake_timeline::{ApartFolder, Caller, Desk, Glance, OpenedApart, Seen};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common::{Ahead, MOST, Page, TakePath, limit, take_of};
+use super::common::{Ahead, MOST, Page, TakePath, id, limit, take_of};
 use super::file_common::not_kept;
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, get, post};
 use crate::problem::Problem;
@@ -47,7 +47,7 @@ struct ListQuery {
     #[schemars(range(min = 1, max = 500))]
     limit: Option<usize>,
     /// Where the last page ended.
-    cursor: Option<TakeId>,
+    cursor: Option<String>,
 }
 
 /// A folder that a take has for itself.
@@ -62,11 +62,12 @@ struct Apart {
 fn list(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<Apart>>, Problem> {
     let query = &call.query;
     let limit = limit(query.limit, 100, MOST)?;
+    let last: Option<TakeId> = id(query.cursor.as_deref())?;
     let mut found = call.service.timeline.look()?.apart_folders()?;
     found.retain(|folder| {
         query.project.is_none_or(|project| folder.project == project)
             && query.thread.is_none_or(|thread| folder.thread == thread)
-            && query.cursor.is_none_or(|last| folder.take > last)
+            && last.is_none_or(|last| folder.take > last)
     });
     found.sort_by_key(|folder| folder.take);
     let more = found.len() > limit;

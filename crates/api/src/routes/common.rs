@@ -1,5 +1,7 @@
 //! What routes share: the paths that name things, pages of lists, who asks, and how files are moved.
 
+use std::str::FromStr;
+
 use retake_model::id::{EntryId, TakeId, ThreadId};
 use retake_model::operation::Version;
 use retake_model::replay::OnConflict;
@@ -9,6 +11,7 @@ use retake_timeline::{Caller, Changed, Command, Desk, Done, Foreseen, Halves, Ha
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::file_common::not_kept;
 use crate::endpoint::{Answer, Call};
 use crate::problem::{Code, Problem};
 use crate::service::Service;
@@ -239,8 +242,7 @@ impl Service {
 
     /// The same, where nothing can be done without it.
     pub(crate) fn needed_desk_of(&self, thread: ThreadId) -> Result<Desk, Problem> {
-        let none = "files are not kept here; files.enabled in the configuration turns that on";
-        self.desk_of(thread)?.ok_or_else(|| Problem::new(Code::Conflict, none))
+        self.desk_of(thread)?.ok_or_else(not_kept)
     }
 }
 
@@ -269,9 +271,10 @@ pub(crate) fn not_a_cursor() -> Problem {
 
 /// A cursor that is a number.
 pub(crate) fn number(cursor: Option<&str>) -> Result<Option<Version>, Problem> {
-    match cursor.map(str::parse) {
-        None => Ok(None),
-        Some(Ok(number)) => Ok(Some(number)),
-        Some(Err(_)) => Err(not_a_cursor()),
-    }
+    id(cursor)
+}
+
+/// A cursor that names the last thing of the page before.
+pub(crate) fn id<I: FromStr>(cursor: Option<&str>) -> Result<Option<I>, Problem> {
+    cursor.map(str::parse).transpose().map_err(|_| not_a_cursor())
 }

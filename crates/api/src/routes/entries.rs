@@ -1,26 +1,25 @@
 //! Entries: reading them by the page, and changing them one by one.
 
-use std::ops::Range;
+use std::num::ParseIntError;
+use std::str::FromStr;
 
 use axum::http::Method;
 use data_encoding::BASE64;
 use retake_model::entry::{EntryVersion, default_role, from_json};
 use retake_model::id::{EntryId, TakeId, ThreadId};
-use retake_model::take::Take;
-use retake_timeline::{Command, Done, EntryView, Looking, NewEntry, Spot};
+use retake_model::operation::Version;
+use retake_timeline::{Command, Done, EntryView, NewEntry, Spot};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::common::{
-    DoneOrForeseen, EntryPath, MOST, OfTake, Page, ThreadPath, limit, number, take_id, take_of,
-};
+use super::common::{DoneOrForeseen, EntryPath, MOST, OfTake, Page, ThreadPath, id, limit, take_id, take_of};
 use super::threads::Nothing;
-use crate::endpoint::{Answer, Call, Endpoint, NoQuery, change, delete, get, post};
+use crate::endpoint::{Answer, Call, Endpoint, change, delete, get, post};
 use crate::problem::{Code, Problem};
 use crate::service::Service;
 
-const GROUP: &str = "Entries";
+pub(super) const GROUP: &str = "Entries";
 
 /// One operation is made in memory, whole.
 const MOST_ENTRIES: usize = 10_000;
@@ -53,11 +52,6 @@ pub(super) fn all() -> Vec<Endpoint> {
             "Delete an entry",
             "Deleting it twice is harmless.",
         ),
-        change(Method::PUT, "/v1/threads/{thread}/entries/{entry}/shown", show_as).unversioned().about(
-            GROUP,
-            "Collapse or expand an entry",
-            "Remembered, but not part of history.",
-        ),
         post("/v1/threads/{thread}/send-draft", send_draft).about(
             GROUP,
             "Put the draft behind the last entry",
@@ -65,11 +59,6 @@ pub(super) fn all() -> Vec<Endpoint> {
         ),
         post("/v1/threads/{thread}/truncate", truncate).about(GROUP, "Keep only the last pairs of entries", ""),
         post("/v1/threads/{thread}/clear", clear).about(GROUP, "Take all entries out of a take", ""),
-        get("/v1/threads/{thread}/pictures/{picture}", picture).about(
-            GROUP,
-            "Read a picture of an entry",
-            "The bytes, in base64.",
-        ),
     ]
 }
 
@@ -106,15 +95,20 @@ impl EntryInput {
             id: Option<EntryId>,
             content: Option<String>,
         }
-        let refused = |error: String| Problem::new(Code::Refused, error);
-        let Said { id, content } =
-            serde_json::from_str(self.0.get()).map_err(|error| refused(error.to_string()))?;
-        let mut version = from_json(self.0.get(), role, service.timeline.now())
-            .map_err(|error| refused(error.to_string()))?;
+        let now = service.timeline.now();
+        let mut version = from_json(self.0.get(), role, now).map_err(Problem::refused)?;
+        // What is no object was refused just now, in plainer words than this would find.
+        let Said { id, content } = serde_json::from_str(self.0.get()).map_err(Problem::refused)?;
         version.extra.remove("id");
-        // Where blocks came along, a text that is not theirs is an edit of them: thinking and calls survive it.
+        // Where blocks came along, a text that is not theirs is an edit of them: thinking and calls survive it. Blocks
+        // without any text are only given theirs.
         if let Some(content) = content.filter(|content| *content != version.text()) {
-            version = version.with_text(&content, service.timeline.now());
+            let had_text = version.blocks.iter().any(|block| block.text().is_some());
+            let edited = version.edited;
+            version = version.with_text(&content, now);
+            if !had_text {
+                version.edited = edited;
+            }
         }
         Ok(NewEntry { id, version, blobs: Vec::new() })
     }
@@ -132,8 +126,51 @@ struct ListQuery {
     /// How many: 1 to 500, 50 if not said; fewer come where they are large.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<usize>,
-    /// Where the last page ended: how many entries to pass over.
+    /// Begin with the entry of this number, counted from 1.
+    #[schemars(range(min = 1))]
+    start: Option<u64>,
+    /// Where the last page ended. All pages are of the moment that the first one was read at.
     cursor: Option<String>,
+}
+
+/// Where a page of entries begins, and in which version of the thread: what is put in or taken out since moves nothing.
+#[derive(Debug, PartialEq, Eq)]
+struct Place {
+    version: Version,
+    position: u64,
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}.{}", self.version, self.position)
+    }
+}
+
+impl FromStr for Place {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, ParseIntError> {
+        let (version, position) = text.split_once('.').unwrap_or((text, ""));
+        Ok(Self { version: version.parse()?, position: position.parse()? })
+    }
+}
+
+impl ListQuery {
+    /// Where the page begins; without a cursor, in the version that is asked for or the current one.
+    fn place(&self, current: Version) -> Result<Place, Problem> {
+        match (id::<Place>(self.cursor.as_deref())?, self.start, self.version) {
+            (None, start, version) => {
+                let position = start.unwrap_or(1).checked_sub(1);
+                let position = position.ok_or_else(|| Problem::invalid("entries are counted from 1"))?;
+                Ok(Place { version: version.unwrap_or(current), position })
+            }
+            (Some(_), Some(_), _) => Err(Problem::refused("either `start` or `cursor`")),
+            (Some(place), None, Some(version)) if place.version != version => {
+                Err(Problem::refused(format!("the cursor is one of version {}", place.version)))
+            }
+            (Some(place), None, _) => Ok(place),
+        }
+    }
 }
 
 /// A page of entries.
@@ -151,19 +188,16 @@ fn list(call: &Call<'_, ThreadPath, ListQuery>) -> Result<Answer<Entries>, Probl
     let (query, thread) = (&call.query, call.path.thread);
     let looking = call.service.timeline.look()?;
     let current = looking.thread(thread)?.summary.version;
-    let state = match query.version {
-        Some(version) => looking.state_at(thread, version)?,
-        None => looking.state(thread)?,
-    };
-    let take = take_of(&looking, &state, query.take)?;
+    let Place { version, position } = query.place(current)?;
+    let take = take_of(&looking, &looking.state_at(thread, version)?, query.take)?;
     let count = take.entries.len();
-    let start = number(query.cursor.as_deref())?.unwrap_or(0).min(count);
+    let start = position.min(count);
     let last = start.saturating_add(limit(query.limit, USUAL, MOST)? as u64).min(count);
-    let (mut items, end) = page(&looking, thread, &take, start..last)?;
+    let (mut items, end) = looking.page_within(thread, &take, start..last, PAGE_BYTES)?;
     if let Some(role) = &query.role {
         items.retain(|view| view.entry.role == *role);
     }
-    let next = (end < count).then(|| end.to_string());
+    let next = (end < count).then(|| Place { version, position: end }.to_string());
     Ok(Answer::at(Entries { take: take.id, count, page: Page { items, next } }, current))
 }
 
@@ -172,27 +206,6 @@ const USUAL: usize = 50;
 
 /// A page is over when it has so many bytes: entries can be large, and an answer is made in memory.
 const PAGE_BYTES: usize = 8 << 20;
-
-/// The first of these entries, as many as fit on a page, and where the next page begins.
-fn page(
-    looking: &Looking<'_>,
-    thread: ThreadId,
-    take: &Take,
-    range: Range<u64>,
-) -> Result<(Vec<EntryView>, u64), Problem> {
-    let (mut items, mut at, mut bytes) = (Vec::new(), range.start, 0);
-    while at < range.end {
-        for view in looking.page(thread, take, at..range.end.min(at + USUAL as u64))? {
-            bytes += view.entry.size();
-            if bytes > PAGE_BYTES && !items.is_empty() {
-                return Ok((items, at));
-            }
-            items.push(view);
-            at += 1;
-        }
-    }
-    Ok((items, at))
-}
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -322,41 +335,6 @@ fn remove(call: &Call<'_, EntryPath, OfTake>) -> Result<Answer<Done>, Problem> {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct ShownBody {
-    /// Whether only a preview of it is shown.
-    #[serde(default)]
-    collapsed: bool,
-    /// Whether it is shown as text to be edited.
-    #[serde(default)]
-    source: bool,
-}
-
-/// How an entry is shown.
-#[derive(Serialize, JsonSchema)]
-struct ShownAs {
-    /// Whether only a preview of it is shown.
-    collapsed: bool,
-    /// Whether it is shown as text to be edited.
-    source: bool,
-}
-
-fn show_as(call: &Call<'_, EntryPath, NoQuery, ShownBody>) -> Result<Answer<ShownAs>, Problem> {
-    let ShownBody { collapsed, source } = call.body;
-    let looking = call.service.timeline.look()?;
-    let number = looking.thread(call.path.thread)?.number;
-    drop(looking);
-    let (entry, shown) = (call.path.entry, retake_timeline::store::Shown { collapsed, source });
-    call.service.timeline.store().write(move |writing| writing.set_shown(number, &[entry], shown)).map_err(
-        |error| match error {
-            retake_timeline::store::WriteError::Refused(error)
-            | retake_timeline::store::WriteError::Store(error) => Problem::from(error),
-        },
-    )?;
-    Ok(Answer::of(ShownAs { collapsed, source }))
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 struct SendBody {
     /// Who speaks; the first of the thread's roles if not said.
     role: Option<String>,
@@ -396,29 +374,4 @@ fn truncate(
 fn clear(call: &Call<'_, ThreadPath, OfTakeAhead, Nothing>) -> Result<Answer<DoneOrForeseen>, Problem> {
     let take = take_id(call.service, call.path.thread, call.query.take)?;
     call.change_or_foresee(call.path.thread, Command::Clear { take }, call.query.dry_run)
-}
-
-#[derive(Deserialize, JsonSchema)]
-struct PicturePath {
-    /// The thread's id.
-    thread: ThreadId,
-    /// The picture's content id.
-    picture: retake_model::content::ContentId,
-}
-
-/// The bytes of a picture.
-#[derive(Serialize, JsonSchema)]
-struct Picture {
-    /// How many bytes.
-    bytes: u64,
-    /// The bytes, in base64.
-    base64: String,
-}
-
-fn picture(call: &Call<'_, PicturePath>) -> Result<Answer<Picture>, Problem> {
-    let looking = call.service.timeline.look()?;
-    looking.thread(call.path.thread)?;
-    let bytes =
-        looking.blob(call.path.picture).map_err(|_| Problem::not_found("there is no such picture"))?;
-    Ok(Answer::of(Picture { bytes: bytes.len() as u64, base64: BASE64.encode(&bytes) }))
 }

@@ -23,19 +23,21 @@ use super::common::{take_id, take_of};
 use super::entries::{EntryInput, read_all};
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, get, post};
 use crate::problem::{Code, Problem};
-use crate::service::Service;
 
 const GROUP: &str = "Hooks";
 
 /// A session with more entries is read by the page, from `/v1`.
 const MOST_ENTRIES: u64 = 10_000;
 
+/// And so is one with more text: an answer is made in memory.
+const MOST_BYTES: usize = 32 << 20;
+
 pub(super) fn all() -> Vec<Endpoint> {
     let mut all = vec![
         get("/api/session", session).about(
             GROUP,
             "Read all entries of a conversation",
-            "At most 10,000; longer ones are read by the page from `/v1/threads/{thread}/entries`.",
+            "At most 10,000, and 32 MiB of text; longer ones are read by the page from `/v1/threads/{thread}/entries`.",
         ),
         post("/api/session", replace).about(
             GROUP,
@@ -57,13 +59,6 @@ struct Meant {
     thread: Option<ThreadId>,
     /// The take; the active one if none is named.
     take: Option<TakeId>,
-}
-
-fn thread_of(service: &Service, named: Option<ThreadId>) -> Result<ThreadId, Problem> {
-    match named {
-        Some(thread) => Ok(thread),
-        None => service.current_thread(),
-    }
 }
 
 /// An entry as scripts see it: its id beside its fields.
@@ -127,17 +122,25 @@ struct Session {
 }
 
 fn session(call: &Call<'_, NoPath, Meant>) -> Result<Answer<Whole>, Problem> {
-    let thread = thread_of(call.service, call.query.thread)?;
+    let thread = call.service.meant_thread(call.query.thread)?;
     let looking = call.service.timeline.look()?;
     let version = looking.thread(thread)?.summary.version;
     let take = take_of(&looking, &looking.state(thread)?, call.query.take)?;
     let count = take.entries.len();
+    let too_long = || {
+        let detail = format!(
+            "the take has {count} entries, more or longer ones than are given at once; read them by the page from \
+             /v1/threads/{thread}/entries"
+        );
+        Problem::new(Code::Conflict, detail)
+    };
     if count > MOST_ENTRIES {
-        let detail =
-            format!("the take has {count} entries; read them by the page from /v1/threads/{thread}/entries");
-        return Err(Problem::new(Code::Conflict, detail));
+        return Err(too_long());
     }
-    let views = looking.page(thread, &take, 0..count)?;
+    let (views, end) = looking.page_within(thread, &take, 0..count, MOST_BYTES)?;
+    if end < count {
+        return Err(too_long());
+    }
     let entries = views.into_iter().map(SessionEntry::try_from).collect::<Result<_, _>>()?;
     let session = Session { thread, take: take.id, version, entries };
     Ok(Answer::at(Whole { session }, version))
@@ -165,7 +168,7 @@ struct Updated {
 }
 
 fn replace(call: &Call<'_, NoPath, Meant, ReplaceBody>) -> Result<Answer<Updated>, Problem> {
-    let thread = thread_of(call.service, call.query.thread)?;
+    let thread = call.service.meant_thread(call.query.thread)?;
     let entries = read_all(call.service, thread, &call.body.session.entries)?;
     let take = take_id(call.service, thread, call.query.take)?;
     Ok(updated(call.change(thread, Command::ReplaceEntries { take, entries })?))

@@ -2,6 +2,7 @@
 
 use retake_model::content::ContentId;
 use retake_model::id::{ProjectId, TakeId, ThreadId};
+use retake_model::name::{Naming, check};
 use retake_model::operation::{Actor, Version};
 use retake_timeline::{
     Caller, Command, Done, FileReport, FilesAt, FilesOfThread, Handling, Held, Looking, Restored,
@@ -174,12 +175,16 @@ struct Taken {
 fn take(call: &Call<'_, NoPath, NoQuery, TakeBody>) -> Result<Answer<Taken>, Problem> {
     let (service, body) = (call.service, &call.body);
     let thread = service.meant_thread(body.thread)?;
+    // All that can be refused is refused before anything is recorded.
+    if body.by.as_ref().is_some_and(|name| !(1..=100).contains(&name.chars().count())) {
+        return Err(Problem::invalid("`by` has from 1 to 100 characters"));
+    }
+    if let Some(note) = &body.note {
+        check(Naming::Save, note).map_err(Problem::refused)?;
+    }
     let (desk, caller) = (service.desk_at(thread, body.take)?, call.caller(thread)?);
     let seen = match body.by.as_deref() {
         None => desk.look(thread, caller.clone())?,
-        Some(name) if !(1..=100).contains(&name.chars().count()) => {
-            return Err(Problem::invalid("`by` has from 1 to 100 characters"));
-        }
         Some(name) => desk.record(thread, Caller { actor: Actor::named(name), ..caller.clone() })?,
     };
     let saved = match &body.note {

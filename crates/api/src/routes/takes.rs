@@ -7,8 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::common::{
-    Ahead, ChangedOrForeseen, Conflicts, MOST, Page, TakePath, ThreadPath, WhichHalves, limit, number,
-    take_of,
+    Ahead, ChangedOrForeseen, Conflicts, MOST, Page, TakePath, ThreadPath, WhichHalves, id, limit, take_of,
 };
 use crate::endpoint::{Answer, Call, Endpoint, NoQuery, delete, get, post};
 use crate::problem::Problem;
@@ -76,13 +75,16 @@ struct TakeItem {
 fn list(call: &Call<'_, ThreadPath, ListQuery>) -> Result<Answer<Page<TakeItem>>, Problem> {
     let looking = call.service.timeline.look()?;
     let row = looking.thread(call.path.thread)?;
-    let takes = looking.queries().takes_of(row.number)?;
-    let start = number(call.query.cursor.as_deref())?.unwrap_or(0);
-    let start = usize::try_from(start).unwrap_or(usize::MAX).min(takes.len());
-    let end = start.saturating_add(limit(call.query.limit, 100, MOST)?).min(takes.len());
-    let next = (end < takes.len()).then(|| end.to_string());
+    let limit = limit(call.query.limit, 100, MOST)?;
+    // The last one of the page before may be gone by now; those behind it are not.
+    let last: Option<TakeId> = id(call.query.cursor.as_deref())?;
+    let mut takes = looking.queries().takes_of(row.number)?;
+    takes.retain(|take| last.is_none_or(|last| take.summary.id > last));
+    let more = takes.len() > limit;
+    takes.truncate(limit);
+    let next = takes.last().filter(|_| more).map(|take| take.summary.id.to_string());
     let active = row.summary.active.id;
-    let items = takes.into_iter().skip(start).take(end - start);
+    let items = takes.into_iter();
     let items = items.map(|take| TakeItem { active: take.summary.id == active, summary: take.summary });
     Ok(Answer::at(Page { items: items.collect(), next }, row.summary.version))
 }

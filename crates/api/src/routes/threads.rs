@@ -14,7 +14,7 @@ use crate::endpoint::{Answer, Call, Endpoint, NoPath, NoQuery, change, delete, g
 use crate::problem::Problem;
 use crate::service::GitNow;
 
-const GROUP: &str = "Threads";
+pub(super) const GROUP: &str = "Threads";
 
 pub(super) fn all() -> Vec<Endpoint> {
     vec![
@@ -107,7 +107,7 @@ impl From<WhichDeleted> for Deleted {
 
 /// A thread in a list.
 #[derive(Serialize, JsonSchema)]
-struct ThreadItem {
+pub(super) struct ThreadItem {
     /// The project that it is listed under on this machine.
     home: ProjectId,
     #[serde(flatten)]

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use retake_model::id::{ProjectId, TakeId};
+use retake_model::id::{ProjectId, TakeId, ThreadId};
 use retake_model::time::Timestamp;
 use retake_timeline::{Front, Imported, Importing, Piece};
 use schemars::JsonSchema;
@@ -151,7 +151,11 @@ fn import(call: &Call<'_, NoPath, ImportQuery, Upload>) -> Result<Answer<Importe
         None if query.dry_run => timeline.project_if_known(&service.folder)?.id,
         None => timeline.project(&service.folder)?.id,
     };
-    let importing = if query.copy { Importing::Copy } else { Importing::Same };
+    let importing = match (query.copy, call.made) {
+        (false, _) => Importing::Same,
+        (true, None) => Importing::Copy,
+        (true, Some(made)) => Importing::CopyAs(ThreadId::from_bytes(*made.bytes())),
+    };
     let from = call.body.read()?;
     let answer = |imported, current, dry_run| ImportedThread { imported, current, undoable: false, dry_run };
     if query.dry_run {
@@ -160,11 +164,8 @@ fn import(call: &Call<'_, NoPath, ImportQuery, Upload>) -> Result<Answer<Importe
     }
     let imported = timeline.import(from, project, importing, |_, _| ())?;
     let (thread, version) = (imported.thread, imported.version);
-    // A thread that was put away is not worked on.
-    let current = query.current && timeline.look()?.thread(thread)?.summary.deleted.is_none();
-    if current {
-        timeline.work_on(project, thread, None, call.caller_in(project))?;
-    }
+    // It has come in, whatever becomes of this: a thread that was put away, for one, is not worked on.
+    let current = query.current && timeline.work_on(project, thread, None, call.caller_in(project)).is_ok();
     let location = format!("/v1/threads/{thread}");
     Ok(Answer::at(answer(imported, current, false), version).found_at(location))
 }

@@ -18,7 +18,7 @@ use retake_timeline::NewEntry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common::{OfTake, Page, ThreadPath, limit, number, take_id, take_of};
+use super::common::{OfTake, Page, ThreadPath, id, limit, take_id, take_of};
 use super::entries::pictures;
 use super::threads::Nothing;
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, get, post};
@@ -306,7 +306,15 @@ fn steer(call: &Call<'_, ThreadPath, OfTake, SteerBody>) -> Result<Answer<Steere
         return Err(Problem::new(Code::Refused, "there is nothing to tell it"));
     }
     let take = known_take(call, call.query.take)?;
-    let entry = Sender::new(&call.service.timeline)?.steer(take, &call.body.message)?;
+    let (sender, message) = (Sender::new(&call.service.timeline)?, &call.body.message);
+    let entry = match call.made {
+        Some(made) => {
+            let entry = EntryId::from_bytes(*made.bytes());
+            sender.steer_as(call.path.thread, take, entry, message)?;
+            entry
+        }
+        None => sender.steer(take, message)?,
+    };
     Ok(Answer::of(Steered { entry }))
 }
 
@@ -416,11 +424,15 @@ fn unfinished(service: &Service) -> Result<Vec<(RunningTurn, bool)>, Problem> {
 
 fn list(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<RunningItem>>, Problem> {
     let service = call.service;
-    let turns = unfinished(service)?;
-    let start = number(call.query.cursor.as_deref())?.unwrap_or(0);
-    let start = usize::try_from(start).unwrap_or(usize::MAX).min(turns.len());
-    let end = start.saturating_add(limit(call.query.limit, 100, 500)?).min(turns.len());
-    let next = (end < turns.len()).then(|| end.to_string());
+    let limit = limit(call.query.limit, 100, 500)?;
+    // Turns end while others read: the last one of the page before may be gone by now.
+    let last: Option<TurnId> = id(call.query.cursor.as_deref())?;
+    let mut turns = unfinished(service)?;
+    turns.sort_by_key(|(turn, _)| turn.turn);
+    turns.retain(|(turn, _)| last.is_none_or(|last| turn.turn > last));
+    let more = turns.len() > limit;
+    turns.truncate(limit);
+    let next = turns.last().filter(|_| more).map(|(turn, _)| turn.turn.to_string());
     let item = |(turn, running): (RunningTurn, bool)| RunningItem {
         thread: turn.thread,
         take: turn.take,
@@ -430,6 +442,6 @@ fn list(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<RunningItem>>,
         running,
         here: running && service.turns.has(turn.turn),
     };
-    let items = turns.into_iter().skip(start).take(end - start).map(item).collect();
+    let items = turns.into_iter().map(item).collect();
     Ok(Answer::of(Page { items, next }))
 }

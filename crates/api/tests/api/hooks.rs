@@ -1,5 +1,9 @@
 //! The hook API: a script reads and replaces a conversation, reads and sets fields, and calls what it knows by name.
 
+use std::collections::BTreeSet;
+
+use retake_timeline::model::entry::EntryVersion;
+use retake_timeline::{Caller, Command, NewEntry, Spot};
 use serde_json::{Value, json};
 
 use crate::world::World;
@@ -117,4 +121,58 @@ fn callbacks_do_what_their_routes_do() {
     call("nothing", "", json!({})).refused(404, "not_found");
     let stale = client.request("POST", &format!("/api/callbacks/clear?thread={thread}")).json(&json!({}));
     stale.if_match(1).send().refused(412, "version_conflict");
+}
+
+#[test]
+fn of_two_who_set_a_field_at_once_the_later_one_has_set_all_of_it() {
+    let world = World::new();
+    let servers = [world.serve(), world.serve()];
+    let thread = servers[0].client().thread("Raced");
+    let path = format!("/api/fields/tags?thread={thread}");
+    for round in 0..12 {
+        let both = std::thread::scope(|scope| {
+            let asking: Vec<_> = servers
+                .iter()
+                .enumerate()
+                .map(|(number, server)| {
+                    let (client, path) = (server.client(), path.as_str());
+                    let tags = json!([format!("one-{number}-{round}"), format!("other-{number}-{round}")]);
+                    scope.spawn(move || {
+                        client.put(path, &json!({ "value": tags })).done();
+                        tags
+                    })
+                })
+                .collect();
+            asking.into_iter().map(|one| one.join().expect("it is set")).collect::<Vec<Value>>()
+        });
+        let now = servers[0].client().get(&path).done()["value"].clone();
+        let now: BTreeSet<&str> = now.as_array().expect("tags").iter().filter_map(Value::as_str).collect();
+        let set = |tags: &Value| {
+            now == tags.as_array().expect("tags").iter().filter_map(Value::as_str).collect::<BTreeSet<_>>()
+        };
+        assert!(both.iter().any(set), "round {round}: {now:?}");
+    }
+}
+
+#[test]
+fn a_conversation_that_is_too_large_to_be_read_at_once_is_read_by_the_page() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Large");
+    let session = format!("/api/session?thread={thread}");
+    let (timeline, id) = (world.timeline(), thread.parse().expect("an id"));
+    let take = timeline.look().expect("a look").state(id).expect("a state").active;
+    let say = |number: usize| {
+        let entries: Vec<NewEntry> = (0..number)
+            .map(|_| EntryVersion::from_text("User", &"x".repeat(4 << 20), timeline.now()).into())
+            .collect();
+        let command = Command::AddEntries { take, at: Spot::End, entries };
+        timeline.change(id, command, Caller::human()).expect("it is said");
+    };
+    say(2);
+    client.get(&session).done();
+    say(8);
+    let refused = client.get(&session).refused(409, "conflict");
+    assert!(refused["detail"].as_str().is_some_and(|detail| detail.contains("/entries")), "{refused}");
 }

@@ -1,14 +1,18 @@
 //! Keys: a request with a name is carried out once, whoever repeats it, whenever, and whatever died in between.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
 use retake_timeline::model::id::RequestId;
+use retake_timeline::model::time::Timestamp;
 use retake_timeline::store::Begun;
-use retake_timeline::{Caller, Command, Timeline};
+use retake_timeline::{Caller, Clock, Command, SystemClock, Timeline};
 use serde_json::{Value, json};
 
 use crate::http::{Answer, Client};
 use crate::routes::Route;
 use crate::scene::Scene;
-use crate::world::World;
+use crate::world::{World, until};
 
 /// Two answers to one request: the second is the first again, and says so.
 #[track_caller]
@@ -85,7 +89,6 @@ fn a_key_for_something_else_is_refused_and_changes_nothing() {
     ask(format!("/v1/threads/{one}/tags"), &other_tags).refused(422, "key_reused");
     ask(format!("/v1/threads/{other}/tags"), &tags).refused(422, "key_reused");
     ask(format!("/v1/threads/{one}/undo"), &json!({})).refused(422, "key_reused");
-    ask(format!("/v1/threads/{one}/undo?dry_run=true"), &json!({})).refused(422, "key_reused");
     assert_eq!(client.sequence(), sequence);
     is_the_same("the first one", &first, &ask(format!("/v1/threads/{one}/tags"), &tags));
 }
@@ -241,4 +244,145 @@ fn a_key_is_one_short_line() {
         request.clone().key(wrong).send().refused(400, "invalid_request");
     }
     request.key(&"k".repeat(200)).send().done();
+}
+
+/// Makes each write of an answer fail, or also each that says that nobody has a request; undone by the connection.
+pub(crate) struct FailingLedger(rusqlite::Connection);
+
+impl FailingLedger {
+    pub(crate) fn of(world: &World, columns: &str) -> Self {
+        let connection = rusqlite::Connection::open(world.store().join("ledger.db")).expect("a ledger");
+        let trigger = format!(
+            "CREATE TRIGGER failing BEFORE UPDATE OF {columns} ON request BEGIN SELECT RAISE(FAIL, 'as if full'); END"
+        );
+        connection.execute_batch(&trigger).expect("it fails from now on");
+        Self(connection)
+    }
+
+    pub(crate) fn mend(self) {
+        self.0.execute_batch("DROP TRIGGER failing").expect("it fails no more");
+    }
+}
+
+#[test]
+fn what_was_done_is_told_also_where_the_answer_cannot_be_kept() {
+    for columns in ["status", "status, owner"] {
+        let world = World::new();
+        let server = world.serve();
+        let client = server.client();
+        let thread = client.thread("Full");
+        let say = || {
+            let body = json!({"entries": [{"role": "User", "content": "once"}]});
+            client.request("POST", &format!("/v1/threads/{thread}/entries")).json(&body).key("say").send()
+        };
+        let failing = FailingLedger::of(&world, columns);
+        let first = say();
+        assert_eq!(first.status, 201, "{columns}: {}", first.text());
+        let again = say();
+        assert_eq!(again.header("idempotency-replayed"), Some("true"), "{columns}: {}", again.text());
+        failing.mend();
+        let last = say();
+        for answer in [&again, &last] {
+            assert_eq!(answer.json()["operation"], first.json()["operation"], "{columns}: {}", answer.text());
+        }
+        is_the_same(columns, &again, &last);
+        assert_eq!(client.entries(&thread).len(), 1, "{columns}");
+    }
+}
+
+#[test]
+fn what_is_only_looked_at_ahead_is_looked_at_each_time() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Ahead");
+    client.say(&thread, "User", "one");
+    let ask = |query: &str| {
+        let path = format!("/v1/threads/{thread}/truncate{query}");
+        client.request("POST", &path).json(&json!({"pairs": 0})).key("truncate").send()
+    };
+    let first = ask("?dry_run=true");
+    first.done();
+    client.say(&thread, "User", "two");
+    let second = ask("?dry_run=true");
+    assert_eq!(second.header("idempotency-replayed"), None);
+    assert_ne!(second.header("etag"), first.header("etag"), "it is foreseen from where the thread is now");
+    // Its key is still free for the real thing.
+    ask("").done();
+    assert_eq!(client.entries(&thread).len(), 0);
+}
+
+#[test]
+fn a_message_to_a_turn_that_is_sent_once_more_after_a_crash_is_heard_once() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Steered");
+    client.prompt(&thread, "wait 3");
+    until("the turn runs", || client.turn(&thread)["running"] == true);
+    let steer = || {
+        let path = format!("/v1/threads/{thread}/turn/steer");
+        client.request("POST", &path).json(&json!({"message": "once"})).key("steer").send()
+    };
+    let failing = FailingLedger::of(&world, "status");
+    let (first, second) = (steer().done(), steer().done());
+    failing.mend();
+    assert_eq!(second["entry"], first["entry"], "{second}");
+    client.idle(&thread);
+    let heard = client.entries(&thread).iter().filter(|entry| entry["entry"]["content"] == "once").count();
+    assert_eq!(heard, 1);
+}
+
+#[test]
+fn the_document_says_what_a_key_can_be_answered_with() {
+    let world = World::new();
+    let server = world.serve();
+    let document = server.client().get("/openapi.json").done();
+    let mut keyed = 0;
+    for (path, methods) in document["paths"].as_object().expect("paths") {
+        let Some(post) = methods.get("post") else { continue };
+        keyed += 1;
+        let (status, good) = post["responses"]
+            .as_object()
+            .expect("answers")
+            .iter()
+            .find(|(status, _)| status.starts_with('2'))
+            .expect("an answer that is good");
+        let choices = good["content"]["application/json"]["schema"]["anyOf"].to_string();
+        assert!(choices.contains("/DoneBefore\""), "{path} {status}: {good}");
+        assert!(good["headers"]["Idempotency-Replayed"].is_object(), "{path}: {good}");
+    }
+    assert!(keyed > 15, "{keyed}");
+}
+
+/// The system's clock, set forward by hand.
+struct SetForward(AtomicI64);
+
+impl Clock for SetForward {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(SystemClock.now().millis() + self.0.load(Ordering::SeqCst))
+    }
+
+    fn random(&self) -> [u8; 10] {
+        SystemClock.random()
+    }
+}
+
+#[test]
+fn answers_are_forgotten_after_a_week_also_where_the_server_goes_on() {
+    let world = World::new();
+    let clock = Arc::new(SetForward(AtomicI64::new(0)));
+    let server = world.serve_by(clock.clone());
+    let client = server.client();
+    let thread = client.thread("Old");
+    let tag = |key: &str| {
+        let path = format!("/v1/threads/{thread}/tags");
+        client.request("POST", &path).json(&json!({"add": [key]})).key(key).send()
+    };
+    tag("old").done();
+    is_the_same("before a week is over", &tag("old"), &tag("old"));
+    clock.0.store(8 * 24 * 60 * 60 * 1000, Ordering::SeqCst);
+    tag("new").done();
+    let again = tag("old");
+    assert_eq!(again.header("idempotency-replayed"), None, "{}", again.text());
 }

@@ -14,10 +14,12 @@ mod world;
 
 mod browser;
 mod contested;
+mod entries;
 mod events;
 mod hooks;
 mod keys;
 mod limits;
+mod lists;
 mod logs;
 mod matrix;
 mod meanwhile;

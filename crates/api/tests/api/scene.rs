@@ -89,7 +89,7 @@ impl Scene {
             .or(route.strip_prefix("PUT /v1/threads/{thread}/"))
         {
             Some("entries") => entries(),
-            Some("entries/{entry}/shown") => json!({"collapsed": true}),
+            Some("entries/{entry}/shown" | "entries-shown") => json!({"collapsed": true}),
             Some("truncate") => json!({"pairs": 1}),
             Some("rename") => json!({"title": format!("Renamed {}", self.thread)}),
             Some("tags") => json!({"add": ["blue"]}),

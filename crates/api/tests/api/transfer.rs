@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::keys::FailingLedger;
 use crate::world::World;
 
 const LINES: &str = "application/x-ndjson";
@@ -93,4 +94,21 @@ fn a_take_is_exported_to_read() {
         export(wrong).refused(422, "refused");
     }
     client.get("/v1/threads/00000000000000000000000000/export").refused(404, "not_found");
+}
+
+#[test]
+fn a_copy_that_is_asked_for_once_more_after_a_crash_is_the_same_one() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Original");
+    client.say(&thread, "User", "hello");
+    let file = client.get(&format!("/v1/threads/{thread}/export")).body;
+    let copy = || client.request("POST", "/v1/import?copy=true").body(LINES, &file).key("copy").send();
+    let failing = FailingLedger::of(&world, "status");
+    let (first, second) = (copy().done(), copy().done());
+    failing.mend();
+    assert_eq!(second["thread"], first["thread"], "{second}");
+    assert_ne!(first["thread"], thread.as_str());
+    assert_eq!(client.get("/v1/threads").done()["items"].as_array().map(Vec::len), Some(2));
 }

@@ -324,6 +324,76 @@ fn a_take_is_opened_in_a_folder_of_its_own_and_closed_again() {
 }
 
 #[test]
+fn a_snapshot_that_is_refused_records_nothing() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    write(&world.project(), "a.txt", "one\n");
+    let thread = client.thread("Refused");
+    snapshot(&client, &thread, json!({}));
+    write(&world.project(), "a.txt", "two\n");
+    let sequence = client.sequence();
+    let long = "n".repeat(10_000);
+    for wrong in [json!({"note": ""}), json!({"note": "", "by": "prog"}), json!({"note": long, "by": "prog"})]
+    {
+        let mut body = wrong.clone();
+        body["thread"] = json!(thread);
+        client.post("/v1/snapshots", &body).refused(422, "refused");
+        assert_eq!(client.sequence(), sequence, "{wrong}");
+    }
+    snapshot(&client, &thread, json!({"note": "good", "by": "prog"}));
+    assert_eq!(client.sequence(), sequence + 2);
+}
+
+#[test]
+fn where_a_snapshot_is_said_to_be_it_can_be_restored_from() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    write(&world.project(), "a.txt", "one\n");
+    let thread = client.thread("First");
+    let taken = client.post("/v1/snapshots", &json!({ "thread": thread }));
+    taken.done();
+    let place = taken.header("location").expect("a place").to_owned();
+    client.get(&place).done();
+    let restore = |query: &str| client.post(&format!("{place}/restore{query}"), &json!({ "thread": thread }));
+    restore("?dry_run=true").done();
+    // Nobody has looked since it was changed.
+    write(&world.project(), "a.txt", "two\n");
+    restore("").done();
+    assert_eq!(world.read("a.txt").as_deref(), Some("one\n"));
+}
+
+#[test]
+fn of_very_many_files_that_differ_between_takes_the_first_are_compared() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Many");
+    let line = "a line of some length that differs\n".repeat(2_000);
+    write(&world.project(), "first.txt", "one\n");
+    snapshot(&client, &thread, json!({}));
+    let first = client.get(&format!("/v1/threads/{thread}")).done()["active"]["id"].clone();
+    client.post(&format!("/v1/threads/{thread}/branch"), &json!({"name": "other"})).done();
+    for number in 0..520 {
+        let text = if number < 200 { line.as_str() } else { "short\n" };
+        write(&world.project(), &format!("many/{number:03}.txt"), text);
+    }
+    snapshot(&client, &thread, json!({"by": "agent"}));
+    let first = first.as_str().expect("an id");
+    let compare =
+        |detail: &str| client.get(&format!("/v1/threads/{thread}/compare?one={first}&detail={detail}"));
+    for (detail, most) in [("paths", 500), ("counts", 500), ("lines", 199)] {
+        let answer = compare(detail);
+        let files = answer.done()["files"].clone();
+        assert!(files["stat"]["files"].as_u64() >= Some(520), "{detail}: {}", files["stat"]);
+        let told = files["files"].as_array().map_or(0, Vec::len);
+        assert!((1..=most).contains(&told), "{detail}: {told}");
+        assert!(answer.body.len() < 40 << 20, "{detail}: {} bytes", answer.body.len());
+    }
+}
+
+#[test]
 fn a_folder_that_is_away_is_no_fault_of_the_request() {
     let world = World::new();
     let server = world.serve();

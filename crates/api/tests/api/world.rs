@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -10,7 +11,7 @@ use retake_agent::provider::Secret;
 use retake_agent::provider::config::{KeyFileError, Surroundings};
 use retake_agent::{Cancel, Setup};
 use retake_api::{Limits, Options, ServeError, TokenFile};
-use retake_timeline::{Rules, Timeline};
+use retake_timeline::{Clock, Rules, Timeline};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -91,8 +92,18 @@ impl World {
 
     /// Starts a server with another setup.
     pub(crate) fn serve_with(&self, setup: Setup) -> Server {
-        // The store first: a folder with something else in it does not become one.
-        let (timeline, token) = (self.timeline(), self.token());
+        self.serve_over(self.timeline(), setup)
+    }
+
+    /// Starts a server with a clock of the test's.
+    pub(crate) fn serve_by(&self, clock: Arc<dyn Clock>) -> Server {
+        let timeline = Timeline::open_with(&self.store(), Rules::default(), clock);
+        self.serve_over(timeline.expect("the store opens"), Setup::default())
+    }
+
+    fn serve_over(&self, timeline: Timeline, setup: Setup) -> Server {
+        // The store is there first: a folder with something else in it does not become one.
+        let token = self.token();
         token.read_or_make().expect("a token is made");
         let options = Options {
             timeline,

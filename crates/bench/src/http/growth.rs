@@ -19,7 +19,7 @@ pub(crate) fn measure(world: &World, ours: &Server, extent: &Extent, report: &mu
     let mut undos = forks.clone();
     let mut messages = Vec::new();
     for (size, thread) in &world.sized {
-        let path = format!("/v1/threads/{thread}/entries?limit=8&cursor={}", size / 2);
+        let path = format!("/v1/threads/{thread}/entries?limit=8&start={}", size / 2);
         let page: Value = serde_json::from_slice(&client.ask("GET", &path, "")?)?;
         let user = page["items"]
             .as_array()

@@ -125,7 +125,7 @@ fn write_for(server: &Server, path: &str, millis: u64, keys: Keys, seed: u64) ->
 fn looks(world: &World, ours: &Server, millis: u64, report: &mut Report) -> Outcome<()> {
     let longest = world.sized.last().ok_or("no thread was made")?.1;
     let kinds = [
-        ("a page of 50 entries", format!("/v1/threads/{longest}/entries?limit=50&cursor=50")),
+        ("a page of 50 entries", format!("/v1/threads/{longest}/entries?limit=50&start=51")),
         ("a page of the list of threads", format!("/v1/threads?project={MANY}&limit=50")),
         ("a page of the tree of threads", format!("/v1/tree?project={MANY}&limit=50")),
     ];

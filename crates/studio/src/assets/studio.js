@@ -41,6 +41,8 @@ async function part(path) {
   const answer = await fetch(path);
   const template = element("template", { innerHTML: await answer.text() });
   if (!answer.ok) throw Error(one("main p", template.content)?.textContent ?? `The server answered ${answer.status}.`);
+  // Before it has a place: what is drawn must not change its size afterwards.
+  tellTimes(template.content);
   return template.content.firstElementChild;
 }
 
@@ -149,6 +151,7 @@ function makeRoom() {
   const entries = drawn.reduce((sum, piece) => sum + piece.children.length, 0);
   const height = drawn.reduce((sum, piece) => sum + piece.offsetHeight, 0);
   if (entries >= 10) usualHeight = height / entries;
+  one(".empty").hidden = count() > 0;
   byId("above").style.height = `${Math.round(first() * usualHeight)}px`;
   byId("below").style.height = `${Math.round(Math.max(0, count() - behind()) * usualHeight)}px`;
 }
@@ -240,8 +243,13 @@ function renew(old, fresh) {
   // What was deleted elsewhere while it was edited here stays until what was typed is kept or left.
   const left = [...present.values()].filter((entry) => entry.id && editor(entry));
   for (const entry of left) showConflict(entry);
-  old.replaceChildren(...next, ...left);
-  for (const form of inserting) (byId(`e-${form.dataset.after}`) ?? old.lastElementChild)?.after(form);
+  const all = [...next, ...left].flatMap((entry) => [entry, ...inserting.filter((form) => form.dataset.after === entry.dataset.entry)]);
+  all.push(...inserting.filter((form) => !all.includes(form)));
+  // What stays is not touched, so that the keyboard stays in it; in what is drawn anew it comes back.
+  const focused = document.activeElement.closest(".entry")?.id;
+  for (const child of [...old.children]) if (!all.includes(child)) child.remove();
+  all.forEach((child, index) => child === old.children[index] || old.insertBefore(child, old.children[index]));
+  if (focused && document.activeElement === document.body) byId(focused)?.focus({ preventScroll: true });
 }
 
 function showConflict(entry, theirs) {
@@ -257,9 +265,9 @@ async function renewTalk() {
   if (!drawn.length) {
     const piece = await pieceAt(0);
     if (!piece.children.length) return;
-    one(".empty")?.remove();
     talk.dataset.count = piece.dataset.count;
     byId("below").before(piece);
+    makeRoom();
     settle(piece);
   } else {
     const fresh = await Promise.all(drawn.map((piece) => pieceAt(piece.dataset.from)));
@@ -286,13 +294,16 @@ const sources = {
   tree: () => `/studio/tree?${query({ path: thread, q: byId("find")?.value ?? "" })}`,
 };
 
-/** Draws a part again, unless somebody is typing in it. */
+const busy = (part) => one("input:focus, textarea:focus, select:focus, details.menu[open]", part);
+
+/** Draws a part again, unless somebody is typing in it, or began to meanwhile. */
 async function renewPart(name) {
   const old = one(`[data-live="${name}"]`);
-  const active = document.activeElement;
-  const within = old?.contains(active);
-  if (!old || (within && active.matches("input, textarea, select")) || one("details.menu[open]", old)) return;
+  if (!old || busy(old)) return;
   const fresh = await part(sources[name]());
+  if (!old.isConnected || busy(old)) return;
+  const active = document.activeElement;
+  const within = old.contains(active);
   const closed = new Set(every("details[data-path]:not([open])", old).map((file) => file.dataset.path));
   for (const file of every("details[data-path]", fresh)) if (closed.has(file.dataset.path)) file.open = false;
   const scroll = old.parentElement.scrollTop;
@@ -341,9 +352,8 @@ function paint() {
   if (atEnd) toEnd();
 }
 
-function hear({ take: of, event }) {
-  if (of !== take || !event) return;
-  const { event: kind, text = "", tool, what } = event;
+function hear({ take: of, event: kind, text = "", tool, what }) {
+  if (of !== take) return;
   if (kind in coming) coming[kind] += text;
   const does = { call_began: `calls ${tool}…`, tool_runs: what, tool_progress: text.slice(-200) }[kind];
   if (does) byId("live-tool").textContent = does;
@@ -403,13 +413,11 @@ function keepDraft() {
   // First where a crash of the server does not reach, then where every window sees it.
   memory.setItem(kept, draft.value);
   clearTimeout(saving);
-  byId("draft-state").textContent = "";
   saving = setTimeout(saveDraft, 400);
 }
 
 async function saveDraft() {
   clearTimeout(saving);
-  saving = undefined;
   const text = draft.value;
   try {
     await ask("PUT", ofTake(at("draft")), { text });
@@ -432,6 +440,7 @@ async function sendDraft() {
   if (!done) return;
   if (draft.value === text) draft.value = "";
   byId("pictures").value = "";
+  tellAttached();
   memory.removeItem(kept);
   await saveDraft();
   toEnd();
@@ -445,7 +454,13 @@ function takePictures(event, from) {
   const all = new DataTransfer();
   for (const file of [...byId("pictures").files, ...files]) all.items.add(file);
   byId("pictures").files = all.files;
-  say(`${number(all.files.length, "picture goes", "pictures go")} along.`);
+  tellAttached();
+}
+
+/** Says how many pictures go along. */
+function tellAttached() {
+  const { files } = byId("pictures");
+  byId("attached").textContent = files.length ? `Pictures: ${files.length}` : "Picture";
 }
 
 async function inBase64(file) {
@@ -498,8 +513,6 @@ async function keepEdit(form) {
   }
   if (!(await asked("PATCH", ofTake(at(`entries/${entry.dataset.entry}`)), { content }))) return;
   leaveEdit(entry);
-  entry.dataset.version = "";
-  await renewAll();
 }
 
 function leaveEdit(entry) {
@@ -528,28 +541,24 @@ async function putIn(form) {
 
 const number = (many, one, more) => `${many} ${many === 1 ? one : more}`;
 
-const quietly = (...said) => element("p", { className: "quiet" }, ...said);
-
 function pathList(report) {
   const items = (report?.paths ?? []).map(({ path, root, outcome, reason }) =>
     element("li", { className: outcome }, element("code", {}, root ? `${root}:${path}` : path), ` ${reason ?? outcome}`));
-  return items.length ? element("ul", { className: "paths" }, ...items) : quietly("No files move.");
+  return items.length ? element("ul", { className: "paths", tabIndex: 0 }, ...items) : "No files move.";
 }
 
 /** What is to become of files that two have changed, with both versions of each. */
 function choice(report) {
-  const conflicts = (report?.paths ?? []).filter((one) => one.outcome === "conflicted");
+  const conflicts = (report?.paths ?? []).filter(({ outcome }) => outcome === "conflicted");
   if (!conflicts.length) return [];
-  const ways = [["keep", "Leave mine as they are"], ["take", "Take the other version"], ["mark", "Write both, with markers"]];
-  const radios = ways.map(([value, text]) =>
-    element("label", { className: "check" }, element("input", { type: "radio", name: "conflicts", value, checked: value === "keep" }), text));
-  const versions = conflicts.map(({ path, root = "", theirs = "" }) => {
+  const set = byId("choice").content.firstElementChild.cloneNode(true);
+  for (const { path, root = "", theirs = "" } of conflicts) {
     const both = query({ path, root, ours: report.before, theirs });
-    const box = element("details", {}, element("summary", {}, path));
-    box.addEventListener("toggle", async () => box.open && !box.children[1] && box.append(await part(`${page}/versions?${both}`)));
-    return box;
-  });
-  return [element("fieldset", {}, element("legend", {}, `${number(conflicts.length, "file was", "files were")} changed since by someone else`), ...versions, ...radios)];
+    const file = element("details", {}, element("summary", {}, path));
+    file.ontoggle = async () => file.children[1] || file.append(await part(`${page}/versions?${both}`));
+    one("legend", set).after(file);
+  }
+  return [set];
 }
 
 async function move(route, body, title, yes) {
@@ -565,7 +574,7 @@ async function move(route, body, title, yes) {
   if (!done) return;
   const paths = done.files?.paths ?? [];
   if (paths.some((one) => ["conflicted", "kept", "skipped"].includes(one.outcome))) {
-    await confirmed([element("h2", {}, "Done, but not everywhere"), pathList(done.files), element("p", {}, "What was left as it is was changed since; the other version stays in the history.")], "Understood");
+    await confirmed([element("h2", {}, "Done, but not everywhere"), pathList(done.files), element("p", {}, "What was left was changed since; the other version stays in the history.")], "Understood");
   } else say(paths.length ? `Done, with ${number(paths.length, "file", "files")}.` : "Done.");
   await renewAll();
 }
@@ -617,7 +626,7 @@ const acts = {
     if (name) await request(["POST", "/save", { name }, `Saved as “${name}”.`]);
   },
   async "put-away"() {
-    const wanted = await confirmed([element("p", {}, "Put this thread away? Nothing is destroyed.")], "Put it away");
+    const wanted = await confirmed(["Put this thread away? Nothing is destroyed."], "Put it away");
     if (wanted && (await asked("DELETE", `/v1/threads/${thread}`))) location.assign("/studio");
   },
   async "new-thread"() {
@@ -663,10 +672,6 @@ const acts = {
     draft.value = b.dataset.text;
     keepDraft();
     draft.focus();
-  },
-  async "show-version"(b) {
-    await acts.tab(one("[data-tab=history]"));
-    byId(`v-${b.dataset.version}`)?.scrollIntoView({ block: "center" });
   },
   menu: () => look.toggle("show-left"),
   details: () => look.toggle("show-right"),
@@ -733,6 +738,7 @@ on("submit", (event) => {
 });
 
 on("change", ({ target }) => {
+  if (target.id === "pictures") tellAttached();
   if (target.id === "filter") applyFilter();
   else if (target.closest("#settings")) keepField(target);
 });
@@ -808,17 +814,21 @@ if (talk) {
     named.scrollIntoView({ block: "center" });
     named.focus();
   } else toEnd();
-  talk.onscroll = () => requestAnimationFrame(() => fill().catch(ignore));
+  let wasAtEnd = !named;
+  talk.onscroll = () => {
+    wasAtEnd = isAtEnd();
+    requestAnimationFrame(() => fill().catch(ignore));
+  };
+  // Who reads the end still does when a question takes room from it, or the window changes.
+  new ResizeObserver(() => wasAtEnd && toEnd()).observe(talk);
   fill().catch(ignore);
   showRunning();
 }
 if (draft) {
   draft.onpaste = (event) => takePictures(event, event.clipboardData);
   draft.ondrop = (event) => takePictures(event, event.dataTransfer);
-  const left = memory.getItem(kept);
-  if (left !== null && left !== draft.value) {
-    draft.value = left;
-    saveDraft();
-  }
+  draft.value = memory.getItem(kept) ?? draft.value;
+  // What was kept here only until it is there.
+  if (memory.getItem(kept) !== null) saveDraft();
   onpagehide = () => memory.getItem(kept) === null || saveDraft();
 }

@@ -1,7 +1,8 @@
 //! Restoring: the folder, or some paths of it, exactly as at another moment.
 
 use retake_model::content::ContentId;
-use retake_model::id::{TakeId, ThreadId};
+use retake_model::id::{FolderId, TakeId, ThreadId};
+use retake_model::intent::FolderRecord;
 use retake_model::object::{Additions, load};
 use retake_model::operation::{FileChange, OperationKind, Version};
 use retake_model::path::RootPath;
@@ -180,6 +181,14 @@ impl Looking<'_> {
     pub fn has_snapshot(&self, thread: ThreadId, snapshot: ContentId) -> Result<bool, LookError> {
         let row = self.thread(thread)?;
         let queries = self.queries();
+        // What its folder was seen to be is in no operation before it is changed.
+        let own = |folder: &FolderRecord| match folder.apart {
+            Some(apart) => apart.thread == thread,
+            None => folder.id == FolderId::of_project(row.home),
+        };
+        if queries.folders()?.iter().any(|folder| own(folder) && folder.snapshot == Some(snapshot)) {
+            return Ok(true);
+        }
         for found in Filed::up_to(&queries, row.number, row.summary.version)? {
             let (_, files) = found?;
             if files.after == snapshot || files.before == snapshot {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{GROUP, thread_of};
+use super::GROUP;
 use crate::endpoint::{Answer, Arrived, Call, Content, Endpoint, NoPath, NoQuery, ReplyBody, get, post};
 use crate::problem::{Code, Problem};
 
@@ -169,7 +169,7 @@ fn call_back(call: &Call<'_, CallbackPath, CallQuery, CallBody>) -> Result<Answe
             format!("{name} changes no thread, so that it takes no If-Match"),
         ));
     }
-    let thread = thread_of(call.service, call.query.thread)?;
+    let thread = call.service.meant_thread(call.query.thread)?;
     let arrived = Arrived {
         who: call.who.clone(),
         path: path(callback, call, thread)?,
@@ -179,6 +179,7 @@ fn call_back(call: &Call<'_, CallbackPath, CallQuery, CallBody>) -> Result<Answe
         ),
         expected: call.expected,
         request: call.request,
+        made: call.made,
         last_event: None,
     };
     let reply = (route.run)(call.service, arrived).map_err(against_a_rule)?;

@@ -5,16 +5,16 @@ use retake_model::settings::{NAMES, Settings};
 use retake_model::state::ThreadState;
 use retake_model::take::{FileItem, FileList, Take};
 use retake_timeline::store::ThreadRow;
-use retake_timeline::{Command, Standing};
+use retake_timeline::{Caller, ChangeError, Command, Standing};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::super::common::take_of;
 use super::super::state::values;
-use super::{GROUP, Meant, Updated, thread_of, updated};
+use super::{GROUP, Meant, Updated, updated};
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, change, get};
-use crate::problem::{Code, Problem};
+use crate::problem::Problem;
 use crate::service::Service;
 
 pub(super) fn all() -> Vec<Endpoint> {
@@ -175,7 +175,7 @@ const FIELDS: &[Field] = &[
 fn set_files(seen: &Seen, list: FileList, value: Value) -> Result<Command, serde_json::Error> {
     /// A file, by its path alone or with what is known of it.
     #[derive(Deserialize)]
-    #[serde(untagged)]
+    #[serde(untagged, expecting = "a list of paths, or of objects with a `path`")]
     enum Named {
         Path(String),
         Item(FileItem),
@@ -190,7 +190,7 @@ fn set_files(seen: &Seen, list: FileList, value: Value) -> Result<Command, serde
 }
 
 fn see(service: &Service, meant: &Meant) -> Result<Seen, Problem> {
-    let thread = thread_of(service, meant.thread)?;
+    let thread = service.meant_thread(meant.thread)?;
     let looking = service.timeline.look()?;
     let state = looking.state(thread)?;
     let take = take_of(&looking, &state, meant.take)?;
@@ -276,15 +276,30 @@ struct WriteBody {
 }
 
 fn write(call: &Call<'_, FieldPath, Meant, WriteBody>) -> Result<Answer<Updated>, Problem> {
-    let (name, value) = (call.path.field.as_str(), call.body.value.clone());
-    let seen = see(call.service, &call.query)?;
-    let command = if NAMES.contains(&name) {
-        Command::Set { values: values(&Map::from_iter([(name.to_owned(), value)])) }
-    } else {
-        let field = FIELDS.iter().find(|field| field.name == name).ok_or_else(|| unknown(name))?;
-        let write =
-            field.write.ok_or_else(|| Problem::new(Code::Refused, format!("{name} can only be read")))?;
-        write(&seen, value).map_err(|error| Problem::new(Code::Refused, format!("{name}: {error}")))?
-    };
-    Ok(updated(call.change(seen.row.summary.id, command)?))
+    loop {
+        let seen = see(call.service, &call.query)?;
+        let command = command(&seen, &call.path.field, call.body.value.clone())?;
+        let (thread, version) = (seen.row.summary.id, seen.row.summary.version);
+        let caller = call.caller(thread)?;
+        // The command may be made of what was seen, so that it holds for that alone.
+        let expecting = Caller { expected: caller.expected.or(Some(version)), ..caller };
+        match call.service.timeline.change(thread, command, expecting) {
+            Err(ChangeError::Conflict { .. }) if call.expected.is_none() => {}
+            done => {
+                let done = done?;
+                let version = done.version;
+                return Ok(updated(Answer::at(done, version)));
+            }
+        }
+    }
+}
+
+/// The command that sets a field, whatever it is.
+fn command(seen: &Seen, name: &str, value: Value) -> Result<Command, Problem> {
+    if NAMES.contains(&name) {
+        return Ok(Command::Set { values: values(&Map::from_iter([(name.to_owned(), value)])) });
+    }
+    let field = FIELDS.iter().find(|field| field.name == name).ok_or_else(|| unknown(name))?;
+    let write = field.write.ok_or_else(|| Problem::refused(format!("{name} can only be read")))?;
+    write(seen, value).map_err(|error| Problem::refused(format!("{name}: {error}")))
 }

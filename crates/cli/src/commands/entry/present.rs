@@ -2,7 +2,7 @@
 
 use clap::Args;
 use retake_model::id::EntryId;
-use retake_store::{Shown, StoreError, WriteError, Writing};
+use retake_timeline::{Showing, WhichEntries};
 use serde::Serialize;
 
 use crate::arguments::TakeTarget;
@@ -103,10 +103,10 @@ impl SourceArguments {
 }
 
 impl Change {
-    fn on(self, shown: Shown) -> Shown {
+    fn showing(self) -> Showing {
         match self {
-            Self::Collapsed(collapsed) => Shown { collapsed, ..shown },
-            Self::Source(source) => Shown { source, ..shown },
+            Self::Collapsed(collapsed) => Showing { collapsed: Some(collapsed), source: None },
+            Self::Source(source) => Showing { collapsed: None, source: Some(source) },
         }
     }
 
@@ -125,32 +125,14 @@ fn set(which: &Which, change: Change, context: &Context) -> Result<(), Failure> 
     let timeline = context.timeline()?;
     let looking = timeline.look()?;
     let meant = context.meant(&looking, &(&which.target).into())?;
-    let mut entries: Vec<EntryId> = Vec::new();
-    if which.all {
-        for cell in meant.take.entries.iter(&looking.queries(), 0) {
-            entries.push(cell.map_err(retake_timeline::LookError::from)?.entry);
-        }
-    }
-    for text in &which.entries {
-        entries.push(looking.find_entry(&meant.take, text)?.1);
-    }
-    drop(looking);
-    let count = entries.len() as u64;
-    let answer = match change {
-        Change::Collapsed(collapsed) => Answer { entries: count, collapsed: Some(collapsed), source: None },
-        Change::Source(source) => Answer { entries: count, collapsed: None, source: Some(source) },
+    let which = if which.all {
+        WhichEntries::AllOf(Some(meant.take.id))
+    } else {
+        let found = which.entries.iter().map(|text| Ok(looking.find_entry(&meant.take, text)?.1));
+        WhichEntries::These(found.collect::<Result<Vec<EntryId>, Failure>>()?)
     };
-    let number = meant.thread.number;
-    let written = timeline.store().write(move |writing: &Writing<'_>| -> Result<(), StoreError> {
-        let before = writing.shown(number)?;
-        for entry in entries {
-            let shown = change.on(before.get(&entry).copied().unwrap_or_default());
-            writing.set_shown(number, &[entry], shown)?;
-        }
-        Ok(())
-    });
-    written.map_err(|error| match error {
-        WriteError::Refused(error) | WriteError::Store(error) => error,
-    })?;
-    context.report(&answer, |out, _| writeln!(out, "{}", change.told(count)))
+    drop(looking);
+    let Showing { collapsed, source } = change.showing();
+    let entries = timeline.show_entries(meant.thread.summary.id, which, change.showing())?;
+    context.report(&Answer { entries, collapsed, source }, |out, _| writeln!(out, "{}", change.told(entries)))
 }
