@@ -276,7 +276,7 @@ fn behind_a_request_with_two_lengths_nothing_is_heard() {
         let mut connection = connect(client.address).expect("the server listens");
         let behind = client.request("GET", "/health").head(false);
         connection
-            .write_all(&[&request.head(false), b"2\r\n{}\r\n0\r\n\r\n", behind.as_slice()].concat())
+            .write_all(&[request.head(false).as_slice(), b"2\r\n{}\r\n0\r\n\r\n", behind.as_slice()].concat())
             .expect("it is read");
         let said = let_go(&mut connection).expect("the server lets go");
         let said = String::from_utf8_lossy(&said).into_owned();
