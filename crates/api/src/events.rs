@@ -14,6 +14,7 @@
 mod stream;
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -29,7 +30,7 @@ use tokio::sync::{broadcast, watch};
 
 pub(crate) use stream::{Following, open};
 
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 use crate::service::Service;
 
 /// How often the log is looked at.
@@ -202,11 +203,13 @@ pub(crate) fn follow(service: &Arc<Service>) -> std::io::Result<JoinHandle<()>> 
     std::thread::Builder::new().name("retake-follow".to_owned()).spawn(move || {
         let mut follower = None;
         while !service.stop.wait_timeout(MOMENT) {
-            let looked = match &mut follower {
+            // A mistake in one look does not end all that come after it: clients would wait for events for ever.
+            let looked = catch_unwind(AssertUnwindSafe(|| match &mut follower {
                 None => Follower::new(&service).map(|new| follower = Some(new)),
                 Some(follower) => follower.look(&service),
-            };
-            if let Err(problem) = looked {
+            }));
+            let mistake = |_| Err(Problem::new(Code::Internal, "the server made a mistake"));
+            if let Err(problem) = looked.unwrap_or_else(mistake) {
                 tracing::warn!(detail = problem.detail, "the log could not be followed");
                 follower = None;
                 service.stop.wait_timeout(WHILE);

@@ -67,11 +67,8 @@ impl Turns {
         let spawned = std::thread::Builder::new().name("retake-turn".to_owned()).spawn(move || {
             let mut watcher = Watcher { service: &watched, begun: Some(sender), turn: None, number: 0 };
             let outcome = job(&own, &mut watcher);
-            let Watcher { begun, turn, .. } = watcher;
-            if let Some((_, _, turn)) = turn {
-                watched.turns.lock().turns.remove(&turn);
-                watched.metrics.turns.dec();
-            }
+            let begun = watcher.begun.take();
+            drop(watcher);
             match (outcome, begun) {
                 (Err(error), Some(begun)) => drop(begun.send(Err(error.into()))),
                 (Err(error), None) => tracing::warn!(%error, "a turn broke off"),
@@ -126,6 +123,16 @@ struct Watcher<'a> {
     begun: Option<Sender<Result<Begun, Problem>>>,
     turn: Option<(ThreadId, TakeId, TurnId)>,
     number: u64,
+}
+
+/// However a turn ends, also by a mistake in the program: it does not run here any more.
+impl Drop for Watcher<'_> {
+    fn drop(&mut self) {
+        if let Some((_, _, turn)) = self.turn {
+            self.service.turns.lock().turns.remove(&turn);
+            self.service.metrics.turns.dec();
+        }
+    }
 }
 
 impl Audience for Watcher<'_> {

@@ -69,7 +69,7 @@ pub enum SearchError {
     OtherStore,
     /// The index could not be used.
     #[error("the search index could not be used: {0}")]
-    Index(#[from] rusqlite::Error),
+    Index(rusqlite::Error),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -158,6 +158,16 @@ impl SearchIndex {
     fn lock(&self) -> std::sync::MutexGuard<'_, File> {
         // A panic elsewhere rolled its transaction back.
         self.file.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl From<rusqlite::Error> for SearchError {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            // A full disk is one, whichever file found no room on it.
+            Some(rusqlite::ErrorCode::DiskFull) => Self::Store(StoreError::DiskFull),
+            _ => Self::Index(error),
+        }
     }
 }
 

@@ -12,14 +12,17 @@ pub(crate) const ICON: &str = include_str!("assets/icon.svg");
 /// Signs beside which a space says nothing.
 const SIGNS: &str = "{}()[]=+-*/<>?:;,|&!";
 
-/// A module without indentation, without lines that are only a comment, and without spaces beside signs. No text of the
-/// module goes over several lines or holds another one, so that texts are told from the rest by their quotes alone.
+/// A module without indentation, without lines that are only a comment, and without spaces beside signs and signs before
+/// the end of a block. No text of the module goes over several lines or holds another one, so that texts are told from the
+/// rest by their quotes alone.
 fn compact(module: &str) -> String {
     let lines = module.lines().map(str::trim);
     let needed = lines.filter(|line| !(line.is_empty() || line.starts_with("//") || line.starts_with("/**")));
     let mut out = String::with_capacity(module.len());
     for line in needed {
         let mut quote = None;
+        // The same to a browser, which never sees one of them assigned to.
+        let line = line.replace("const ", "let ");
         let mut characters = line.chars().peekable();
         while let Some(character) = characters.next() {
             let beside_sign = |other: Option<char>| other.is_none_or(|other| SIGNS.contains(other));
@@ -34,6 +37,9 @@ fn compact(module: &str) -> String {
                 (None, '"' | '\'' | '`') => quote = Some(character),
                 (None, ' ') if beside_sign(out.chars().last()) || beside_sign(characters.peek().copied()) => {
                     continue;
+                }
+                (None, '}') if out.ends_with([';', '\n']) => {
+                    out.pop();
                 }
                 (None, _) => {}
             }

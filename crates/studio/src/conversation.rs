@@ -42,7 +42,8 @@ pub(crate) fn whole(
     Ok(html! {
         div id="conversation" role="log" aria-label="Conversation" data-count=(count) data-piece=(PIECE) tabindex="-1" {
             div class="room" id="above" {}
-            @if count == 0 { (empty()) } @else { (piece(studio, looking, thread, take, from)?) }
+            (empty(count))
+            @if count > 0 { (piece(studio, looking, thread, take, from)?) }
             div class="room" id="below" {}
             article class="entry assistant" id="live" hidden aria-live="polite" {
                 header { span class="role" { "AI" } span class="facts" { "writing…" } }
@@ -70,9 +71,10 @@ fn piece(
     })
 }
 
-fn empty() -> Markup {
+/// What to do where nothing was said. Always there: an undo may lead back to it.
+fn empty(count: u64) -> Markup {
     html! {
-        div class="empty" {
+        div class="empty" hidden[count > 0] {
             h2 { "Nothing has been said yet" }
             p { "Ask for something below. Without a key Retake's own assistant answers; try one of these:" }
             ul class="try" {

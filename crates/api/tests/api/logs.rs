@@ -23,7 +23,12 @@ fn the_log_has_every_request_and_no_secret() {
     let server = Process::start(&world, Some(Duration::from_millis(500)));
     let client = server.client();
     let timeline = world.timeline();
-    let link = new_ticket(&timeline.store().ledger().expect("a ledger"), timeline.now()).expect("a link");
+    let link = new_ticket(
+        &timeline.store().ledger().expect("a ledger"),
+        &world.token().read().expect("a token"),
+        timeline.now(),
+    )
+    .expect("a link");
     let entered = client.request("GET", &link).without("Authorization").send();
     let cookie =
         entered.header("set-cookie").expect("a cookie").split(';').next().expect("a value").to_owned();

@@ -141,21 +141,20 @@ impl Browser {
 
     /// Types into the first such element, behind what is there.
     pub(crate) fn type_into(&self, selector: &str, text: &str) {
-        // Waits for the element; typing itself is done once, or half of it would be there twice.
         self.with(selector, |element| self.runtime.block_on(element.is_enabled()));
+        // Typed once, whatever becomes of it: half of it must not be there twice.
         let element = self.done(self.client.find(Locator::Css(selector)));
         self.done(element.send_keys(text));
     }
 
     /// Replaces what a field holds, as selecting all of it and typing does.
     pub(crate) fn fill(&self, selector: &str, text: &str) {
-        self.with(selector, |element| self.runtime.block_on(element.is_enabled()));
-        self.run("arguments[0].focus(); arguments[0].select();", &[self.element(selector)]);
+        let field = format!("document.querySelector({})", json!(selector));
+        self.until(&format!("({field}.focus(), {field}.select(), document.activeElement === {field})"));
         if text.is_empty() {
             self.press(&[], Key::Delete.into());
         } else {
-            let element = self.done(self.client.find(Locator::Css(selector)));
-            self.done(element.send_keys(text));
+            self.type_text(text);
         }
     }
 
@@ -181,6 +180,7 @@ impl Browser {
     pub(crate) fn type_text(&self, text: &str) {
         let mut keys = KeyActions::new("keyboard".to_owned());
         for letter in text.chars() {
+            let letter = if letter == '\n' { Key::Enter.into() } else { letter };
             keys = keys.then(KeyAction::Down { value: letter }).then(KeyAction::Up { value: letter });
         }
         self.done(self.client.perform_actions(keys));
@@ -188,8 +188,7 @@ impl Browser {
 
     /// The text of the first such element, as it is written, seen or not.
     pub(crate) fn text(&self, selector: &str) -> String {
-        let text = self.run("return arguments[0].textContent;", &[self.element(selector)]);
-        text.as_str().unwrap_or_default().to_owned()
+        self.of(selector, "textContent")
     }
 
     /// The texts of all such elements.
@@ -201,7 +200,13 @@ impl Browser {
 
     /// What a field holds.
     pub(crate) fn holds(&self, selector: &str) -> String {
-        let value = self.run("return arguments[0].value;", &[self.element(selector)]);
+        self.of(selector, "value")
+    }
+
+    /// A property of the first such element, which is a text.
+    fn of(&self, selector: &str, property: &str) -> String {
+        self.until(&format!("document.querySelector({})", json!(selector)));
+        let value = self.run("return document.querySelector(arguments[0])?.[arguments[1]];", &[json!(selector), json!(property)]);
         value.as_str().unwrap_or_default().to_owned()
     }
 

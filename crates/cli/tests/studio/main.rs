@@ -8,9 +8,19 @@
 //! Each test has all of these to itself. What a test saw is kept as pictures below `target/studio-screenshots`, the last
 //! one before a failure too.
 
+mod bar;
 mod browser;
+mod composer;
+mod crashes;
+mod entries;
+mod keyboard;
+mod moving;
 mod opening;
 mod server;
+mod settings;
+mod story;
 mod studio;
 #[path = "../support/mod.rs"]
 mod support;
+mod threads;
+mod windows;

@@ -114,7 +114,7 @@ impl Studio {
 
     /// What was said in the take that is worked on, as the store knows it: role and text of each entry.
     pub(crate) fn said(&self) -> Vec<(String, String)> {
-        let shown = self.server.sandbox.json(&["thread", "show", "--thread", &self.thread()]);
+        let shown = self.server.sandbox.json(&["thread", "show", &self.thread()]);
         let text = |entry: &Value, name: &str| entry["entry"][name].as_str().unwrap_or_default().to_owned();
         let entries = shown["entries"].as_array().expect("a list");
         entries.iter().map(|entry| (text(entry, "role"), text(entry, "content"))).collect()
@@ -150,6 +150,30 @@ impl Studio {
     pub(crate) fn more(&self, act: &str) {
         self.browser.click("#bar details.menu:last-of-type > summary");
         self.browser.click(&format!("#bar [data-act={act}]"));
+    }
+
+    /// Takes the last turn back, by button, and waits until that is done and drawn.
+    pub(crate) fn undo(&self) {
+        self.move_by("undo");
+    }
+
+    /// Makes again what was taken back.
+    pub(crate) fn redo(&self) {
+        self.move_by("redo");
+    }
+
+    fn move_by(&self, act: &str) {
+        self.browser.click(&format!("[data-act={act}]:not(:disabled)"));
+        self.confirm_move();
+    }
+
+    /// Says yes to a move along the log, and waits until it is done and drawn.
+    pub(crate) fn confirm_move(&self) {
+        self.browser.until("document.getElementById('dialog').open");
+        self.browser.run("document.getElementById('toasts').replaceChildren();", &[]);
+        self.confirm();
+        self.browser.until_text("#toasts", "Done");
+        self.until_idle();
     }
 
     /// Says yes to what a dialog asks.

@@ -41,6 +41,8 @@ async function part(path) {
   const answer = await fetch(path);
   const template = element("template", { innerHTML: await answer.text() });
   if (!answer.ok) throw Error(one("main p", template.content)?.textContent ?? `The server answered ${answer.status}.`);
+  // Before it has a place: what is drawn must not change its size afterwards.
+  tellTimes(template.content);
   return template.content.firstElementChild;
 }
 
@@ -149,6 +151,7 @@ function makeRoom() {
   const entries = drawn.reduce((sum, piece) => sum + piece.children.length, 0);
   const height = drawn.reduce((sum, piece) => sum + piece.offsetHeight, 0);
   if (entries >= 10) usualHeight = height / entries;
+  one(".empty").hidden = count() > 0;
   byId("above").style.height = `${Math.round(first() * usualHeight)}px`;
   byId("below").style.height = `${Math.round(Math.max(0, count() - behind()) * usualHeight)}px`;
 }
@@ -240,8 +243,13 @@ function renew(old, fresh) {
   // What was deleted elsewhere while it was edited here stays until what was typed is kept or left.
   const left = [...present.values()].filter((entry) => entry.id && editor(entry));
   for (const entry of left) showConflict(entry);
-  old.replaceChildren(...next, ...left);
-  for (const form of inserting) (byId(`e-${form.dataset.after}`) ?? old.lastElementChild)?.after(form);
+  const all = [...next, ...left].flatMap((entry) => [entry, ...inserting.filter((form) => form.dataset.after === entry.dataset.entry)]);
+  all.push(...inserting.filter((form) => !all.includes(form)));
+  // What stays is not touched, so that the keyboard stays in it; in what is drawn anew it comes back.
+  const focused = document.activeElement.closest(".entry")?.id;
+  for (const child of [...old.children]) if (!all.includes(child)) child.remove();
+  all.forEach((child, index) => child === old.children[index] || old.insertBefore(child, old.children[index]));
+  if (focused && document.activeElement === document.body) byId(focused)?.focus({ preventScroll: true });
 }
 
 function showConflict(entry, theirs) {
@@ -257,9 +265,9 @@ async function renewTalk() {
   if (!drawn.length) {
     const piece = await pieceAt(0);
     if (!piece.children.length) return;
-    one(".empty")?.remove();
     talk.dataset.count = piece.dataset.count;
     byId("below").before(piece);
+    makeRoom();
     settle(piece);
   } else {
     const fresh = await Promise.all(drawn.map((piece) => pieceAt(piece.dataset.from)));
@@ -286,13 +294,16 @@ const sources = {
   tree: () => `/studio/tree?${query({ path: thread, q: byId("find")?.value ?? "" })}`,
 };
 
-/** Draws a part again, unless somebody is typing in it. */
+const busy = (part) => one("input:focus, textarea:focus, select:focus, details.menu[open]", part);
+
+/** Draws a part again, unless somebody is typing in it, or began to meanwhile. */
 async function renewPart(name) {
   const old = one(`[data-live="${name}"]`);
-  const active = document.activeElement;
-  const within = old?.contains(active);
-  if (!old || (within && active.matches("input, textarea, select")) || one("details.menu[open]", old)) return;
+  if (!old || busy(old)) return;
   const fresh = await part(sources[name]());
+  if (!old.isConnected || busy(old)) return;
+  const active = document.activeElement;
+  const within = old.contains(active);
   const closed = new Set(every("details[data-path]:not([open])", old).map((file) => file.dataset.path));
   for (const file of every("details[data-path]", fresh)) if (closed.has(file.dataset.path)) file.open = false;
   const scroll = old.parentElement.scrollTop;
@@ -341,9 +352,8 @@ function paint() {
   if (atEnd) toEnd();
 }
 
-function hear({ take: of, event }) {
-  if (of !== take || !event) return;
-  const { event: kind, text = "", tool, what } = event;
+function hear({ take: of, event: kind, text = "", tool, what }) {
+  if (of !== take) return;
   if (kind in coming) coming[kind] += text;
   const does = { call_began: `calls ${tool}…`, tool_runs: what, tool_progress: text.slice(-200) }[kind];
   if (does) byId("live-tool").textContent = does;
@@ -817,10 +827,8 @@ if (talk) {
 if (draft) {
   draft.onpaste = (event) => takePictures(event, event.clipboardData);
   draft.ondrop = (event) => takePictures(event, event.dataTransfer);
-  const left = memory.getItem(kept);
-  if (left !== null && left !== draft.value) {
-    draft.value = left;
-    saveDraft();
-  }
+  draft.value = memory.getItem(kept) ?? draft.value;
+  // What was kept here only until it is there.
+  if (memory.getItem(kept) !== null) saveDraft();
   onpagehide = () => memory.getItem(kept) === null || saveDraft();
 }

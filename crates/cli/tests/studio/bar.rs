@@ -1,0 +1,89 @@
+//! What is done with a whole conversation: the menu of the bar, and the filter.
+
+use crate::studio::Studio;
+
+const TALK: [(&str, &str); 6] = [
+    ("User", "question one"),
+    ("AI", "answer one"),
+    ("User", "question two"),
+    ("AI", "answer two"),
+    ("User", "question three"),
+    ("AI", "answer three"),
+];
+
+#[test]
+fn all_entries_are_collapsed_expanded_and_filtered_by_role() {
+    let studio = Studio::with_entries(&TALK);
+    let browser = &studio.browser;
+    studio.more("collapse-all");
+    browser.until_count(".piece > .entry > .preview", 6);
+    studio.more("expand-all");
+    browser.until_count(".piece > .entry > .said", 6);
+    browser.choose("#filter", "AI");
+    browser.until_count(".piece > .entry:not(.filtered)", 3);
+    assert!(browser.texts(".entry:not(.filtered) .said").iter().all(|text| text.contains("answer")));
+    browser.choose("#filter", "");
+    browser.until_gone(".entry.filtered");
+}
+
+#[test]
+fn a_conversation_is_cut_cleared_and_brought_back() {
+    let studio = Studio::with_entries(&TALK);
+    let browser = &studio.browser;
+    studio.more("truncate");
+    browser.until("document.getElementById('dialog').open");
+    browser.fill("#dialog input", "1");
+    studio.confirm();
+    studio.until_entries(2);
+    assert_eq!(studio.texts(), ["question three", "answer three"]);
+
+    studio.more("clear");
+    studio.confirm();
+    studio.until_entries(0);
+    assert_eq!(studio.texts(), Vec::<String>::new());
+
+    for count in [2, 6] {
+        studio.undo();
+        studio.until_entries(count);
+        browser.until_count(".piece > .entry", count);
+    }
+    assert_eq!(studio.texts().len(), 6);
+}
+
+#[test]
+fn a_moment_is_named_and_a_thread_is_reset() {
+    let studio = Studio::with_entries(&TALK);
+    let browser = &studio.browser;
+    studio.more("save");
+    browser.until("document.getElementById('dialog').open");
+    browser.type_into("#dialog input", "before the reset");
+    studio.confirm();
+    browser.until_text("#toasts", "before the reset");
+    browser.until_text("#history li:first-child", "before the reset");
+
+    studio.more("reset");
+    browser.until_text("#dialog-body", "6 entries");
+    // Not yet.
+    browser.click("#dialog button[value=no]");
+    browser.until("!document.getElementById('dialog').open");
+    assert_eq!(studio.texts().len(), 6);
+    studio.more("reset");
+    studio.confirm();
+    studio.until_entries(0);
+    studio.undo();
+    studio.until_entries(6);
+}
+
+#[test]
+fn old_entries_give_way_to_a_summary() {
+    let long = "words that fill the context of a model ".repeat(200);
+    let talk: Vec<(&str, &str)> =
+        (0..12).map(|number| (if number % 2 == 0 { "User" } else { "AI" }, long.as_str())).collect();
+    let studio = Studio::with_entries(&talk);
+    studio.more("compress");
+    studio.browser.until_text("#toasts", "A summary stands for");
+    studio.browser.until("Number(document.getElementById('conversation').dataset.count) < 12");
+    let said = studio.said();
+    assert!(said.len() < 12, "{}", said.len());
+    assert!(said.iter().any(|(role, _)| role == "Summary"), "{said:?}");
+}

@@ -1,0 +1,126 @@
+//! The composer: what a turn may do, pictures, what is said while it runs, and what it asks.
+
+use crate::studio::Studio;
+
+#[test]
+fn a_call_shows_what_it_would_do_and_waits() {
+    let studio = Studio::with_thread();
+    let (browser, sandbox) = (&studio.browser, &studio.server.sandbox);
+    browser.choose("#approve", "ask");
+
+    studio.send("create a.txt with allowed");
+    browser.until_text(".question", "a.txt");
+    browser.until_text(".question pre", "allowed");
+    browser.picture("question");
+    assert_eq!(sandbox.read("a.txt"), None);
+    browser.click(".question [data-act=allow]");
+    browser.until_gone(".question");
+    studio.until_idle();
+    assert_eq!(sandbox.read("a.txt").as_deref(), Some("allowed\n"));
+
+    let before = studio.entries();
+    studio.send("create b.txt with denied");
+    browser.until_text(".question", "b.txt");
+    browser.click(".question [data-act=deny]");
+    browser.until_gone(".question");
+    browser.until(&format!("Number(document.getElementById('conversation').dataset.count) > {before}"));
+    studio.until_idle();
+    assert_eq!(sandbox.read("b.txt"), None);
+
+    // This very call is not asked about again.
+    studio.send("run echo always >> c.txt");
+    browser.until_text(".question", "echo always");
+    browser.click(".question [data-act=always]");
+    browser.until_gone(".question");
+    studio.until_idle();
+    studio.ask("run echo always >> c.txt");
+    assert_eq!(sandbox.read("c.txt").as_deref(), Some("always\nalways\n"));
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn what_a_turn_may_do_is_chosen_before_it_begins() {
+    let studio = Studio::with_thread();
+    let (browser, sandbox) = (&studio.browser, &studio.server.sandbox);
+    browser.choose("#approve", "none");
+    studio.ask("create a.txt with no");
+    assert_eq!(sandbox.read("a.txt"), None);
+    browser.choose("#approve", "edits");
+    studio.ask("create a.txt with yes");
+    assert_eq!(sandbox.read("a.txt").as_deref(), Some("yes\n"));
+    browser.choose("#approve", "all");
+    studio.ask("run echo shell > b.txt");
+    assert_eq!(sandbox.read("b.txt").as_deref(), Some("shell\n"));
+}
+
+#[test]
+fn a_turn_that_runs_is_told_something_and_stopped() {
+    let studio = Studio::with_thread();
+    let browser = &studio.browser;
+    studio.send("say before\nwait 60");
+    browser.until("!document.getElementById('stop').hidden");
+    browser.until_text("#send", "Tell it");
+    // Words are seen as they come.
+    browser.until("!document.getElementById('live').hidden && document.getElementById('live-text').textContent.length > 5");
+    browser.picture("streaming");
+    browser.until_text("#tree .here", "running");
+    studio.send("say heard you");
+    browser.click("#stop");
+    studio.until_idle();
+    browser.until("document.getElementById('stop').hidden");
+    browser.until_text("#send", "Send");
+    browser.until_gone(".question");
+    browser.until("document.getElementById('live-text').textContent === ''");
+    // The page can go on at once.
+    studio.ask("say after");
+    assert!(studio.texts().iter().any(|text| text == "after"), "{:?}", studio.texts());
+}
+
+#[test]
+fn a_turn_hears_what_it_is_told() {
+    let studio = Studio::with_thread();
+    let browser = &studio.browser;
+    browser.choose("#approve", "all");
+    studio.send("wait 2\nrun true");
+    browser.until_text("#send", "Tell it");
+    studio.send("say heard you");
+    studio.until_idle();
+    browser.until("[...document.querySelectorAll('.entry.assistant')].some((one) => one.textContent.includes('heard you'))");
+    assert!(studio.texts().contains(&"say heard you".to_owned()), "{:?}", studio.texts());
+}
+
+#[test]
+fn a_picture_goes_along() {
+    // The smallest picture that there is: one pixel.
+    const PIXEL: &[u8] = &[
+        0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 0x0d, b'I', b'H', b'D', b'R', 0, 0, 0, 1, 0,
+        0, 0, 1, 8, 6, 0, 0, 0, 0x1f, 0x15, 0xc4, 0x89, 0, 0, 0, 0x0d, b'I', b'D', b'A', b'T', 0x78, 0x9c,
+        0x63, 0xf8, 0xcf, 0xc0, 0xf0, 0x1f, 0, 5, 0, 1, 0xff, 0x56, 0xc7, 0x2f, 0x0d, 0, 0, 0, 0, b'I', b'E',
+        b'N', b'D', 0xae, 0x42, 0x60, 0x82,
+    ];
+    let studio = Studio::with_thread();
+    let browser = &studio.browser;
+    let path = studio.server.sandbox.config().with_file_name("pixel.png");
+    std::fs::write(&path, PIXEL).expect("our folder");
+    browser.type_into("#pictures", path.to_str().expect("a plain path"));
+    studio.ask("say seen");
+    browser.until("document.querySelector('.entry.user img.picture')?.naturalWidth === 1");
+    assert_eq!(browser.holds("#pictures"), "");
+    studio.reload();
+    browser.until("document.querySelector('.entry.user img.picture')?.naturalWidth === 1");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn the_first_steps_are_one_click_away() {
+    let studio = Studio::with_thread();
+    let browser = &studio.browser;
+    browser.click("[data-act=try]");
+    assert_eq!(browser.holds("#draft"), "create hello.txt with Hello from Retake");
+    browser.choose("#approve", "edits");
+    browser.click("#send");
+    browser.until_count(".entry.user", 1);
+    studio.until_idle();
+    browser.until_gone(".empty:not([hidden])");
+    assert_eq!(studio.server.sandbox.read("hello.txt").as_deref(), Some("Hello from Retake\n"));
+}

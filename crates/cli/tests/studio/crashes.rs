@@ -1,0 +1,84 @@
+//! Reloads and crashes, in the middle of typing and in the middle of a turn.
+
+use crate::studio::Studio;
+
+#[test]
+fn a_draft_outlives_a_reload_and_a_crash() {
+    let mut studio = Studio::with_thread();
+    studio.browser.type_into("#draft", "half a thought");
+    studio.reload();
+    assert_eq!(studio.browser.holds("#draft"), "half a thought");
+    studio.browser.until_text("#history li:first-child", "half a thought");
+    let thread = studio.thread();
+    let shown = studio.server.sandbox.json(&["thread", "show", &thread]);
+    assert_eq!(shown["draft"], "half a thought");
+
+    studio.server.kill();
+    studio.browser.type_into("#draft", ", and the other half");
+    studio.browser.until("document.body.classList.contains('offline')");
+    studio.browser.picture("offline");
+    studio.server.start_again();
+    studio.browser.until("!document.body.classList.contains('offline')");
+    studio.reload();
+    assert_eq!(studio.browser.holds("#draft"), "half a thought, and the other half");
+    studio.browser.until_text("#history li:first-child", "half a thought, and the other half");
+    let shown = studio.server.sandbox.json(&["thread", "show", &thread]);
+    assert_eq!(shown["draft"], "half a thought, and the other half");
+}
+
+#[test]
+fn a_half_typed_edit_outlives_a_crash_and_a_reload() {
+    let mut studio = Studio::with_entries(&[("User", "question"), ("AI", "wrong answer")]);
+    let area = format!("{} .editor textarea", Studio::entry(2));
+    studio.act_on(2, "edit");
+    studio.browser.fill(&area, "right");
+    studio.server.kill();
+    studio.browser.type_into(&area, " answer");
+    studio.browser.until("document.body.classList.contains('offline')");
+    studio.server.start_again();
+    studio.browser.until("!document.body.classList.contains('offline')");
+    assert_eq!(studio.browser.holds(&area), "right answer");
+    studio.reload();
+    studio.browser.until_count(&area, 1);
+    assert_eq!(studio.browser.holds(&area), "right answer");
+    studio.browser.click(&format!("{} .editor .primary", Studio::entry(2)));
+    studio.browser.until_text(&format!("{} .said", Studio::entry(2)), "right answer");
+    assert_eq!(studio.texts(), ["question", "right answer"]);
+    studio.reload();
+    assert_eq!(studio.browser.value("document.querySelectorAll('.editor').length"), 0);
+}
+
+#[test]
+fn a_page_that_is_loaded_again_shows_the_turn_that_runs() {
+    let studio = Studio::with_thread();
+    studio.send("say here\nwait 60");
+    studio.browser.until("!document.getElementById('stop').hidden");
+    studio.reload();
+    studio.browser.until("!document.getElementById('stop').hidden");
+    studio.browser.until_text("#send", "Tell it");
+    studio.browser.click("#stop");
+    studio.until_idle();
+}
+
+#[test]
+fn a_turn_whose_server_was_killed_is_shown_as_unfinished_and_goes_on() {
+    let mut studio = Studio::with_thread();
+    studio.browser.choose("#approve", "all");
+    studio.send("create a.txt with done before\nrun sleep 5; echo done >> b.txt\nsay all done");
+    studio.browser.until_text(".piece", "a.txt");
+    studio.browser.until("document.getElementById('turn').dataset.running === 'true'");
+    studio.server.kill();
+    studio.browser.until("document.body.classList.contains('offline')");
+    studio.server.start_again();
+    // Without a reload.
+    studio.browser.until_text(".question", "A turn is unfinished");
+    studio.browser.picture("unfinished");
+    studio.browser.click(".question [data-act=resume]");
+    studio.browser.until_gone(".question");
+    studio.until_idle();
+    studio.browser.until("document.querySelector('.entry.assistant:last-child')");
+    assert_eq!(studio.server.sandbox.read("a.txt").as_deref(), Some("done before\n"));
+    // The page can go on as before.
+    studio.ask("say after");
+    assert!(studio.texts().iter().any(|text| text == "after"), "{:?}", studio.texts());
+}

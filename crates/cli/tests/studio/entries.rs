@@ -1,0 +1,148 @@
+//! Every control of an entry.
+
+use fantoccini::key::Key;
+
+use crate::studio::Studio;
+
+const TALK: [(&str, &str); 3] =
+    [("User", "one **bold** question"), ("AI", "first line\n\nsecond line"), ("User", "three")];
+
+#[test]
+fn an_entry_is_edited_in_its_place() {
+    let studio = Studio::with_entries(&TALK);
+    let browser = &studio.browser;
+    let entry = Studio::entry(2);
+
+    // Left without a change, by button and by key.
+    studio.act_on(2, "edit");
+    browser.type_into(&format!("{entry} .editor textarea"), " and more");
+    browser.click(&format!("{entry} .editor [data-act=leave-edit]"));
+    browser.until_gone(".editor");
+    studio.act_on(2, "edit");
+    browser.type_into(&format!("{entry} .editor textarea"), " and more");
+    browser.press(&[], Key::Escape.into());
+    browser.until_gone(".editor");
+    assert_eq!(studio.texts(), ["one **bold** question", "first line\n\nsecond line", "three"]);
+
+    // Kept, by button and by key.
+    studio.act_on(2, "edit");
+    assert_eq!(browser.holds(".editor textarea"), "first line\n\nsecond line");
+    browser.fill(".editor textarea", "corrected");
+    browser.click(".editor .primary");
+    browser.until_text(&format!("{entry} .said"), "corrected");
+    browser.until_gone(".editor");
+    studio.act_on(3, "edit");
+    browser.type_into(".editor textarea", " hundred");
+    browser.press(&[Key::Control], Key::Enter.into());
+    browser.until_text(&format!("{} .said", Studio::entry(3)), "three hundred");
+    assert_eq!(studio.texts(), ["one **bold** question", "corrected", "three hundred"]);
+    studio.reload();
+    browser.until_text(&format!("{entry} .said"), "corrected");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn an_entry_is_shown_as_it_is_wanted() {
+    let studio = Studio::with_entries(&TALK);
+    let browser = &studio.browser;
+    let (entry, other) = (Studio::entry(1), Studio::entry(2));
+    assert_eq!(browser.text(&format!("{entry} .said strong")), "bold");
+
+    studio.act_on(1, "source");
+    browser.until_text(&format!("{entry} > pre.plain"), "one **bold** question");
+    studio.act_on(2, "collapse");
+    browser.until_text(&format!("{other} > .preview"), "first line");
+    browser.until_gone(&format!("{other} .said"));
+
+    // Remembered, and no part of history.
+    studio.reload();
+    browser.until_text(&format!("{entry} > pre.plain"), "one **bold** question");
+    browser.until_count(&format!("{other} > .preview"), 1);
+    assert_eq!(browser.value("document.querySelectorAll('#history li').length"), 4);
+
+    studio.act_on(1, "source");
+    browser.until_count(&format!("{entry} .said strong"), 1);
+    studio.act_on(2, "collapse");
+    browser.until_text(&format!("{other} .said"), "second line");
+}
+
+#[test]
+fn an_entry_gets_another_role_and_company_and_is_copied_and_deleted() {
+    let studio = Studio::with_entries(&TALK);
+    let browser = &studio.browser;
+
+    studio.act_on(1, "role");
+    browser.choose("#dialog select", "System");
+    studio.confirm();
+    browser.until(&format!("document.querySelector('{}').dataset.role === 'System'", Studio::entry(1)));
+
+    studio.act_on(1, "insert");
+    browser.choose(".inserting select", "AI");
+    browser.type_into(".inserting textarea", "put in between");
+    browser.click(".inserting .primary");
+    studio.until_entries(4);
+    browser.until_text(&Studio::entry(2), "put in between");
+    browser.until_gone(".inserting");
+    studio.act_on(1, "insert");
+    browser.click(".inserting [data-act=leave-insert]");
+    browser.until_gone(".inserting");
+
+    studio.act_on(2, "copy");
+    browser.until_text("#toasts", "Copied");
+    browser.click("#draft");
+    browser.press(&[Key::Control], 'v');
+    assert_eq!(browser.holds("#draft"), "put in between");
+
+    studio.act_on(3, "delete");
+    studio.until_entries(3);
+    let said = studio.said();
+    let said: Vec<(&str, &str)> = said.iter().map(|(role, text)| (role.as_str(), text.as_str())).collect();
+    assert_eq!(said, [("System", "one **bold** question"), ("AI", "put in between"), ("User", "three")]);
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn a_take_goes_on_from_an_entry_with_the_files_of_that_moment() {
+    let studio = Studio::with_thread();
+    let browser = &studio.browser;
+    browser.choose("#approve", "edits");
+    studio.ask("create a.txt with first");
+    let after_first = studio.entries();
+    studio.ask("create a.txt with second");
+    let all = studio.entries();
+    let was = browser.url();
+
+    studio.act_on(after_first, "branch");
+    studio.until_entries(after_first);
+    assert_eq!(studio.server.sandbox.read("a.txt").as_deref(), Some("first\n"));
+    browser.until_count("#tree .here .takes li", 2);
+    browser.picture("tree-with-branch");
+
+    // Back, from the tree: first a look, then work.
+    browser.click("#tree .here .takes li:first-child a");
+    studio.until_entries(all);
+    assert_eq!(studio.server.sandbox.read("a.txt").as_deref(), Some("first\n"));
+    browser.until_text(".notice", "Another take is being worked on");
+    browser.click(".notice [data-act=switch]");
+    browser.until_gone(".notice");
+    browser.until(&format!("location.href === {was:?}"));
+    assert_eq!(studio.server.sandbox.read("a.txt").as_deref(), Some("second\n"));
+}
+
+#[test]
+fn a_message_is_asked_again_in_a_take_of_its_own() {
+    let studio = Studio::with_thread();
+    let browser = &studio.browser;
+    browser.choose("#approve", "all");
+    studio.ask("run date +%N > when.txt");
+    let (count, first) = (studio.entries(), studio.server.sandbox.read("when.txt"));
+    browser.choose("#approve", "all");
+    studio.act_on(1, "retry");
+    browser.until("location.search.includes('take=')");
+    studio.until_entries(count);
+    studio.until_idle();
+    browser.until_count("#tree .here .takes li", 2);
+    assert_ne!(studio.server.sandbox.read("when.txt"), first);
+    // An answer has nothing to ask again.
+    assert_eq!(browser.value("document.querySelectorAll('.entry:not(.user) [data-act=retry]').length"), 0);
+}

@@ -1,0 +1,134 @@
+//! Undo and redo by button and by keys, the history, and the tabs on the right.
+
+use fantoccini::key::Key;
+
+use crate::studio::Studio;
+
+#[test]
+fn undo_and_redo_go_by_button_and_by_keys_and_show_what_they_would_do() {
+    let studio = Studio::with_thread();
+    let (browser, sandbox) = (&studio.browser, &studio.server.sandbox);
+    browser.choose("#approve", "edits");
+    studio.ask("create a.txt with one");
+    let count = studio.entries();
+    assert_eq!(browser.value("document.querySelector('[data-act=redo]').disabled"), true);
+
+    browser.click("[data-act=undo]");
+    browser.until_text("#dialog-body", "a.txt");
+    browser.until_text("#dialog-body", &format!("{count} entries go"));
+    browser.picture("undo-preview");
+    // Thought better of it.
+    browser.press(&[], Key::Escape.into());
+    browser.until("!document.getElementById('dialog').open");
+    assert_eq!(sandbox.read("a.txt").as_deref(), Some("one\n"));
+
+    studio.undo();
+    studio.until_entries(0);
+    browser.until_text("#toasts", "Done, with 1 file");
+    assert_eq!(sandbox.read("a.txt"), None);
+    studio.redo();
+    studio.until_entries(count);
+    assert_eq!(sandbox.read("a.txt").as_deref(), Some("one\n"));
+
+    browser.click("#conversation");
+    for (key, act, entries, file) in [('z', "undo", 0, None), ('y', "redo", count, Some("one\n"))] {
+        browser.until_count(&format!("[data-act={act}]:not(:disabled)"), 1);
+        browser.press(&[Key::Control], key);
+        browser.until("document.getElementById('dialog').open");
+        browser.press(&[], Key::Enter.into());
+        studio.until_entries(entries);
+        assert_eq!(sandbox.read("a.txt").as_deref(), file);
+    }
+    // In a field that holds something, these keys are the field's.
+    browser.type_into("#draft", "half a thought");
+    browser.press(&[Key::Control], 'z');
+    browser.until("document.getElementById('draft').value !== 'half a thought'");
+    assert_eq!(browser.value("document.getElementById('dialog').open"), false);
+    assert_eq!(studio.texts().len(), count);
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn every_moment_can_be_gone_to_the_undone_ones_too() {
+    let studio = Studio::with_thread();
+    let (browser, sandbox) = (&studio.browser, &studio.server.sandbox);
+    browser.choose("#approve", "edits");
+    studio.ask("create a.txt with one");
+    let count = studio.entries();
+    let reached = browser.text("#history li.current .number");
+    studio.undo();
+    studio.until_entries(0);
+    studio.ask("create b.txt with other");
+    browser.until_text("#history", "undone");
+    assert_eq!(sandbox.read("a.txt"), None);
+
+    browser.click(&format!("#history [data-act=jump][data-version='{reached}']"));
+    browser.until_text("#dialog-body", "a.txt");
+    browser.until_text("#dialog-body", "b.txt");
+    studio.confirm_move();
+    studio.until_entries(count);
+    browser.until_text(".piece", "a.txt");
+    assert_eq!(sandbox.read("a.txt").as_deref(), Some("one\n"));
+    assert_eq!(sandbox.read("b.txt"), None);
+    assert!(
+        browser.text("#history li.current").contains("one")
+            || !browser.texts("#history li.current").is_empty()
+    );
+    browser.picture("history");
+}
+
+#[test]
+fn files_that_do_not_merge_show_both_versions_and_a_choice() {
+    let studio = Studio::with_thread();
+    let (browser, sandbox) = (&studio.browser, &studio.server.sandbox);
+    browser.choose("#approve", "edits");
+    studio.ask("create a.txt with one");
+    studio.ask("edit a.txt: replace \"one\" with \"two\"");
+    for (way, left) in [("keep", "mine\n"), ("take", "one\n"), ("mark", "<<<<<<<")] {
+        sandbox.write("a.txt", "mine\n");
+        browser.click("[data-act=undo]:not(:disabled)");
+        browser.until_text("#dialog-body fieldset", "changed since by someone else");
+        browser.click("#dialog-body fieldset summary");
+        browser.until_text("#dialog-body fieldset details", "mine");
+        browser.until_text("#dialog-body fieldset details", "one");
+        browser.picture("conflict");
+        browser.click(&format!("#dialog-body [value={way}]"));
+        studio.confirm();
+        if way != "take" {
+            browser.until_text("#dialog-body h2", "Done, but not everywhere");
+            browser.until_text("#dialog-body .paths", "a.txt");
+            studio.confirm();
+        }
+        studio.until_idle();
+        let now = sandbox.read("a.txt").expect("it is there");
+        assert!(now.starts_with(left), "{way}: {now}");
+        // The turn is there again for the next way.
+        sandbox.write("a.txt", "one\n");
+        studio.redo();
+        assert_eq!(sandbox.read("a.txt").as_deref(), Some("two\n"));
+    }
+}
+
+#[test]
+fn the_tabs_show_history_files_and_settings() {
+    let studio = Studio::with_thread();
+    let (browser, sandbox) = (&studio.browser, &studio.server.sandbox);
+    browser.click("[data-tab=files]");
+    browser.until_text("#files", "No files have changed here yet");
+    browser.choose("#approve", "edits");
+    studio.ask("create a.txt with one");
+    // What happens is drawn into the tab that is open.
+    browser.until_text("#files .file", "a.txt");
+    browser.until_text("#files .diff tr.added", "one");
+    sandbox.write("a.txt", "by hand\n");
+    studio.ask("create b.txt with two");
+    browser.until_text("#files", "by hand");
+    browser.picture("files");
+    browser.click("#files [data-act=show-version]");
+    browser.until("document.querySelector('[data-tab=history]').ariaSelected === 'true'");
+    browser.until_count("#history", 1);
+    browser.click("[data-tab=settings]");
+    browser.until_count("#settings", 1);
+    assert_eq!(browser.value("document.querySelector('[data-tab=settings]').ariaSelected"), "true");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}

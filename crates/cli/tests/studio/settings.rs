@@ -1,0 +1,89 @@
+//! Settings: every field is kept when it is left, and undone like anything else.
+
+use serde_json::{Value, json};
+
+use crate::studio::Studio;
+
+/// Changes a field as a person does, and leaves it.
+fn set(studio: &Studio, field: &str, value: &str) {
+    studio.browser.fill(field, value);
+    studio.browser.click("#draft");
+}
+
+fn tick(studio: &Studio, field: &str) {
+    studio.browser.click(field);
+}
+
+/// What the server says about the thread.
+fn ask(studio: &Studio, path: &str) -> Value {
+    let script = "return fetch(arguments[0]).then((answer) => answer.json());";
+    studio.browser.run(script, &[json!(format!("/v1/threads/{}{path}", studio.thread()))])
+}
+
+/// Waits until the server says so.
+fn until(studio: &Studio, path: &str, pointer: &str, wanted: Value) {
+    let mut seen = Value::Null;
+    for _ in 0..200 {
+        seen = ask(studio, path);
+        if seen.pointer(pointer) == Some(&wanted) {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    panic!("{path} {pointer} is not {wanted}: {seen}");
+}
+
+#[test]
+fn every_setting_is_kept_when_its_field_is_left() {
+    let studio = Studio::with_thread();
+    let browser = &studio.browser;
+    studio.server.sandbox.write("seen.txt", "something");
+    browser.click("[data-tab=settings]");
+    browser.until_count("#settings", 1);
+    let texts = [
+        ("provider", "offline", json!("offline")),
+        ("model", "assistant", json!("assistant")),
+        ("temperature", "0.5", json!(0.5)),
+        ("top_p", "0.75", json!(0.75)),
+        ("max_tokens", "1234", json!(1234)),
+        ("project_system_prompt", "Be brief.", json!("Be brief.")),
+        ("global_system_prompt", "Be kind.", json!("Be kind.")),
+        ("base_system_prompt", "Be right.", json!("Be right.")),
+    ];
+    for (name, typed, kept) in texts {
+        set(&studio, &format!("#settings [name={name}]"), typed);
+        until(&studio, "/settings", &format!("/{name}"), kept);
+    }
+    for name in ["auto_add_history", "use_default_base_prompt"] {
+        let was = ask(&studio, "/settings")[name].as_bool().expect("yes or no");
+        tick(&studio, &format!("#settings [name={name}]"));
+        until(&studio, "/settings", &format!("/{name}"), json!(!was));
+    }
+    browser.picture("settings");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn what_belongs_to_the_thread_is_set_beside_them() {
+    let studio = Studio::with_thread();
+    let browser = &studio.browser;
+    studio.server.sandbox.write("seen.txt", "something");
+    browser.click("[data-tab=settings]");
+    set(&studio, "#settings [name=title]", "A good title");
+    browser.until_text("#bar h1", "A good title");
+    tick(&studio, "#settings [name=private]");
+    browser.until_text("#tree .here", "private");
+    tick(&studio, "#settings [name=pinned]");
+    browser.until_text("#tree .here .title", "📌");
+    set(&studio, "#settings [name=roles]", "User, AI, System, Critic");
+    browser.until("[...document.querySelectorAll('#filter option')].some((one) => one.value === 'Critic')");
+    for list in ["context_files", "files"] {
+        set(&studio, &format!("#settings [name={list}]"), "seen.txt");
+        let items = format!("/lists/{list}");
+        until(&studio, &items, "/items/0/path", json!("seen.txt"));
+    }
+    // One undo takes the last of these back, and the field shows it.
+    studio.undo();
+    browser.until("document.querySelector(\"#settings [name=files]\").value === ''");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}

@@ -1,0 +1,103 @@
+//! The story that Retake is for, from beginning to end, in a browser.
+//!
+//! An agent went wrong three turns ago. It edited many files, partly through the shell. The person goes back, with the
+//! code and the conversation; keeps the edits made by hand since; corrects one wrong sentence of the assistant; tries the
+//! same prompt twice; compares; keeps the better take; closes the browser; and goes on elsewhere.
+
+use crate::browser::{Browser, Look};
+use crate::studio::Studio;
+
+const FILES: usize = 14;
+
+#[test]
+fn the_story_of_the_design() {
+    let studio = Studio::with_thread();
+    let Studio { browser, server } = &studio;
+    let sandbox = &server.sandbox;
+    browser.choose("#approve", "all");
+
+    // Good work first.
+    studio.ask(
+        "create app.txt with \"name: app\\nport: 80\\nmode: slow\\n\"\nsay The port is 81, as you asked.",
+    );
+    assert_eq!(sandbox.read("app.txt").as_deref(), Some("name: app\nport: 80\nmode: slow\n"));
+    let good = studio.entries();
+
+    // Then three turns that go wrong: files made and changed, most of them through the shell.
+    studio.ask(&format!("run for n in $(seq 1 {FILES}); do echo wrong > part-$n.txt; done"));
+    studio.ask("edit app.txt: replace \"mode: slow\" with \"mode: wrong\"\nrun rm part-1.txt && echo worse >> part-2.txt");
+    studio.ask("create notes.txt with all wrong\nrun mkdir -p deep && echo wrong > deep/inside.txt");
+    assert_eq!(sandbox.read("part-2.txt").as_deref(), Some("wrong\nworse\n"));
+
+    // The person's own edits: another place of a file that the turns changed, and a file of their own.
+    sandbox.write("app.txt", "name: my app\nport: 80\nmode: wrong\n");
+    sandbox.write("mine.txt", "by hand\n");
+
+    // Back, three turns, each with a look ahead.
+    for paths in ["notes.txt", "app.txt", "part-14.txt"] {
+        browser.click("[data-act=undo]");
+        browser.until_text("#dialog-body", paths);
+        browser.picture("story-undo");
+        studio.confirm_move();
+    }
+    browser.until(&format!("document.getElementById('conversation').dataset.count === '{good}'"));
+    for gone in ["notes.txt", "deep/inside.txt", "part-1.txt", "part-2.txt", "part-14.txt"] {
+        assert_eq!(sandbox.read(gone), None, "{gone} went with the turn that made it");
+    }
+    assert_eq!(sandbox.read("app.txt").as_deref(), Some("name: my app\nport: 80\nmode: slow\n"));
+    assert_eq!(sandbox.read("mine.txt").as_deref(), Some("by hand\n"));
+
+    // One wrong sentence of the assistant is corrected in its place.
+    let wrong = browser.value(
+        "[...document.querySelectorAll('.entry.assistant')].find((one) => one.textContent.includes('81')).id",
+    );
+    let wrong = format!("#{}", wrong.as_str().expect("the assistant said it"));
+    browser.click(&format!("{wrong} [data-act=edit]"));
+    let text = browser.holds(&format!("{wrong} .editor textarea"));
+    browser.fill(&format!("{wrong} .editor textarea"), &text.replace("81", "80"));
+    browser.click(&format!("{wrong} .editor .primary"));
+    browser.until_text(&format!("{wrong} .said"), "The port is 80");
+    browser.until_text(&wrong, "edited");
+    assert_eq!(studio.entries(), good);
+
+    // The same prompt twice.
+    studio.ask("run date +%N > answer.txt; cat answer.txt");
+    let first = sandbox.read("answer.txt").expect("the first take wrote it");
+    let count = studio.entries();
+    let prompt = good + 1;
+    studio.act_on(prompt, "retry");
+    browser.until(&format!("location.search.includes('take=') && Number(document.getElementById('conversation')?.dataset.count) === {count}"));
+    studio.until_idle();
+    let take = browser.url();
+    browser.picture("story-retry");
+
+    // Side by side.
+    browser.click("#bar details.menu:first-of-type > summary");
+    browser.click("#bar details.menu:first-of-type a");
+    browser.until_count("#compare .side", 2);
+    browser.until_text("#compare .differ", "answer.txt");
+    assert!(browser.text("#compare .differ").contains(first.trim()), "{}", browser.text("#compare .differ"));
+    browser.picture("story-compare");
+
+    // The second is kept: it is worked on, its files are in the folder, and the person's own edits too.
+    browser.click("#compare .side:first-child [data-act=switch]");
+    browser.until("document.querySelector('#draft')");
+    browser.until_gone(".notice");
+    let second = sandbox.read("answer.txt").expect("the second take wrote it");
+    assert_ne!(second, first);
+    assert_eq!(sandbox.read("app.txt").as_deref(), Some("name: my app\nport: 80\nmode: slow\n"));
+    assert_eq!(sandbox.read("mine.txt").as_deref(), Some("by hand\n"));
+
+    // A reload, and a browser elsewhere, show the same.
+    let shown = browser.texts(".piece > .entry .said");
+    browser.reload();
+    browser.until("document.querySelector('#draft')");
+    assert_eq!(browser.texts(".piece > .entry .said"), shown);
+    let elsewhere = Browser::open(Look::default());
+    elsewhere.go(&server.another_link());
+    elsewhere.go(&take);
+    elsewhere.until("document.querySelector('#draft')");
+    assert_eq!(elsewhere.texts(".piece > .entry .said"), shown);
+    elsewhere.picture("story-elsewhere");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
