@@ -203,19 +203,23 @@ pub(crate) fn follow(service: &Arc<Service>) -> std::io::Result<JoinHandle<()>> 
     std::thread::Builder::new().name("retake-follow".to_owned()).spawn(move || {
         let mut follower = None;
         while !service.stop.wait_timeout(MOMENT) {
-            // A mistake in one look does not end all that come after it: clients would wait for events for ever.
-            let looked = catch_unwind(AssertUnwindSafe(|| match &mut follower {
+            let looked = carefully(|| match &mut follower {
                 None => Follower::new(&service).map(|new| follower = Some(new)),
                 Some(follower) => follower.look(&service),
-            }));
-            let mistake = |_| Err(Problem::new(Code::Internal, "the server made a mistake"));
-            if let Err(problem) = looked.unwrap_or_else(mistake) {
+            });
+            if let Err(problem) = looked {
                 tracing::warn!(detail = problem.detail, "the log could not be followed");
                 follower = None;
                 service.stop.wait_timeout(WHILE);
             }
         }
     })
+}
+
+/// Looks once. A mistake in one look does not end all that come after it: clients would wait for events for ever.
+fn carefully(look: impl FnOnce() -> Result<(), Problem>) -> Result<(), Problem> {
+    let mistake = |_| Err(Problem::new(Code::Internal, "the server made a mistake"));
+    catch_unwind(AssertUnwindSafe(look)).unwrap_or_else(mistake)
 }
 
 /// Looks at what other programs do.
@@ -336,6 +340,14 @@ mod tests {
         check(RECENT as i64 + 10, 100);
         check(40, RECENT_BYTES / 10);
         check(3, RECENT_BYTES * 2);
+    }
+
+    #[test]
+    fn a_look_that_panics_is_a_failure_like_any_other() {
+        assert!(carefully(|| Ok(())).is_ok());
+        let failed = |look: fn() -> Result<(), Problem>| carefully(look).expect_err("it failed").code;
+        assert_eq!(failed(|| Err(Problem::new(Code::Storage, "the disk"))), Code::Storage);
+        assert_eq!(failed(|| panic!("a mistake, on purpose")), Code::Internal);
     }
 
     #[test]

@@ -161,3 +161,49 @@ impl Audience for Watcher<'_> {
         self.number += 1;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use retake_agent::provider::config::Surroundings;
+    use retake_timeline::{Rules, Timeline};
+
+    use super::*;
+    use crate::gate::TokenFile;
+    use crate::limits::Limits;
+    use crate::service::Options;
+
+    #[test]
+    fn a_turn_that_panics_does_not_run_any_more() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = folder.path().join("store");
+        let options = Options {
+            timeline: Timeline::open(&store, Rules::default()).expect("a store"),
+            setup: retake_agent::Setup::default(),
+            around: Surroundings::of_process,
+            folder: folder.path().to_owned(),
+            token: TokenFile::at(store.join("serve.token")),
+            hosts: Vec::new(),
+            limits: Limits::default(),
+            pages: None,
+        };
+        let service = Service::new(options, Cancel::new()).expect("a service");
+        let turn = TurnId::from_bytes([7; 16]);
+        let job: Job = Box::new(move |cancel, audience| {
+            audience.hear(&TurnEvent::Started {
+                thread: ThreadId::from_key([1; 16]),
+                take: TakeId::from_bytes([2; 16]),
+                turn,
+                provider: String::new(),
+                model: String::new(),
+                operation: None,
+                version: 1,
+            });
+            assert!(!cancel.wait_timeout(Duration::from_mins(1)), "a mistake, on purpose");
+            Err(TurnError::Nothing)
+        });
+        let begun = service.turns.begin(&service, job).expect("it begins");
+        assert_eq!((begun.turn, service.turns.has(turn), service.metrics.turns.get()), (turn, true, 1));
+        service.turns.end_all(Duration::from_secs(10));
+        assert_eq!((service.turns.has(turn), service.metrics.turns.get()), (false, 0));
+    }
+}

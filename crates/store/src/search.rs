@@ -199,3 +199,22 @@ impl SearchError {
         matches!(self, Self::Index(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::Unknown))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::{Connection, ErrorCode};
+
+    use super::*;
+
+    #[test]
+    fn an_index_that_finds_no_room_says_that_the_disk_is_full() {
+        let small = Connection::open_in_memory().expect("there is memory");
+        small.execute_batch("PRAGMA max_page_count = 4; CREATE TABLE word (text TEXT)").expect("it fits");
+        let error = small.execute("INSERT INTO word VALUES (zeroblob(100000))", []).expect_err("no room");
+        assert_eq!(error.sqlite_error_code(), Some(ErrorCode::DiskFull));
+        assert!(matches!(SearchError::from(error), SearchError::Store(StoreError::DiskFull)));
+        // The control: what else fails is the index's own.
+        let error = small.execute("INSERT INTO nothing VALUES (1)", []).expect_err("no table");
+        assert!(matches!(SearchError::from(error), SearchError::Index(_)));
+    }
+}

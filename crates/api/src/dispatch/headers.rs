@@ -1,7 +1,7 @@
 //! Headers: what a request may say in them, and what every answer does.
 
 use axum::http::header::{
-    ACCEPT, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, IF_MATCH,
+    ACCEPT, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, IF_MATCH,
     REFERRER_POLICY, TRANSFER_ENCODING, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
@@ -54,10 +54,6 @@ pub(super) fn check_kind(headers: &HeaderMap, endpoint: &Endpoint) -> Result<(),
         Takes::File(kind) => kind,
     };
     let plain = |coding: &str| coding.eq_ignore_ascii_case("chunked");
-    if headers.contains_key(TRANSFER_ENCODING) && headers.contains_key(CONTENT_LENGTH) {
-        // Whoever stands before the server may have taken the other one for the end of the body.
-        return Err(Problem::invalid("a body has a Content-Length or a Transfer-Encoding, not both"));
-    }
     if headers.contains_key(CONTENT_ENCODING) || !one(headers, &TRANSFER_ENCODING)?.is_none_or(plain) {
         return Err(Problem::new(Code::UnsupportedMediaType, "bodies are taken uncompressed only"));
     }
@@ -78,16 +74,15 @@ pub(super) fn check_kind(headers: &HeaderMap, endpoint: &Endpoint) -> Result<(),
     if kind.eq_ignore_ascii_case(wanted) && text { Ok(()) } else { Err(kind_needed(wanted)) }
 }
 
+/// The version of a thread as an entity tag.
+pub(super) fn version(version: Version) -> HeaderValue {
+    HeaderValue::from_str(&format!("\"{version}\"")).expect("digits and quotes are a header")
+}
 /// Whether a browser asks for something to show to a person. Programs take anything, or JSON.
 pub(super) fn wants_page(method: &Method, headers: &HeaderMap) -> bool {
     let said = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let mut kinds = said.flat_map(|value| value.split(',')).filter_map(|kind| kind.split(';').next());
     method.is_safe() && kinds.any(|kind| kind.trim().eq_ignore_ascii_case("text/html"))
-}
-
-/// The version of a thread as an entity tag.
-pub(super) fn version(version: Version) -> HeaderValue {
-    HeaderValue::from_str(&format!("\"{version}\"")).expect("digits and quotes are a header")
 }
 
 /// What a page may load: its own style, and nothing else.

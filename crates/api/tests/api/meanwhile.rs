@@ -92,7 +92,8 @@ fn what_a_turn_runs_in_is_not_taken_away() {
         // The control: nothing runs, and nothing stands against it.
         client.delete(&of("")).done();
         client.post(&of("/restore"), &json!({})).done();
-        client.post(&of(&format!("/takes/{active}/promote")), &json!({"conversation_alone": true})).done();
+        let promoted = json!({"conversation_alone": true, "title": format!("Was {thread}")});
+        client.post(&of(&format!("/takes/{active}/promote")), &promoted).done();
     };
     check("wait 60", |turn| !turn["partial"].is_null());
     check("run sleep 60", |turn| turn["agent"]["state"] == "executing");
