@@ -138,7 +138,7 @@ fn the_status_of_a_workspace_says_what_changed_and_records_nothing() {
     write(&world.project(), "a.txt", "two\n");
     write(&world.project(), "b.txt", "new\n");
     let sequence = client.sequence();
-    for query in ["".to_owned(), format!("?thread={thread}")] {
+    for query in [String::new(), format!("?thread={thread}")] {
         let status = client.get(&format!("/v1/workspace/status{query}")).done();
         assert_eq!(texts(&status["files"]["changed"], "path"), ["a.txt", "b.txt"], "{status}");
         assert_eq!(
