@@ -42,13 +42,11 @@ async fn enter(service: Arc<Service>, ticket: String, request: Request) -> Respo
 async fn leave(service: Arc<Service>, request: Request) -> Response<Body> {
     let (headers, gate) = (request.headers().clone(), Arc::clone(&service));
     let left = tokio::task::spawn_blocking(move || gate.gate.leave(&headers)).await;
-    match left {
-        Ok(Err(problem)) => refuse(&problem, &request_name(&request)),
-        _ => {
-            let cookie = service.gate.cookie();
-            with_cookie(go("/"), &format!("{cookie}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0"))
-        }
+    if let Ok(Err(problem)) = left {
+        return refuse(&problem, &request_name(&request));
     }
+    let cookie = service.gate.cookie();
+    with_cookie(go("/"), &format!("{cookie}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0"))
 }
 
 fn go(place: &'static str) -> Response<Body> {
