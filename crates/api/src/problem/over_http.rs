@@ -38,7 +38,7 @@ pub(super) fn action(general: &str, detail: &str) -> String {
         if let Some((known, route)) = ROUTES.iter().find(|(known, _)| is(known))
             && !action.contains(route)
         {
-            action.extend([" Over HTTP `", known, "` is ", route, "."]);
+            action = format!("{action} Over HTTP `{known}` is {route}.");
         }
     }
     action

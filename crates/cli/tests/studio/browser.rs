@@ -206,7 +206,10 @@ impl Browser {
     /// A property of the first such element, which is a text.
     fn of(&self, selector: &str, property: &str) -> String {
         self.until(&format!("document.querySelector({})", json!(selector)));
-        let value = self.run("return document.querySelector(arguments[0])?.[arguments[1]];", &[json!(selector), json!(property)]);
+        let value = self.run(
+            "return document.querySelector(arguments[0])?.[arguments[1]];",
+            &[json!(selector), json!(property)],
+        );
         value.as_str().unwrap_or_default().to_owned()
     }
 
