@@ -33,7 +33,6 @@ fn compact(module: &str) -> String {
                     continue;
                 }
                 (Some(open), _) if open == character => quote = None,
-                (Some(_), _) => {}
                 (None, '"' | '\'' | '`') => quote = Some(character),
                 (None, ' ') if beside_sign(out.chars().last()) || beside_sign(characters.peek().copied()) => {
                     continue;
@@ -41,7 +40,7 @@ fn compact(module: &str) -> String {
                 (None, '}') if out.ends_with([';', '\n']) => {
                     out.pop();
                 }
-                (None, _) => {}
+                _ => {}
             }
             out.push(character);
         }
