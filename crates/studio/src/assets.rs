@@ -37,9 +37,10 @@ fn compact(module: &str) -> String {
                 (None, ' ') if beside_sign(out.chars().last()) || beside_sign(characters.peek().copied()) => {
                     continue;
                 }
-                (None, '}') if out.ends_with([';', '\n']) => {
+                (None, '}') if out.ends_with([';', ',', '\n']) => {
                     out.pop();
                 }
+                (None, '>') if out.ends_with(")=") => bare_parameter(&mut out),
                 _ => {}
             }
             out.push(character);
@@ -52,9 +53,29 @@ fn compact(module: &str) -> String {
     out
 }
 
+/// Takes the brackets off a function's only parameter: `(name)=` becomes `name=`, before the rest of the arrow.
+fn bare_parameter(out: &mut String) {
+    let Some(open) = out.rfind('(') else { return };
+    let name = &out[open + 1..out.len() - 2];
+    let stands_free =
+        out[..open].ends_with(|before| SIGNS.contains(before) && before != ')' && before != ']');
+    if stands_free && !name.is_empty() && name.chars().all(char::is_alphanumeric) {
+        *out = format!("{}{name}=", &out[..open]);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_only_readers_need_goes_and_texts_stay() {
+        let module =
+            "// A word.\nconst double = (x) => {\n  say(\"a  (x) => b; }\");\n  return x + x;\n};\nf(x);\n";
+        assert_eq!(compact(module), "let double=x=>{say(\"a  (x) => b; }\");return x+x};f(x);");
+        let kept = "async (x) => x;\n() => 1;\n(a, b) => a;\n({ a }) => a;\n";
+        assert_eq!(compact(kept), "async(x)=>x;()=>1;(a,b)=>a;({a})=>a;");
+    }
 
     #[test]
     fn the_module_is_small_and_no_text_of_it_goes_over_several_lines() {

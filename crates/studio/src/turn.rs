@@ -22,7 +22,8 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &Asked) -> Result<M
     };
     let left = take.agent.is_some() && !running;
     Ok(html! {
-        div id="turn" data-live="turn" data-running=(running) {
+        // The draft goes along: an undo may bring back what was sent, and another window may have typed.
+        div id="turn" data-live="turn" data-running=(running) data-draft=(take.draft) {
             @for question in &questions {
                 section class="question" role="alertdialog" aria-label="A call waits for you" data-call=(question.call) {
                     h3 { "May it run " code { (exact(&question.question.tool)) } "?" }

@@ -220,7 +220,8 @@ fn a_browser_that_is_refused_shows_a_page_that_says_what_to_do() {
 
 #[test]
 fn without_a_token_nobody_is_in() {
-    let spoil: [(&str, fn(&World)); 3] = [
+    type Spoil = fn(&World);
+    let spoil: [(&str, Spoil); 3] = [
         ("gone", |world| std::fs::remove_file(world.token().path()).expect("it is ours")),
         ("empty", |world| std::fs::write(world.token().path(), "").expect("it is ours")),
         ("readable by others", |world| {

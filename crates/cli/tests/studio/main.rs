@@ -13,6 +13,7 @@ mod browser;
 mod composer;
 mod crashes;
 mod entries;
+mod finding;
 mod keyboard;
 mod moving;
 mod opening;

@@ -87,18 +87,17 @@ fn files_that_do_not_merge_show_both_versions_and_a_choice() {
     for (way, left) in [("keep", "mine\n"), ("take", "one\n"), ("mark", "<<<<<<<")] {
         sandbox.write("a.txt", "mine\n");
         browser.click("[data-act=undo]:not(:disabled)");
-        browser.until_text("#dialog-body fieldset", "changed since by someone else");
+        browser.until_text("#dialog-body fieldset", "a.txt");
         browser.click("#dialog-body fieldset summary");
         browser.until_text("#dialog-body fieldset details", "mine");
         browser.until_text("#dialog-body fieldset details", "one");
         browser.picture("conflict");
         browser.click(&format!("#dialog-body [value={way}]"));
         studio.confirm();
-        if way != "take" {
-            browser.until_text("#dialog-body h2", "Done, but not everywhere");
-            browser.until_text("#dialog-body .paths", "a.txt");
-            studio.confirm();
-        }
+        // Told path by path.
+        browser.until_text("#dialog-body h2", "Done, but not everywhere");
+        browser.until_text("#dialog-body .paths", "a.txt");
+        studio.confirm();
         studio.until_idle();
         let now = sandbox.read("a.txt").expect("it is there");
         assert!(now.starts_with(left), "{way}: {now}");
@@ -124,8 +123,11 @@ fn the_tabs_show_history_files_and_settings() {
     studio.ask("create b.txt with two");
     browser.until_text("#files", "by hand");
     browser.picture("files");
-    browser.click("#files [data-act=show-version]");
-    browser.until("document.querySelector('[data-tab=history]').ariaSelected === 'true'");
+    browser.click("#files .change:last-of-type h3 a");
+    browser.until_text(".notice", "This is how it was after operation");
+    browser.click(".notice a");
+    browser.until_gone(".notice");
+    browser.click("[data-tab=history]");
     browser.until_count("#history", 1);
     browser.click("[data-tab=settings]");
     browser.until_count("#settings", 1);

@@ -9,6 +9,7 @@ const look = document.body.classList;
 const memory = localStorage;
 const query = (fields) => new URLSearchParams(fields);
 const on = (kind, does) => document.addEventListener(kind, does);
+const focus = () => document.activeElement;
 const box = (of) => of.getBoundingClientRect();
 const fact = (name) => byId(`fact-${name}`)?.value ?? "";
 const thread = fact("thread");
@@ -246,10 +247,10 @@ function renew(old, fresh) {
   const all = [...next, ...left].flatMap((entry) => [entry, ...inserting.filter((form) => form.dataset.after === entry.dataset.entry)]);
   all.push(...inserting.filter((form) => !all.includes(form)));
   // What stays is not touched, so that the keyboard stays in it; in what is drawn anew it comes back.
-  const focused = document.activeElement.closest(".entry")?.id;
+  const focused = focus().closest(".entry")?.id;
   for (const child of [...old.children]) if (!all.includes(child)) child.remove();
   all.forEach((child, index) => child === old.children[index] || old.insertBefore(child, old.children[index]));
-  if (focused && document.activeElement === document.body) byId(focused)?.focus({ preventScroll: true });
+  if (focused && focus() === document.body) byId(focused)?.focus({ preventScroll: true });
 }
 
 function showConflict(entry, theirs) {
@@ -294,7 +295,7 @@ const sources = {
   tree: () => `/studio/tree?${query({ path: thread, q: byId("find")?.value ?? "" })}`,
 };
 
-const busy = (part) => one("input:focus, textarea:focus, select:focus, details.menu[open]", part);
+const busy = (part) => one(":is(input,textarea,select):focus,details.menu[open]", part);
 
 /** Draws a part again, unless somebody is typing in it, or began to meanwhile. */
 async function renewPart(name) {
@@ -302,7 +303,7 @@ async function renewPart(name) {
   if (!old || busy(old)) return;
   const fresh = await part(sources[name]());
   if (!old.isConnected || busy(old)) return;
-  const active = document.activeElement;
+  const active = focus();
   const within = old.contains(active);
   const closed = new Set(every("details[data-path]:not([open])", old).map((file) => file.dataset.path));
   for (const file of every("details[data-path]", fresh)) if (closed.has(file.dataset.path)) file.open = false;
@@ -358,8 +359,8 @@ function hear({ take: of, event: kind, text = "", tool, what }) {
   const does = { call_began: `calls ${tool}…`, tool_runs: what, tool_progress: text.slice(-200) }[kind];
   if (does) byId("live-tool").textContent = does;
   if (kind in coming || does) live.hidden = false;
-  if (["answered", "retrying", "ended", "started"].includes(kind)) quiet();
-  if (["asked", "ended", "started"].includes(kind)) renewPart("turn").catch(ignore);
+  if (/^(answered|retrying|ended|started)$/.test(kind)) quiet();
+  if (/^(asked|ended|started)$/.test(kind)) renewPart("turn").catch(ignore);
   if (!painting) requestAnimationFrame(paint);
   painting = true;
 }
@@ -378,6 +379,13 @@ function showRunning() {
   byId("stop").hidden = !running;
   byId("send").textContent = running ? "Tell it" : "Send";
   if (!running) quiet();
+  // What nobody has typed over since is what the thread says now: an undo brings a message back, another window writes.
+  const now = byId("turn").dataset.draft;
+  if (now !== seen && draft.value === seen) {
+    draft.value = now;
+    typed = false;
+  }
+  seen = now;
 }
 
 function follow(after) {
@@ -408,19 +416,24 @@ function follow(after) {
 const draft = byId("draft");
 const kept = `retake-draft-${thread}-${take}`;
 let saving;
+let seen = draft?.value;
+let typed = false;
 
 function keepDraft() {
+  typed = true;
   // First where a crash of the server does not reach, then where every window sees it.
   memory.setItem(kept, draft.value);
   clearTimeout(saving);
   saving = setTimeout(saveDraft, 400);
 }
 
+const putDraft = (text) => ask("PUT", ofTake(at("draft")), { text });
+
 async function saveDraft() {
   clearTimeout(saving);
   const text = draft.value;
   try {
-    await ask("PUT", ofTake(at("draft")), { text });
+    await putDraft(text);
     if (draft.value === text) memory.removeItem(kept);
     byId("draft-state").textContent = text ? "Draft kept" : "";
   } catch {
@@ -435,7 +448,10 @@ async function sendDraft() {
   const done = await attempt(async () => {
     if (isRunning()) return ask("POST", ofTake(at("turn/steer")), { message: text });
     const pictures = await Promise.all([...byId("pictures").files].map(inBase64));
-    return ask("POST", ofTake(at("turns")), { prompt: text, pictures, ...approval() });
+    // A draft is sent in one step, and an undo brings it back.
+    const sent = pictures.length ? { prompt: text, pictures } : { draft: true };
+    if (sent.draft) await putDraft(text);
+    return ask("POST", ofTake(at("turns")), { ...sent, ...approval() });
   });
   if (!done) return;
   if (draft.value === text) draft.value = "";
@@ -573,7 +589,7 @@ async function move(route, body, title, yes) {
   const done = await asked("POST", at(route), { ...body, ...(conflicts ? { conflicts } : {}) });
   if (!done) return;
   const paths = done.files?.paths ?? [];
-  if (paths.some((one) => ["conflicted", "kept", "skipped"].includes(one.outcome))) {
+  if (paths.some((one) => /conflicted|kept|skipped/.test(one.outcome))) {
     await confirmed([element("h2", {}, "Done, but not everywhere"), pathList(done.files), element("p", {}, "What was left was changed since; the other version stays in the history.")], "Understood");
   } else say(paths.length ? `Done, with ${number(paths.length, "file", "files")}.` : "Done.");
   await renewAll();
@@ -612,7 +628,7 @@ async function request([method, path, body, then]) {
 }
 
 const acts = {
-  undo: () => move("undo?", {}, "Undo the last turn?", "Undo"),
+  undo: () => move("undo?", {}, "Undo the last step?", "Undo"),
   redo: () => move("redo?", {}, "Redo?", "Redo"),
   jump: (b) => move("jump?", { version: Number(b.dataset.version) }, `Go to moment ${b.dataset.version}?`, "Go there"),
   reset: () => move("reset?", {}, "Reset the thread?", "Reset"),
@@ -761,7 +777,7 @@ on("input", ({ target }) => {
 /** Goes to the next entry, or the one before. */
 function step(by) {
   const all = every(".piece > .entry:not(.filtered)");
-  const index = all.indexOf(document.activeElement.closest(".entry"));
+  const index = all.indexOf(focus().closest(".entry"));
   const next = all[index < 0 ? all.length - 1 : index + by];
   next?.focus();
   next?.scrollIntoView({ block: "nearest" });
@@ -787,7 +803,7 @@ on("keydown", (event) => {
   else if (key === "Escape" && target === draft) does = () => talk.focus();
   else if (key === "Escape" && target.closest(".editor, .inserting")) does = () => one("[type=button]", target.form).click();
   // In a field, Ctrl+Z is the field's own while there is something in it to undo.
-  else if (command && /^[zy]$/i.test(key) && !(typing && target.value)) {
+  else if (command && /^[zy]$/i.test(key) && !(typing && target.value && (typed || target !== draft))) {
     does = () => one(`[data-act=${/y/i.test(key) || event.shiftKey ? "redo" : "undo"}]`)?.click();
   } else if (!typing && !command && !event.altKey && !byId("dialog")?.open) {
     does = entry && keysOfEntry[key] ? () => one(`[data-act=${keysOfEntry[key]}]`, entry)?.click() : keys[key];

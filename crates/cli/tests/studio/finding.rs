@@ -1,0 +1,126 @@
+//! Finding one's way: words in all threads, who wrote a line, older operations, the past.
+
+use fantoccini::key::Key;
+
+use crate::browser::{Look, Scheme};
+use crate::server::Server;
+use crate::studio::Studio;
+
+#[test]
+fn words_are_found_in_all_threads_and_lead_to_their_entry() {
+    let studio = Studio::with_entries(&[("User", "where is the needle"), ("AI", "in the haystack")]);
+    let browser = &studio.browser;
+    let first = studio.thread();
+    studio.make_thread();
+    browser.type_into("#find", "haystack");
+    browser.press(&[], Key::Enter.into());
+    browser.until_count("#found li", 1);
+    browser.until_text("#found mark", "haystack");
+    browser.click("#found li a");
+    browser.until(&format!("document.getElementById('fact-thread')?.value === {first:?}"));
+    browser.until("document.activeElement.textContent.includes('in the haystack')");
+    browser.type_into("#find", "nobody said this");
+    browser.press(&[], Key::Enter.into());
+    browser.until_text("#found", "Nobody said that");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn a_line_leads_to_the_turn_that_wrote_it() {
+    let studio = Studio::with_thread();
+    let browser = &studio.browser;
+    browser.choose("#approve", "edits");
+    studio.ask("create a.txt with \"one\\ntwo\\n\"");
+    studio.ask("edit a.txt: replace \"two\" with \"three\"");
+    let count = studio.entries();
+
+    browser.click("[data-tab=files]");
+    browser.click("#files [data-act=blame]");
+    browser.until_count("#blame .blame tr", 2);
+    browser.until_text("#blame .blame tr:last-child", "three");
+    browser.picture("blame");
+    let versions = browser.texts("#blame .who");
+    assert_ne!(versions[0], versions[1], "the lines are of two turns");
+    browser.click("#blame .blame tr:first-child a");
+    browser.until_text(".notice", "This is how it was after operation");
+    browser.until(&format!("Number(document.getElementById('conversation').dataset.count) < {count}"));
+    browser.click(".notice a");
+    browser.until_gone(".notice");
+    studio.until_entries(count);
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn older_operations_come_when_they_are_asked_for() {
+    let studio = Studio::with_entries(&[("User", "one")]);
+    let browser = &studio.browser;
+    // On a page that is not drawn again after each of them.
+    let (thread, here) = (studio.thread(), browser.url());
+    browser.go(&format!("{}/docs", studio.server.url));
+    browser.run(
+        "const [path] = arguments;
+         const headers = {'Content-Type': 'application/json'};
+         return (async () => {
+             for (let number = 0; number < 62; number++) {
+                 await fetch(path, {method: 'PUT', headers, body: JSON.stringify({pinned: number % 2 === 0})});
+             }
+         })();",
+        &[serde_json::json!(format!("/v1/threads/{thread}/pinned"))],
+    );
+    browser.go(&here);
+    browser.until("document.getElementById('draft')");
+    let shown = browser.texts("#history li").len();
+    browser.click("#history [data-act=more]");
+    browser.until(&format!("document.querySelectorAll('#panel .history li').length > {shown}"));
+    browser.until_text("#panel", "created the thread");
+}
+
+#[test]
+fn clear_means_the_take_that_is_shown() {
+    let studio = Studio::with_entries(&[("User", "one"), ("AI", "two")]);
+    let browser = &studio.browser;
+    studio.act_on(1, "branch");
+    studio.until_entries(1);
+    browser.click("#tree .here .takes li:first-child a");
+    studio.until_entries(2);
+    browser.until_text(".notice", "Another take is being worked on");
+    studio.more("clear");
+    studio.confirm_move();
+    studio.until_entries(0);
+    assert_eq!(studio.texts(), ["one"], "the take that is worked on is as it was");
+}
+
+#[test]
+fn escape_closes_a_dialog_with_a_field_in_it() {
+    let studio = Studio::with_entries(&[("User", "one")]);
+    let browser = &studio.browser;
+    studio.more("save");
+    browser.until("document.activeElement.matches('#dialog input')");
+    browser.press(&[], Key::Escape.into());
+    browser.until("!document.getElementById('dialog').open");
+}
+
+#[test]
+fn a_narrow_window_has_threads_and_details_behind_buttons() {
+    let look = Look { width: 360, height: 740, scheme: Scheme::Dark };
+    let studio = Studio::over(Server::start(), look);
+    let browser = &studio.browser;
+    browser.click("main [data-act=new-thread]");
+    browser.until("document.getElementById('draft')");
+    let across = "document.documentElement.scrollWidth <= innerWidth";
+    assert_eq!(browser.value(across), true);
+    for (act, side) in [("menu", "left"), ("details", "right")] {
+        let seen = format!("document.getElementById('{side}').checkVisibility({{visibilityProperty: true}})");
+        assert_eq!(browser.value(&seen), false);
+        browser.click(&format!("#bar [data-act={act}]"));
+        browser.until(&seen);
+        browser.picture(&format!("narrow-{side}"));
+        // The same button is below what it opened; the keyboard still reaches it.
+        browser.run(&format!("document.querySelector('#bar [data-act={act}]').click();"), &[]);
+        browser.until(&format!("!{seen}"));
+    }
+    browser.choose("#approve", "edits");
+    studio.ask("create a.txt with one");
+    browser.picture("narrow");
+    assert_eq!(browser.value(across), true);
+}
