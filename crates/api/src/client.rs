@@ -17,6 +17,7 @@ use serde_json::Value;
 use tokio::runtime::Runtime;
 use tower::ServiceExt;
 
+use crate::dispatch::Lanes;
 use crate::endpoint::EVENTS;
 use crate::router::router;
 use crate::server::ServeError;
@@ -81,7 +82,7 @@ impl InProcess {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .worker_threads(1)
-            .max_blocking_threads(options.limits.workers + options.limits.streams + 16)
+            .max_blocking_threads(Lanes::most(&options.limits) + options.limits.streams + 16)
             .build()?;
         let stop = Cancel::new();
         let service =

@@ -10,23 +10,26 @@
 mod body;
 mod busy;
 mod headers;
+mod lanes;
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use axum::body::Body;
 use axum::extract::{FromRequestParts, RawPathParams, Request};
-use axum::http::header::{ETAG, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{CONTENT_LENGTH, ETAG, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, Response};
 use axum::middleware::Next;
 use tracing::{error, info};
 
 pub(crate) use busy::Busy;
+pub(crate) use lanes::Lanes;
 
 use crate::endpoint::{Arrived, Endpoint, Reply, ReplyBody, Takes, Who};
 use crate::gate::ENTER;
 use crate::once;
+use crate::page;
 use crate::problem::{Code, Problem};
 use crate::service::Service;
 
@@ -47,6 +50,7 @@ pub(crate) async fn front(service: Arc<Service>, mut request: Request, next: Nex
     let answering = service.busy.begin();
     let name = service.name_request();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let for_people = headers::wants_page(&method, request.headers());
     let admitted = admit(&service, &request);
     let mut response = match admitted {
         Ok(who) => {
@@ -58,6 +62,12 @@ pub(crate) async fn front(service: Arc<Service>, mut request: Request, next: Nex
         }
         Err(problem) => refuse(&problem, &name),
     };
+    if for_people && let Some(problem) = response.extensions().get::<Problem>().cloned() {
+        let page = page::refusal(&problem, &name);
+        headers::kind(response.headers_mut(), page::HTML);
+        response.headers_mut().remove(CONTENT_LENGTH);
+        *response.body_mut() = Body::from(page);
+    }
     let took = started.elapsed();
     let route = response.extensions().get::<Route>().map_or("other", |route| route.0);
     let status = response.status().as_u16();
@@ -77,13 +87,18 @@ pub(crate) async fn front(service: Arc<Service>, mut request: Request, next: Nex
     answering.until_given(response)
 }
 
+/// What the log calls a request that was let in.
+pub(crate) fn request_name(request: &Request) -> String {
+    request.extensions().get::<RequestName>().map_or_else(String::new, |name| name.0.clone())
+}
+
 /// Does what a route is for.
 pub(crate) async fn handle(
     service: Arc<Service>,
     endpoint: Arc<Endpoint>,
     request: Request,
 ) -> Response<Body> {
-    let name = request.extensions().get::<RequestName>().map_or_else(String::new, |name| name.0.clone());
+    let name = request_name(&request);
     let answered = answer(service, &endpoint, request).await;
     let mut response = match answered {
         Ok(reply) => respond(reply),
@@ -100,13 +115,13 @@ pub(crate) async fn handle(
 
 /// The answer where there is no such route.
 pub(crate) async fn nowhere(request: Request) -> Response<Body> {
-    let name = request.extensions().get::<RequestName>().map_or_else(String::new, |name| name.0.clone());
+    let name = request_name(&request);
     refuse(&Problem::new(Code::NoSuchRoute, format!("there is no route {}", request.uri().path())), &name)
 }
 
 /// The answer where the route has other methods.
 pub(crate) async fn other_method(request: Request) -> Response<Body> {
-    let name = request.extensions().get::<RequestName>().map_or_else(String::new, |name| name.0.clone());
+    let name = request_name(&request);
     let detail = format!("{} is not one of the route's methods", request.method());
     refuse(&Problem::new(Code::MethodNotAllowed, detail), &name)
 }
@@ -130,6 +145,8 @@ pub(crate) fn refuse(problem: &Problem, name: &str) -> Response<Body> {
     if let Some(current) = problem.facts.get("current").and_then(serde_json::Value::as_u64) {
         headers.insert(ETAG, headers::version(current));
     }
+    // Whoever shows it to a person needs the words, not their JSON.
+    response.extensions_mut().insert(problem.clone());
     response
 }
 
@@ -172,10 +189,7 @@ async fn answer(service: Arc<Service>, endpoint: &Arc<Endpoint>, request: Reques
         made: None,
         last_event: headers::last_event(&parts.headers)?,
     };
-    let waited = tokio::time::timeout(service.limits.queue, service.workers.clone().acquire_owned()).await;
-    let Ok(Ok(permit)) = waited else {
-        return Err(Problem::new(Code::Unavailable, "the server has too much to do"));
-    };
+    let permit = service.lanes.enter(endpoint.lane, service.limits.queue).await?;
     let endpoint = Arc::clone(endpoint);
     let worked = tokio::task::spawn_blocking(move || {
         // Here, because a body that is a file is read for it.

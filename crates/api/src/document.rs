@@ -10,7 +10,6 @@ use schemars::transform::{RecursiveTransform, Transform};
 use serde_json::{Map, Value, json};
 
 use crate::endpoint::{EVENTS, Endpoint, JSON, MakeSchema, Takes};
-use crate::gate::COOKIE_NAME;
 use crate::once::DoneBefore;
 use crate::problem::{Code, Written};
 
@@ -32,7 +31,7 @@ const ABOUT: &str = "Conversation and files on one timeline. Every change is an 
 
 impl Document {
     /// The document of these routes.
-    pub(crate) fn of(endpoints: &[Endpoint]) -> Self {
+    pub(crate) fn of(endpoints: &[Endpoint], cookie: &str) -> Self {
         let mut answers = generator(Shapes::Named);
         let problem = answers.subschema_for::<Written<'_>>();
         let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
@@ -63,7 +62,7 @@ impl Document {
                 }},
                 "securitySchemes": {
                     "token": {"type": "http", "scheme": "bearer"},
-                    "cookie": {"type": "apiKey", "in": "cookie", "name": COOKIE_NAME},
+                    "cookie": {"type": "apiKey", "in": "cookie", "name": cookie},
                 },
             },
         });
@@ -293,7 +292,7 @@ mod tests {
 
     #[test]
     fn the_document_is_whole() {
-        let document = Document::of(&crate::routes::all());
+        let document = Document::of(&crate::routes::all(), "retake");
         let paths = document.value["paths"].as_object().expect("paths");
         let operations = paths.values().flat_map(|path| path.as_object().into_iter().flatten());
         let ids: Vec<&str> =

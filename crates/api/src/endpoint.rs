@@ -44,9 +44,19 @@ pub(crate) struct Endpoint {
     pub(crate) gives: Gives,
     /// Whether it makes an operation on a thread, so that a version can be expected.
     pub(crate) versioned: bool,
+    pub(crate) lane: Lane,
     pub(crate) path_schema: MakeSchema,
     pub(crate) query_schema: MakeSchema,
     pub(crate) run: Run,
+}
+
+/// Whom a request waits for: those of its own lane, and nobody else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lane {
+    /// What is done in a moment.
+    Usual,
+    /// Whether the server is well, which is asked most urgently when it has too much to do.
+    Watch,
 }
 
 /// Makes a schema where the others are.
@@ -307,6 +317,11 @@ impl Endpoint {
         Self { versioned: false, ..self }
     }
 
+    /// It says how the server is, whatever else there is to do.
+    pub(crate) fn watches(self) -> Self {
+        Self { lane: Lane::Watch, ..self }
+    }
+
     fn answering(mut self, status: StatusCode) -> Self {
         self.gives.status = status;
         let run = self.run;
@@ -331,6 +346,7 @@ fn endpoint<P: JsonSchema, Q: JsonSchema, A: JsonSchema>(
         takes,
         gives: Gives { status: StatusCode::OK, kind: JSON, or: &[], schema: Some(schema_of::<A>) },
         versioned: true,
+        lane: Lane::Usual,
         path_schema: schema_of::<P>,
         query_schema: schema_of::<Q>,
         run,

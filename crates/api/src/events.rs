@@ -14,6 +14,7 @@
 mod stream;
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -29,7 +30,7 @@ use tokio::sync::{broadcast, watch};
 
 pub(crate) use stream::{Following, open};
 
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 use crate::service::Service;
 
 /// How often the log is looked at.
@@ -202,10 +203,10 @@ pub(crate) fn follow(service: &Arc<Service>) -> std::io::Result<JoinHandle<()>> 
     std::thread::Builder::new().name("retake-follow".to_owned()).spawn(move || {
         let mut follower = None;
         while !service.stop.wait_timeout(MOMENT) {
-            let looked = match &mut follower {
+            let looked = carefully(|| match &mut follower {
                 None => Follower::new(&service).map(|new| follower = Some(new)),
                 Some(follower) => follower.look(&service),
-            };
+            });
             if let Err(problem) = looked {
                 tracing::warn!(detail = problem.detail, "the log could not be followed");
                 follower = None;
@@ -213,6 +214,12 @@ pub(crate) fn follow(service: &Arc<Service>) -> std::io::Result<JoinHandle<()>> 
             }
         }
     })
+}
+
+/// Looks once. A mistake in one look does not end all that come after it: clients would wait for events for ever.
+fn carefully(look: impl FnOnce() -> Result<(), Problem>) -> Result<(), Problem> {
+    let mistake = |_| Err(Problem::new(Code::Internal, "the server made a mistake"));
+    catch_unwind(AssertUnwindSafe(look)).unwrap_or_else(mistake)
 }
 
 /// Looks at what other programs do.
@@ -333,6 +340,14 @@ mod tests {
         check(RECENT as i64 + 10, 100);
         check(40, RECENT_BYTES / 10);
         check(3, RECENT_BYTES * 2);
+    }
+
+    #[test]
+    fn a_look_that_panics_is_a_failure_like_any_other() {
+        assert!(carefully(|| Ok(())).is_ok());
+        let failed = |look: fn() -> Result<(), Problem>| carefully(look).expect_err("it failed").code;
+        assert_eq!(failed(|| Err(Problem::new(Code::Storage, "the disk"))), Code::Storage);
+        assert_eq!(failed(|| panic!("a mistake, on purpose")), Code::Internal);
     }
 
     #[test]

@@ -20,9 +20,11 @@ use retake_model::operation::Actor;
 use retake_timeline::Timeline;
 use retake_timeline::store::Ledger;
 
-pub(crate) use host::Hosts;
+pub use host::reachable;
+pub(crate) use host::{Hosts, name_of_address};
+use token::HeldBack;
 pub use token::{Token, TokenError, TokenFile};
-pub(crate) use visitor::COOKIE_NAME;
+pub(crate) use visitor::STAY_SECONDS;
 pub use visitor::{TicketError, new_ticket};
 
 use crate::endpoint::Who;
@@ -40,11 +42,18 @@ pub(crate) struct Gate {
     hosts: Hosts,
     ledger: Ledger,
     timeline: Timeline,
+    cookie: String,
 }
 
 impl Gate {
     pub(crate) fn new(timeline: &Timeline, token: TokenFile, hosts: Hosts) -> Result<Self, Problem> {
-        Ok(Self { token, hosts, ledger: timeline.store().ledger()?, timeline: timeline.clone() })
+        let cookie = visitor::cookie_name(timeline.store().folder());
+        Ok(Self { token, hosts, ledger: timeline.store().ledger()?, timeline: timeline.clone(), cookie })
+    }
+
+    /// What the cookie of browsers is called here.
+    pub(crate) fn cookie(&self) -> &str {
+        &self.cookie
     }
 
     /// Whether the request comes from where requests may come from.
@@ -75,7 +84,7 @@ impl Gate {
     /// Who asks, by the token or by a cookie.
     pub(crate) fn admit(&self, method: &Method, headers: &HeaderMap) -> Result<Who, Problem> {
         let refused = || Problem::new(Code::Unauthorized, "the request has no credential that holds");
-        let token = self.token.read().map_err(|error| Problem::new(Code::Storage, error))?;
+        let token = self.token_now()?;
         let hash = token.hash();
         if let Some(given) = headers.get(AUTHORIZATION) {
             let given = given.to_str().ok().and_then(|text| text.split_once(' '));
@@ -86,9 +95,9 @@ impl Gate {
                 _ => Err(refused()),
             };
         }
-        let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-        for cookie in cookies.flat_map(visitor::values) {
-            if self.ledger.visitor_token(&visitor::hash_of(cookie))? == Some(hash) {
+        let since = visitor::since(self.timeline.now());
+        for cookie in self.cookies(headers) {
+            if self.ledger.visitor_token(&visitor::hash_of(cookie), since)? == Some(hash) {
                 Self::check_page(method, headers)?;
                 return Ok(Who { actor: Actor::Human, token: hash });
             }
@@ -96,21 +105,41 @@ impl Gate {
         Err(refused())
     }
 
-    /// The hash of the token that holds now.
+    /// The token that holds now. Without one nobody is let in; why there is none is for who can read the log.
+    fn token_now(&self) -> Result<Token, Problem> {
+        self.token.read().map_err(|error| {
+            tracing::warn!(%error, "there is no token, so that nobody is let in");
+            match error.holds_back() {
+                HeldBack::ForGood => Problem::new(
+                    Code::Unauthorized,
+                    "the server has no token that holds, so that nobody is let in; `retake serve token` on its machine \
+                     says why, or makes one",
+                ),
+                HeldBack::ForNow => Problem::new(Code::Unavailable, "the server could not read its token"),
+            }
+        })
+    }
+
+    /// What a browser says to have been let in by.
+    fn cookies<'a>(&'a self, headers: &'a HeaderMap) -> impl Iterator<Item = &'a str> {
+        let said = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+        said.flat_map(|header| visitor::values(&self.cookie, header))
+    }
+
+    /// The hash of the token that holds now; none if there is none, and nobody is in.
     pub(crate) fn current(&self) -> Option<[u8; 32]> {
         self.token.read().ok().map(|token| token.hash())
     }
 
     /// Lets a browser in by a link that holds once; gives the cookie.
     pub(crate) fn enter(&self, ticket: &str) -> Result<String, Problem> {
-        let token = self.token.read().map_err(|error| Problem::new(Code::Storage, error))?;
+        let token = self.token_now()?;
         visitor::enter(&self.ledger, ticket, token.hash(), self.timeline.now())
     }
 
     /// Lets a browser go.
     pub(crate) fn leave(&self, headers: &HeaderMap) -> Result<(), Problem> {
-        let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-        for cookie in cookies.flat_map(visitor::values) {
+        for cookie in self.cookies(headers) {
             self.ledger.remove_visitor(&visitor::hash_of(cookie))?;
         }
         Ok(())

@@ -33,7 +33,7 @@ mod service;
 mod turns;
 mod upload;
 
-pub use gate::{TicketError, Token, TokenError, TokenFile, new_ticket};
+pub use gate::{TicketError, Token, TokenError, TokenFile, new_ticket, reachable};
 pub use limits::Limits;
 pub use server::{ServeError, serve};
 pub use service::{Options, Pages};

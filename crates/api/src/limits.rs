@@ -11,6 +11,8 @@ pub struct Limits {
     pub streams: usize,
     /// Requests that are carried out at once; further ones wait.
     pub workers: usize,
+    /// Of these, requests that wait for a model, maybe for minutes; further ones are refused, and take nobody's place.
+    pub models: usize,
     /// How long a request may wait for its turn.
     pub queue: Duration,
     /// The largest JSON body, in bytes.
@@ -40,6 +42,7 @@ impl Default for Limits {
             connections: 1024,
             streams: 128,
             workers: 64,
+            models: 8,
             queue: Duration::from_secs(20),
             body: 16 << 20,
             file: 512 << 20,

@@ -6,7 +6,7 @@ use maud::{DOCTYPE, Markup, html};
 use serde_json::Value;
 
 use crate::document::Document;
-use crate::problem::Code;
+use crate::problem::{Code, Problem};
 
 /// The kind of a page.
 pub(crate) const HTML: &str = "text/html; charset=utf-8";
@@ -57,6 +57,44 @@ pub(crate) fn reference(document: &Document) -> String {
         }
     };
     page.into_string()
+}
+
+/// A problem, for a person whose browser asked. It has no style: what is not let in cannot load one.
+pub(crate) fn refusal(problem: &Problem, request: &str) -> String {
+    let title = problem.code.title();
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) " · Retake" }
+            }
+            body {
+                h1 { (title) }
+                p { (marked(&sentence(&problem.detail))) }
+                @if problem.code == Code::Unauthorized {
+                    p {
+                        "Run " code { "retake serve link" } " on the machine where Retake runs, and open the link that it \
+                         prints: it lets this browser in, once, within ten minutes."
+                    }
+                } @else {
+                    p { (marked(problem.code.action())) }
+                }
+                p { small { (problem.code.status().as_u16()) " " code { (problem.code.name()) } " · request " code { (request) } } }
+            }
+        }
+    };
+    page.into_string()
+}
+
+/// A detail as a sentence of its own.
+fn sentence(detail: &str) -> String {
+    let mut letters = detail.chars();
+    let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+    let stop = if detail.ends_with(['.', '!', '?']) { "" } else { "." };
+    format!("{first}{}{stop}", letters.as_str())
 }
 
 /// The routes of a group, with their methods.

@@ -3,6 +3,7 @@
 //! Every refusal of the timeline and of the agent becomes one of the [`Code`]s here, and nowhere else.
 
 mod from;
+mod over_http;
 
 use axum::http::StatusCode;
 use schemars::JsonSchema;
@@ -10,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// Why a request was not answered with what it asked for. Nothing was changed, unless the code says otherwise.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Problem {
     pub(crate) code: Code,
     pub(crate) detail: String,
@@ -229,7 +230,7 @@ pub(crate) struct Written<'a> {
     /// What happened here.
     pub(crate) detail: &'a str,
     /// What to do about it.
-    pub(crate) action: &'a str,
+    pub(crate) action: String,
     /// The name of this request in the server's log.
     pub(crate) request: &'a str,
     /// Further facts: of a version conflict `expected` and `current`, of an ambiguous name `candidates`.
@@ -272,7 +273,7 @@ impl Problem {
             status: self.code.status().as_u16(),
             code: self.code,
             detail: &self.detail,
-            action: self.code.action(),
+            action: over_http::action(self.code.action(), &self.detail),
             request,
             facts: &self.facts,
         }

@@ -16,6 +16,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tracing::{info, warn};
 
+use crate::dispatch::Lanes;
+use crate::gate::name_of_address;
 use crate::router::router;
 use crate::service::{Options, Service};
 use patient::Patient;
@@ -52,9 +54,10 @@ pub fn serve(
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("retake-serve")
-        .max_blocking_threads(options.limits.workers + options.limits.streams + 16)
+        .max_blocking_threads(Lanes::most(&options.limits) + options.limits.streams + 16)
         .build()?;
     let pages = options.pages.take();
+    options.hosts.push(name_of_address(address));
     let service = Service::new(options, stop.clone()).map_err(|problem| ServeError::Start(problem.detail))?;
     let tail = crate::events::follow(&service)?;
     let served = runtime.block_on(listen(&service, router(&service, pages), address, stop, ready));

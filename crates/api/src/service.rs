@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 pub(crate) use place::GitNow;
 use place::Places;
 
-use crate::dispatch::Busy;
+use crate::dispatch::{Busy, Lanes};
 use crate::document::Document;
 use crate::events::Hub;
 use crate::gate::{Gate, Hosts, TokenFile};
@@ -68,7 +68,7 @@ pub(crate) struct Service {
     pub(crate) hub: Hub,
     pub(crate) turns: Turns,
     pub(crate) busy: Busy,
-    pub(crate) workers: Arc<Semaphore>,
+    pub(crate) lanes: Lanes,
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) bodies: Arc<Semaphore>,
     pub(crate) reading: Arc<Semaphore>,
@@ -102,7 +102,7 @@ impl Service {
             turns: Turns::default(),
             metrics: Metrics::new(),
             busy: Busy::new(),
-            workers: Arc::new(Semaphore::new(limits.workers)),
+            lanes: Lanes::new(&limits),
             streams: Arc::new(Semaphore::new(limits.streams)),
             bodies: Arc::new(Semaphore::new(limits.bodies)),
             reading: Arc::new(Semaphore::new(limits.values)),
@@ -130,7 +130,7 @@ impl Service {
 
     /// What the API is, for programs and people.
     pub(crate) fn document(&self) -> &Document {
-        self.document.get_or_init(|| Document::of(&crate::routes::all()))
+        self.document.get_or_init(|| Document::of(&crate::routes::all(), self.gate.cookie()))
     }
 
     /// A name for a request that no other has.

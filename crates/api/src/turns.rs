@@ -67,11 +67,8 @@ impl Turns {
         let spawned = std::thread::Builder::new().name("retake-turn".to_owned()).spawn(move || {
             let mut watcher = Watcher { service: &watched, begun: Some(sender), turn: None, number: 0 };
             let outcome = job(&own, &mut watcher);
-            let Watcher { begun, turn, .. } = watcher;
-            if let Some((_, _, turn)) = turn {
-                watched.turns.lock().turns.remove(&turn);
-                watched.metrics.turns.dec();
-            }
+            let begun = watcher.begun.take();
+            drop(watcher);
             match (outcome, begun) {
                 (Err(error), Some(begun)) => drop(begun.send(Err(error.into()))),
                 (Err(error), None) => tracing::warn!(%error, "a turn broke off"),
@@ -128,6 +125,16 @@ struct Watcher<'a> {
     number: u64,
 }
 
+/// However a turn ends, also by a mistake in the program: it does not run here any more.
+impl Drop for Watcher<'_> {
+    fn drop(&mut self) {
+        if let Some((_, _, turn)) = self.turn {
+            self.service.turns.lock().turns.remove(&turn);
+            self.service.metrics.turns.dec();
+        }
+    }
+}
+
 impl Audience for Watcher<'_> {
     fn hear(&mut self, event: &TurnEvent) {
         if let TurnEvent::Started { thread, take, turn, provider, model, version, operation } = event {
@@ -152,5 +159,51 @@ impl Audience for Watcher<'_> {
         let Some((thread, take, turn)) = self.turn else { return };
         self.service.hub.tell(&TurnNews { thread, take, turn, number: self.number, event });
         self.number += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use retake_agent::provider::config::Surroundings;
+    use retake_timeline::{Rules, Timeline};
+
+    use super::*;
+    use crate::gate::TokenFile;
+    use crate::limits::Limits;
+    use crate::service::Options;
+
+    #[test]
+    fn a_turn_that_panics_does_not_run_any_more() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = folder.path().join("store");
+        let options = Options {
+            timeline: Timeline::open(&store, Rules::default()).expect("a store"),
+            setup: retake_agent::Setup::default(),
+            around: Surroundings::of_process,
+            folder: folder.path().to_owned(),
+            token: TokenFile::at(store.join("serve.token")),
+            hosts: Vec::new(),
+            limits: Limits::default(),
+            pages: None,
+        };
+        let service = Service::new(options, Cancel::new()).expect("a service");
+        let turn = TurnId::from_bytes([7; 16]);
+        let job: Job = Box::new(move |cancel, audience| {
+            audience.hear(&TurnEvent::Started {
+                thread: ThreadId::from_key([1; 16]),
+                take: TakeId::from_bytes([2; 16]),
+                turn,
+                provider: String::new(),
+                model: String::new(),
+                operation: None,
+                version: 1,
+            });
+            assert!(!cancel.wait_timeout(Duration::from_mins(1)), "a mistake, on purpose");
+            Err(TurnError::Nothing)
+        });
+        let begun = service.turns.begin(&service, job).expect("it begins");
+        assert_eq!((begun.turn, service.turns.has(turn), service.metrics.turns.get()), (turn, true, 1));
+        service.turns.end_all(Duration::from_secs(10));
+        assert_eq!((service.turns.has(turn), service.metrics.turns.get()), (false, 0));
     }
 }

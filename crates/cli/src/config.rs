@@ -5,9 +5,9 @@
 
 mod edit;
 mod keys;
+mod listen;
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use serde::Deserialize;
 
 pub(crate) use edit::{checked, get, set, unset};
 pub(crate) use keys::{KEYS, Key, Takes, key};
+pub(crate) use listen::Listen;
 
 use crate::agent::Approve;
 use crate::failure::{Code, Failure};
@@ -63,11 +64,11 @@ pub(crate) struct Agent {
 }
 
 /// About the server.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Serve {
     /// The address that it listens on.
-    pub(crate) listen: SocketAddr,
+    pub(crate) listen: Listen,
     /// Names that it may be called by, beside those of this machine.
     pub(crate) hosts: Vec<String>,
 }
@@ -173,12 +174,6 @@ impl Default for Agent {
             rounds: 200,
             window: None,
         }
-    }
-}
-
-impl Default for Serve {
-    fn default() -> Self {
-        Self { listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 7878)), hosts: Vec::new() }
     }
 }
 

@@ -31,7 +31,7 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
-pub use alive::{Alive, TurnLease};
+pub use alive::{Alive, Leases, TurnLease};
 pub use comms::{Comm, CommFilter, NewComm};
 pub use requests::Begun;
 pub use turns::{DecisionSent, LedgerStamp};

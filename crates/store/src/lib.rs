@@ -61,7 +61,9 @@ pub use collect::{Collected, Mode};
 pub use facets::Facet;
 pub use folders::{FolderLock, StoredIntent};
 pub use head::Head;
-pub use ledger::{Alive, Begun, Comm, CommFilter, DecisionSent, Ledger, LedgerStamp, NewComm, TurnLease};
+pub use ledger::{
+    Alive, Begun, Comm, CommFilter, DecisionSent, Leases, Ledger, LedgerStamp, NewComm, TurnLease,
+};
 pub use listing::{Listing, ThreadPlace};
 pub use location::Permissions;
 pub use maintenance::LogState;

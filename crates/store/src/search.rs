@@ -69,7 +69,7 @@ pub enum SearchError {
     OtherStore,
     /// The index could not be used.
     #[error("the search index could not be used: {0}")]
-    Index(#[from] rusqlite::Error),
+    Index(rusqlite::Error),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -161,6 +161,16 @@ impl SearchIndex {
     }
 }
 
+impl From<rusqlite::Error> for SearchError {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            // A full disk is one, whichever file found no room on it.
+            Some(rusqlite::ErrorCode::DiskFull) => Self::Store(StoreError::DiskFull),
+            _ => Self::Index(error),
+        }
+    }
+}
+
 impl SearchError {
     /// Why the index must be made anew; `None` if that would not help.
     fn remedy(&self) -> Option<Rebuilt> {
@@ -187,5 +197,24 @@ impl SearchError {
     /// not.
     fn is_missing_table(&self) -> bool {
         matches!(self, Self::Index(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::Unknown))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::{Connection, ErrorCode};
+
+    use super::*;
+
+    #[test]
+    fn an_index_that_finds_no_room_says_that_the_disk_is_full() {
+        let small = Connection::open_in_memory().expect("there is memory");
+        small.execute_batch("PRAGMA max_page_count = 4; CREATE TABLE word (text TEXT)").expect("it fits");
+        let error = small.execute("INSERT INTO word VALUES (zeroblob(100000))", []).expect_err("no room");
+        assert_eq!(error.sqlite_error_code(), Some(ErrorCode::DiskFull));
+        assert!(matches!(SearchError::from(error), SearchError::Store(StoreError::DiskFull)));
+        // The control: what else fails is the index's own.
+        let error = small.execute("INSERT INTO nothing VALUES (1)", []).expect_err("no table");
+        assert!(matches!(SearchError::from(error), SearchError::Index(_)));
     }
 }

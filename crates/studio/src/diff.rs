@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use retake_model::diff::Side;
 use retake_model::tree::Happened;
-use retake_timeline::{Changes, Compared, FileDiff};
+use retake_timeline::{Changes, Compared, FileDiff, HunkView, LineView};
 use retake_words::number::counted;
 
 use crate::draw::exact;
@@ -50,42 +50,65 @@ fn draw_file(file: &FileDiff) -> Markup {
 }
 
 fn hunks(file: &FileDiff) -> Markup {
+    let lines: usize = file.hunks.iter().map(|hunk| hunk.lines.len()).sum();
     let mut left = MOST_LINES;
+    let mut shown = Vec::new();
+    for hunk in &file.hunks {
+        let few = left.min(hunk.lines.len());
+        left -= few;
+        shown.push((hunk, numbered(hunk, few)));
+    }
     html! {
-        @if !file.hunks.is_empty() {
+        @if !shown.is_empty() {
             table class="diff" role="presentation" {
-                @for hunk in &file.hunks {
+                @for (hunk, lines) in &shown {
                     tbody {
                         tr class="hunk" {
                             td {} td {}
                             td { "@@ −" (hunk.before_start) "," (hunk.before_lines) " +" (hunk.after_start) "," (hunk.after_lines) " @@" }
                         }
-                        @let mut before = hunk.before_start;
-                        @let mut after = hunk.after_start;
-                        @for line in &hunk.lines {
-                            @if left > 0 {
-                                @let (class, sign) = match line.side {
-                                    Side::Both => ("both", " "),
-                                    Side::Removed => ("removed", "−"),
-                                    Side::Added => ("added", "+"),
-                                };
-                                tr class=(class) {
-                                    td class="number" { @if line.side != Side::Added { (before) } }
-                                    td class="number" { @if line.side != Side::Removed { (after) } }
-                                    td {
-                                        span class="sign" aria-hidden="true" { (sign) }
-                                        @for part in &line.parts {
-                                            @if part.changed { mark { (exact(&part.text)) } } @else { (exact(&part.text)) }
-                                        }
-                                    }
-                                }
-                                @let _ = { if line.side != Side::Added { before += 1 } if line.side != Side::Removed { after += 1 } left -= 1; };
-                            }
-                        }
+                        @for (before, after, line) in lines { (draw_line(*before, *after, line)) }
                     }
                 }
             }
-            @if left == 0 { p class="quiet" { "More lines differ than are shown." } }
+            @if lines > MOST_LINES { p class="quiet" { "More lines differ than are shown." } }
+        }
+    }
+}
+
+/// The first lines of a hunk, each with its numbers before and after.
+fn numbered(hunk: &HunkView, few: usize) -> Vec<(Option<u64>, Option<u64>, &LineView)> {
+    let (mut before, mut after) = (hunk.before_start, hunk.after_start);
+    let number = |line| {
+        let line: &LineView = line;
+        let numbers = (
+            (line.side != Side::Added).then_some(before),
+            (line.side != Side::Removed).then_some(after),
+            line,
+        );
+        before += u64::from(numbers.0.is_some());
+        after += u64::from(numbers.1.is_some());
+        numbers
+    };
+    hunk.lines.iter().take(few).map(number).collect()
+}
+
+fn draw_line(before: Option<u64>, after: Option<u64>, line: &LineView) -> Markup {
+    let (class, sign) = match line.side {
+        Side::Both => ("both", " "),
+        Side::Removed => ("removed", "−"),
+        Side::Added => ("added", "+"),
+    };
+    html! {
+        tr class=(class) {
+            td class="number" { @if let Some(before) = before { (before) } }
+            td class="number" { @if let Some(after) = after { (after) } }
+            td {
+                span class="sign" aria-hidden="true" { (sign) }
+                @for part in &line.parts {
+                    @if part.changed { mark { (exact(&part.text)) } } @else { (exact(&part.text)) }
+                }
+            }
         }
     }
 }

@@ -38,10 +38,8 @@ pub(crate) fn draw(text: &str) -> Markup {
 
 /// Code in colours, by what its words mean; the style says which colours these are.
 pub(crate) fn code(language: &str, code: &str) -> Markup {
-    match coloured(language, code) {
-        Some(markup) => html! { code { (markup) } },
-        None => html! { code { (code) } },
-    }
+    let coloured = coloured(language, code);
+    html! { code { @if let Some(markup) = &coloured { (markup) } @else { (code) } } }
 }
 
 struct Writer {
@@ -80,7 +78,7 @@ impl Writer {
             // The page has headings of its own above these.
             Tag::Heading { level, .. } => {
                 let level = (level as usize + 2).min(6);
-                self.out.push_str(&format!("<h{level}>"));
+                self.put(&PreEscaped(format!("<h{level}>")));
             }
             Tag::BlockQuote(_) => self.out.push_str("<blockquote>"),
             Tag::CodeBlock(kind) => {
@@ -91,7 +89,7 @@ impl Writer {
                 self.code = Some((language, String::new()));
             }
             Tag::List(None) => self.out.push_str("<ul>"),
-            Tag::List(Some(first)) => self.put(&html! { (PreEscaped(format!("<ol start=\"{first}\">"))) }),
+            Tag::List(Some(first)) => self.put(&PreEscaped(format!("<ol start=\"{first}\">"))),
             Tag::Item => self.out.push_str("<li>"),
             Tag::Table(_) => self.out.push_str("<div class=\"wide\" tabindex=\"0\"><table>"),
             Tag::TableHead => {
@@ -114,7 +112,7 @@ impl Writer {
             TagEnd::Paragraph => self.out.push_str("</p>"),
             TagEnd::Heading(level) => {
                 let level = (level as usize + 2).min(6);
-                self.out.push_str(&format!("</h{level}>"));
+                self.put(&PreEscaped(format!("</h{level}>")));
             }
             TagEnd::BlockQuote(_) => self.out.push_str("</blockquote>"),
             TagEnd::CodeBlock => {

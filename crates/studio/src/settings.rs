@@ -92,7 +92,7 @@ fn prompts(settings: &Settings) -> Markup {
 
 fn lists(take: &Take) -> Markup {
     let list = |name: &str, label: &str, items: &[FileItem]| {
-        let text = items.iter().map(|item| item.path.to_string()).collect::<Vec<_>>().join("\n");
+        let text = items.iter().map(|item| item.path.as_str()).collect::<Vec<_>>().join("\n");
         html! {
             label {
                 (label)

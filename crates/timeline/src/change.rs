@@ -5,13 +5,13 @@ use std::ops::Deref;
 use retake_model::command::{Applied, Context, apply};
 use retake_model::content::ContentId;
 use retake_model::history::{Move, continues_typing, place_of_change, place_of_move};
-use retake_model::id::{ThreadId, TurnId};
+use retake_model::id::{TakeId, ThreadId, TurnId};
 use retake_model::intent::Apart;
 use retake_model::object::{Additions, Objects, load};
 use retake_model::operation::{Operation, OperationKind, Version};
 use retake_model::state::ThreadState;
 use retake_model::summary::ThreadSummary;
-use retake_store::{Publication, StoreError, ThreadRow, Writing};
+use retake_store::{Leases, Publication, StoreError, ThreadRow, Writing};
 use retake_workspace::folder::path_from_text;
 use serde::Serialize;
 
@@ -52,13 +52,37 @@ impl Timeline {
         self.settled(|| {
             let (command, caller, clock, rules) =
                 (command.clone(), caller.clone(), self.clock.clone(), self.rules);
+            let leases = self.store.leases();
             let done = self.store.write(move |writing| {
                 let at = Head::of(writing, thread, &caller)?;
+                match command {
+                    Command::Delete => check_no_turn(writing, &at, &leases, None)?,
+                    Command::DeleteTake { take } => check_no_turn(writing, &at, &leases, Some(take))?,
+                    _ => {}
+                }
                 change(writing, &at, command, &caller, &*clock, rules)
             })?;
             Ok(done)
         })
     }
+}
+
+/// Refuses to take away what a turn runs in: a take, or all of a thread's.
+///
+/// Inside a write, so that no turn slips in between: one that begins holds its take first, and is written down then.
+pub(crate) fn check_no_turn(
+    writing: &Writing<'_>,
+    at: &Head,
+    leases: &Leases,
+    only: Option<TakeId>,
+) -> Result<(), ChangeError> {
+    for take in writing.takes_of(at.row.number)? {
+        let take = take.summary;
+        if only.is_none_or(|only| only == take.id) && leases.turn_runs(take.id)? {
+            return Err(ChangeError::TurnRuns(take.name));
+        }
+    }
+    Ok(())
 }
 
 /// Does what a command asks, inside a write.

@@ -29,6 +29,9 @@ pub enum ChangeError {
     /// The thread was put away.
     #[error("this thread is deleted; `retake thread restore` brings it back")]
     ThreadDeleted,
+    /// A turn runs in a take that would go away.
+    #[error("a turn is running in take {0:?}; wait for it, or end it with `retake stop`")]
+    TurnRuns(String),
     /// Another thread of the project has that title.
     #[error("a thread called {0:?} exists already in this project; choose another name")]
     TitleTaken(String),

@@ -19,7 +19,7 @@ use retake_model::state::ThreadState;
 use retake_store::{Deleted, Facet, ThreadFilter, Writing};
 use serde::Serialize;
 
-use crate::change::{Head, publish};
+use crate::change::{Head, check_no_turn, publish};
 use crate::clock::{Clock, Ticks};
 use crate::create::{free_title, publish_first};
 use crate::{Caller, ChangeError, Done, Rules, Timeline};
@@ -55,8 +55,10 @@ impl Timeline {
     ) -> Result<Promoted, ChangeError> {
         let clock = self.clock.clone();
         let rules = self.rules;
+        let leases = self.store.leases();
         let promoted = self.store.write(move |writing| {
             let at = Head::of(writing, thread, &caller)?;
+            check_no_turn(writing, &at, &leases, Some(take))?;
             if at.state.deleted.is_some() {
                 return Err(ChangeError::ThreadDeleted);
             }

@@ -1,10 +1,10 @@
 //! Headers: what a request may say in them, and what every answer does.
 
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, IF_MATCH, REFERRER_POLICY,
-    TRANSFER_ENCODING, VARY, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, IF_MATCH,
+    REFERRER_POLICY, TRANSFER_ENCODING, VARY, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use retake_model::operation::Version;
 
 use crate::endpoint::{Endpoint, JSON, Takes};
@@ -78,6 +78,12 @@ pub(super) fn check_kind(headers: &HeaderMap, endpoint: &Endpoint) -> Result<(),
 pub(super) fn version(version: Version) -> HeaderValue {
     HeaderValue::from_str(&format!("\"{version}\"")).expect("digits and quotes are a header")
 }
+/// Whether a browser asks for something to show to a person. Programs take anything, or JSON.
+pub(super) fn wants_page(method: &Method, headers: &HeaderMap) -> bool {
+    let said = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let mut kinds = said.flat_map(|value| value.split(',')).filter_map(|kind| kind.split(';').next());
+    method.is_safe() && kinds.any(|kind| kind.trim().eq_ignore_ascii_case("text/html"))
+}
 
 /// What a page may load: its own style, and nothing else.
 const PAGE_POLICY: &str =
@@ -102,7 +108,7 @@ pub(super) fn finish(headers: &mut HeaderMap, request: &str) {
     set(headers, CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'");
     set(headers, HeaderName::from_static("cross-origin-resource-policy"), "same-origin");
     set(headers, HeaderName::from_static("cross-origin-opener-policy"), "same-origin");
-    set(headers, VARY, "Authorization, Cookie, Origin");
+    set(headers, VARY, "Accept, Authorization, Cookie, Origin");
     if let Ok(request) = HeaderValue::from_str(request) {
         headers.insert(REQUEST, request);
     }

@@ -43,6 +43,8 @@ pub(crate) fn open(service: &Service, token: [u8; 32], following: Following) -> 
         let detail = "the last event that you saw is not one of this store; look at everything anew";
         return Err(Problem::new(Code::Conflict, detail).with("newest", newest));
     }
+    // The token that let this client in may be so new that nobody else has looked.
+    super::look_at_token(service);
     let shared = service.shared()?;
     let (sender, receiver) = mpsc::channel(WAITING);
     tokio::spawn(async move {
@@ -137,7 +139,7 @@ impl Stream {
 
     /// Whether the token that the stream was opened with is still the one, as far as anybody has looked.
     fn token_holds(&self) -> bool {
-        self.service.hub.token.borrow().is_none_or(|current| current == self.token)
+        *self.service.hub.token.borrow() == Some(self.token)
     }
 
     fn wants(&self, thread: ThreadId) -> bool {

@@ -1,5 +1,7 @@
 //! The names that a server is called by.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
 /// The names that are the server's own.
 #[derive(Clone, Debug)]
 pub(crate) struct Hosts {
@@ -18,6 +20,24 @@ impl Hosts {
         let host = host.to_lowercase();
         let Some(name) = name_of(&host) else { return false };
         self.names.iter().any(|allowed| *allowed == host || *allowed == name)
+    }
+}
+
+/// Where a server that listens there is found from its own machine: who listens on all addresses has none to be called by.
+pub fn reachable(address: SocketAddr) -> SocketAddr {
+    let own = match address.ip() {
+        IpAddr::V4(all) if all.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(all) if all.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        one => one,
+    };
+    SocketAddr::new(own, address.port())
+}
+
+/// What a server that listens there is called by, without a port.
+pub(crate) fn name_of_address(address: SocketAddr) -> String {
+    match reachable(address).ip() {
+        IpAddr::V4(ip) => ip.to_string(),
+        IpAddr::V6(ip) => format!("[{ip}]"),
     }
 }
 
@@ -71,6 +91,23 @@ mod tests {
         ] {
             check(foreign, false);
         }
+    }
+
+    #[test]
+    fn a_server_answers_to_the_address_that_it_says_to_be_at() {
+        let check = |address: &str, place: &str| {
+            let address: SocketAddr = address.parse().expect("an address");
+            assert_eq!(reachable(address).to_string(), place);
+            let hosts = Hosts::new(&[name_of_address(address)]);
+            assert!(hosts.allows(place), "{place}");
+            assert!(!hosts.allows("0.0.0.0:1") && !hosts.allows("[::]:1"), "a place that is none is no name");
+        };
+        check("127.0.0.1:1", "127.0.0.1:1");
+        check("127.0.0.2:1", "127.0.0.2:1");
+        check("0.0.0.0:1", "127.0.0.1:1");
+        check("[::]:1", "[::1]:1");
+        check("[2001:db8::A]:1", "[2001:db8::a]:1");
+        check("192.0.2.7:1", "192.0.2.7:1");
     }
 
     #[test]

@@ -44,6 +44,26 @@ pub enum TokenError {
     Dice(getrandom::Error),
 }
 
+/// For how long there is no token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HeldBack {
+    /// Until somebody makes one.
+    ForGood,
+    /// Maybe only now: there were too many open files, or the disk failed.
+    ForNow,
+}
+
+impl TokenError {
+    /// For how long there is no token.
+    pub(super) fn holds_back(&self) -> HeldBack {
+        match self {
+            Self::NotPrivate(_) | Self::NotAToken(_) => HeldBack::ForGood,
+            Self::File { error, .. } if error.kind() == ErrorKind::NotFound => HeldBack::ForGood,
+            Self::File { .. } | Self::Dice(_) => HeldBack::ForNow,
+        }
+    }
+}
+
 impl Token {
     /// A new token.
     pub fn fresh() -> Result<Self, TokenError> {
@@ -131,7 +151,12 @@ impl TokenFile {
             file.set_permissions(Permissions::from_mode(PRIVATE))?;
             writeln!(file, "{}", token.0)?;
             file.sync_all()?;
-            place(&aside, &self.0)
+            place(&aside, &self.0)?;
+            // A name lasts when its folder does: a token that was replaced must not come back with the power.
+            match self.0.parent() {
+                Some(folder) => File::open(folder)?.sync_all(),
+                None => Ok(()),
+            }
         };
         let written = written();
         // After a rename it is gone already; after a link or a failure it is not wanted.

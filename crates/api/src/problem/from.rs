@@ -44,6 +44,7 @@ impl From<ChangeError> for Problem {
             }
             ChangeError::NoSuchThread(_) | ChangeError::NoSuchVersion { .. } => Code::NotFound,
             ChangeError::Title(_) => Code::Refused,
+            ChangeError::TurnRuns(_) => Code::TurnRunning,
             ChangeError::Moving(_)
             | ChangeError::ThreadDeleted
             | ChangeError::TitleTaken(_)
@@ -102,7 +103,12 @@ impl From<ProjectError> for Problem {
     fn from(error: ProjectError) -> Self {
         match error {
             ProjectError::Store(error) => error.into(),
-            other => Self::new(Code::NotFound, other),
+            // Nothing that the request names is missing: what it is about is away, and may come back.
+            ProjectError::Folder(error) => {
+                let detail = format!("the project's folder cannot be used: {}", with_causes(&error));
+                Self::new(Code::Conflict, detail)
+            }
+            other @ ProjectError::NoSuchProject(_) => Self::new(Code::NotFound, other),
         }
     }
 }

@@ -67,6 +67,7 @@ fn compress(call: &Call<'_, ThreadPath, OfTake, CompressBody>) -> Result<Answer<
     let wanted = Wanted { provider: body.provider.clone(), model: body.model.clone(), approve: None };
     let (shop, _) = call.workshop(thread, take, &wanted)?;
     let knowing = Knowing { expected: call.expected, request: call.request, turn: None };
+    let _asking = call.service.lanes.ask_model()?;
     // A server that stops does not wait for a summary.
     let compressed = shop.compress(thread, take, Keep::Entries(body.keep), knowing, &call.service.stop)?;
     let version = compressed.version;

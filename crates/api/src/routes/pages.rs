@@ -9,18 +9,16 @@ use axum::http::header::{LOCATION, SET_COOKIE};
 use axum::http::{HeaderValue, Response, StatusCode};
 use axum::routing::{get, post};
 
-use crate::dispatch::refuse;
-use crate::gate::COOKIE_NAME;
+use crate::dispatch::{refuse, request_name};
+use crate::gate::STAY_SECONDS;
+use crate::problem::{Code, Problem};
 use crate::router::refusing_others;
 use crate::service::Service;
-
-/// A browser stays in for so long, unless the token changes.
-const STAY_SECONDS: u32 = 30 * 24 * 60 * 60;
 
 /// Adds the ways in and out. They are not part of the document: no program needs them.
 pub(crate) fn add(router: Router, service: &Arc<Service>, home: &'static str) -> Router {
     let (entering, leaving) = (Arc::clone(service), Arc::clone(service));
-    let enter = get(move |Path(ticket): Path<String>| enter(entering, ticket));
+    let enter = get(move |Path(ticket): Path<String>, request: Request| enter(entering, ticket, request));
     let leave = post(move |request: Request| leave(leaving, request));
     router
         .route("/enter/{ticket}", refusing_others(enter, "GET"))
@@ -28,27 +26,27 @@ pub(crate) fn add(router: Router, service: &Arc<Service>, home: &'static str) ->
         .route("/", refusing_others(get(move || async move { go(home) }), "GET"))
 }
 
-async fn enter(service: Arc<Service>, ticket: String) -> Response<Body> {
-    let entered = tokio::task::spawn_blocking(move || service.gate.enter(&ticket)).await;
+async fn enter(service: Arc<Service>, ticket: String, request: Request) -> Response<Body> {
+    let gate = Arc::clone(&service);
+    let entered = tokio::task::spawn_blocking(move || gate.gate.enter(&ticket)).await;
     match entered {
         Ok(Ok(cookie)) => {
             let attributes = format!("Path=/; HttpOnly; SameSite=Strict; Max-Age={STAY_SECONDS}");
-            with_cookie(go("/"), &format!("{COOKIE_NAME}={cookie}; {attributes}"))
+            with_cookie(go("/"), &format!("{}={cookie}; {attributes}", service.gate.cookie()))
         }
-        Ok(Err(problem)) => refuse(&problem, ""),
-        Err(_) => {
-            refuse(&crate::problem::Problem::new(crate::problem::Code::Internal, "the server failed"), "")
-        }
+        Ok(Err(problem)) => refuse(&problem, &request_name(&request)),
+        Err(_) => refuse(&Problem::new(Code::Internal, "the server failed"), &request_name(&request)),
     }
 }
 
 async fn leave(service: Arc<Service>, request: Request) -> Response<Body> {
-    let headers = request.headers().clone();
-    let left = tokio::task::spawn_blocking(move || service.gate.leave(&headers)).await;
-    match left {
-        Ok(Err(problem)) => refuse(&problem, ""),
-        _ => with_cookie(go("/"), &format!("{COOKIE_NAME}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0")),
+    let (headers, gate) = (request.headers().clone(), Arc::clone(&service));
+    let left = tokio::task::spawn_blocking(move || gate.gate.leave(&headers)).await;
+    if let Ok(Err(problem)) = left {
+        return refuse(&problem, &request_name(&request));
     }
+    let cookie = service.gate.cookie();
+    with_cookie(go("/"), &format!("{cookie}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0"))
 }
 
 fn go(place: &'static str) -> Response<Body> {

@@ -5,7 +5,7 @@ use std::path::Path;
 use retake_model::id::{ProjectId, TakeId, ThreadId, TurnId};
 use retake_model::time::Timestamp;
 use retake_model::turn::RunningTurn;
-use retake_timeline::{ApartFolder, Desk, Glance, KnownProject, Looking};
+use retake_timeline::{ApartFolder, Desk, Glance, KnownProject, Looking, ProjectError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -94,7 +94,11 @@ fn make(call: &Call<'_, NoPath, NoQuery, FolderBody>) -> Result<Answer<ProjectSh
             "`folder` must begin with a slash: the server's own folder is not meant",
         ));
     }
-    let project = call.service.timeline.project_at(folder)?;
+    let project = call.service.timeline.project_at(folder).map_err(|error| match error {
+        // Here the request names the folder.
+        ProjectError::Folder(error) => Problem::not_found(error),
+        other => other.into(),
+    })?;
     Ok(Answer::of(shown(call.service, project.id)?).found_at(format!("/v1/projects/{}", project.id)))
 }
 

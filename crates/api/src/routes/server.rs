@@ -20,8 +20,8 @@ pub(super) fn all() -> Vec<Endpoint> {
              `Last-Event-ID` or `after`, and nothing is missed and nothing comes twice. `turn` events are words of a \
              model as they come, without ids.",
         ),
-        get("/health", health).about(GROUP, "Whether the server is well", ""),
-        raw("/metrics", "application/openmetrics-text; version=1.0.0; charset=utf-8", metrics).about(
+        get("/health", health).watches().about(GROUP, "Whether the server is well", ""),
+        raw("/metrics", "application/openmetrics-text; version=1.0.0; charset=utf-8", metrics).watches().about(
             GROUP,
             "What the server counts",
             "For Prometheus.",

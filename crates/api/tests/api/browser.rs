@@ -1,5 +1,7 @@
 //! Browsers: a link that holds once becomes a cookie, and a cookie alone changes nothing.
 
+use std::time::Duration;
+
 use retake_api::new_ticket;
 use retake_model::time::Timestamp;
 use serde_json::json;
@@ -7,10 +9,13 @@ use serde_json::json;
 use crate::http::{Client, Request};
 use crate::world::{Server, World};
 
+const SOON: Duration = Duration::from_secs(3);
+
 /// A link, as the command line makes it.
 fn link(world: &World) -> String {
     let timeline = world.timeline();
-    new_ticket(&timeline.store().ledger().expect("a ledger"), timeline.now()).expect("a link")
+    let token = world.token().read().expect("a token");
+    new_ticket(&timeline.store().ledger().expect("a ledger"), &token, timeline.now()).expect("a link")
 }
 
 /// What a browser sends: no token, and the cookie that it was given.
@@ -60,7 +65,7 @@ fn a_link_that_is_ten_minutes_old_lets_nobody_in() {
     let ledger = timeline.store().ledger().expect("a ledger");
     let made = |seconds_ago: i64| {
         let then = Timestamp::from_millis(timeline.now().millis() - 1000 * seconds_ago);
-        let link = new_ticket(&ledger, then).expect("a link");
+        let link = new_ticket(&ledger, &world.token().read().expect("a token"), then).expect("a link");
         client.request("GET", &link).without("Authorization").send().status
     };
     assert_eq!((made(9 * 60), made(10 * 60 + 1)), (303, 401));
@@ -120,9 +125,132 @@ fn a_new_token_puts_browsers_out() {
     let server = world.serve();
     let browser = Browser::enter(&world, &server);
     let mut stream = browser.request("GET", "/v1/events").open();
-    assert_eq!(stream.next(std::time::Duration::from_secs(5)).expect("a greeting").kind, "hello");
+    assert_eq!(stream.next(Duration::from_secs(5)).expect("a greeting").kind, "hello");
     world.token().rotate().expect("a new token is written");
     browser.request("GET", "/v1/threads").send().refused(401, "unauthorized");
-    assert!(stream.next(std::time::Duration::from_secs(2)).is_none() && stream.is_over());
+    assert!(stream.next(Duration::from_secs(2)).is_none() && stream.is_over());
     Browser::enter(&world, &server).request("GET", "/v1/threads").send().done();
+}
+
+#[test]
+fn a_link_holds_no_longer_than_the_token_that_it_was_made_under() {
+    let world = World::new();
+    let server = world.serve();
+    let old = link(&world);
+    // Replaced by whatever means: nobody told the ledger.
+    world.token().rotate().expect("a new token is written");
+    let follow = |link: &str| server.client().request("GET", link).without("Authorization").send();
+    follow(&old).refused(401, "unauthorized");
+    assert_eq!(follow(&link(&world)).status, 303);
+}
+
+#[test]
+fn browsers_of_two_stores_do_not_take_each_others_cookies_away() {
+    let (world, elsewhere) = (World::new(), World::new());
+    let (server, second, other) = (world.serve(), world.serve(), elsewhere.serve());
+    let (here, there) = (Browser::enter(&world, &server), Browser::enter(&elsewhere, &other));
+    let name = |browser: &Browser| browser.cookie.split('=').next().expect("a name").to_owned();
+    assert_ne!(name(&here), name(&there), "a browser sends both to both");
+    // As a browser does, which asks by machine and not by port.
+    let both = format!("{}; {}", there.cookie, here.cookie);
+    for server in [&server, &second, &other] {
+        let request = server.client().request("GET", "/v1/threads").without("Authorization");
+        request.header("Cookie", &both).send().done();
+    }
+    let document = server.client().get("/openapi.json").done();
+    assert_eq!(document["components"]["securitySchemes"]["cookie"]["name"], name(&here));
+}
+
+#[test]
+fn a_browser_that_came_in_a_month_ago_is_out() {
+    let world = World::new();
+    let server = world.serve();
+    let browser = Browser::enter(&world, &server);
+    let (name, _) = browser.cookie.split_once('=').expect("a name and a value");
+    let timeline = world.timeline();
+    let ledger = timeline.store().ledger().expect("a ledger");
+    let token = world.token().read().expect("a token").hash();
+    let day = 24 * 60 * 60 * 1000;
+    let check = |days: i64, status: u16| {
+        let value = format!("came-in-{days}-days-ago");
+        let then = Timestamp::from_millis(timeline.now().millis() - days * day);
+        let hash = *blake3::hash(value.as_bytes()).as_bytes();
+        ledger.add_visitor(&hash, &token, then, Timestamp::from_millis(0)).expect("it is written");
+        let request = browser.request("GET", "/v1/threads").header("Cookie", &format!("{name}={value}"));
+        assert_eq!(request.send().status, status, "{days} days ago");
+    };
+    check(29, 200);
+    check(31, 401);
+}
+
+#[test]
+fn a_browser_that_is_refused_shows_a_page_that_says_what_to_do() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let used = link(&world);
+    client.request("GET", &used).without("Authorization").send();
+    let accept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+    for path in ["/", "/docs", "/v1/threads", "/enter/nonsense", used.as_str()] {
+        let request = client.request("GET", path).without("Authorization");
+        let page = request.clone().header("Accept", accept).send();
+        assert_eq!(page.status, 401, "{path}");
+        assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"), "{path}");
+        let policy = page.header("content-security-policy").expect("a page has a policy");
+        assert!(policy.contains("default-src 'none'"), "{policy}");
+        let text = page.text();
+        assert!(text.contains("retake serve link"), "{text}");
+        let name = page.header("x-request-id").expect("a name");
+        assert!(!name.is_empty() && text.contains(name), "{path} is in the log as {name}: {text}");
+        assert!(!text.contains(used.trim_start_matches("/enter/")), "a link is a secret");
+        // Programs get what they got before, and the name of the request with it.
+        for accept in ["*/*", "application/json", ""] {
+            let problem = request.clone().header("Accept", accept).send();
+            assert_eq!(
+                problem.refused(401, "unauthorized")["request"],
+                problem.header("x-request-id").expect("a name")
+            );
+        }
+    }
+    // Who is in, and lost, is told so in words too.
+    let lost = client.request("GET", "/nowhere").header("Accept", accept).send();
+    assert_eq!((lost.status, lost.header("content-type")), (404, Some("text/html; charset=utf-8")));
+    assert!(lost.text().contains("no route /nowhere"), "{}", lost.text());
+}
+
+#[test]
+fn without_a_token_nobody_is_in() {
+    type Spoil = fn(&World);
+    let spoil: [(&str, Spoil); 3] = [
+        ("gone", |world| std::fs::remove_file(world.token().path()).expect("it is ours")),
+        ("empty", |world| std::fs::write(world.token().path(), "").expect("it is ours")),
+        ("readable by others", |world| {
+            let open = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+            std::fs::set_permissions(world.token().path(), open).expect("it is ours");
+        }),
+    ];
+    for (what, spoil) in spoil {
+        let world = World::new();
+        let server = world.serve();
+        let client = server.client();
+        let browser = Browser::enter(&world, &server);
+        let link = link(&world);
+        let mut streams = [client.events(0), browser.request("GET", "/v1/events").open()];
+        for stream in &mut streams {
+            assert_eq!(stream.next(SOON).expect("a greeting").kind, "hello", "{what}");
+        }
+        spoil(&world);
+        let link = client.request("GET", &link).without("Authorization");
+        for request in [client.request("GET", "/v1/threads"), browser.request("GET", "/v1/threads"), link] {
+            let problem = request.send().refused(401, "unauthorized");
+            assert!(!problem.to_string().contains("serve.token"), "{what}: no path is told: {problem}");
+            assert!(
+                problem["detail"].as_str().is_some_and(|text| text.contains("`retake serve token`")),
+                "{problem}"
+            );
+        }
+        for stream in &mut streams {
+            assert!(stream.next(SOON).is_none() && stream.is_over(), "{what}: a stream goes on");
+        }
+    }
 }

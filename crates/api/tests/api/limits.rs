@@ -6,13 +6,15 @@ use std::io::{BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use retake_agent::fault_server::{Act, Script};
 use serde_json::{Value, json};
 
 use crate::http::{Answer, Client, Request, connect, raw, read_answer};
 use crate::process::Process;
 use crate::routes::Route;
 use crate::scene::Scene;
-use crate::world::World;
+use crate::seed_d::scripted;
+use crate::world::{World, until};
 
 const GIB: u64 = 1 << 30;
 const MIB: u64 = 1 << 20;
@@ -255,6 +257,33 @@ fn what_is_no_request_is_refused_and_does_no_harm() {
     assert_eq!(client.get("/v1/threads").done()["items"], Value::Array(Vec::new()));
 }
 
+/// The chunks are what counts, and whatever comes behind them on that connection is heard by nobody: what one who stands
+/// before the server took for the rest of a body is no request of its own.
+#[test]
+fn behind_a_request_with_two_lengths_nothing_is_heard() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let request = client.request("POST", "/v1/threads").header("Content-Type", "application/json");
+    for first in ["Content-Length", "Transfer-Encoding"] {
+        let both = [("Content-Length", "7"), ("Transfer-Encoding", "chunked")];
+        let mut request = request.clone();
+        for (name, value) in
+            both.iter().filter(|both| both.0 == first).chain(both.iter().filter(|both| both.0 != first))
+        {
+            request = request.header(name, value);
+        }
+        let mut connection = connect(client.address).expect("the server listens");
+        let behind = client.request("GET", "/health").head(false);
+        connection
+            .write_all(&[request.head(false).as_slice(), b"2\r\n{}\r\n0\r\n\r\n", behind.as_slice()].concat())
+            .expect("it is read");
+        let said = let_go(&mut connection).expect("the server lets go");
+        let said = String::from_utf8_lossy(&said).into_owned();
+        assert_eq!(said.matches("HTTP/1.1 ").count(), 1, "{first} first: {said}");
+    }
+}
+
 #[test]
 fn who_finds_no_room_waits_and_is_served_when_there_is_some() {
     let limits = retake_api::Limits {
@@ -373,4 +402,55 @@ fn a_page_of_large_entries_has_fewer() {
     }
     assert_eq!(seen, 133);
     assert!((3..=5).contains(&pages), "large entries take several pages, and small ones do not: {pages}");
+}
+
+#[test]
+fn requests_that_wait_for_a_model_are_few_and_nobody_waits_behind_them() {
+    let limits = retake_api::Limits {
+        workers: 3,
+        models: 2,
+        queue: Duration::from_millis(300),
+        ..retake_api::Limits::default()
+    };
+    let stalled = || Script::events([]).with(0, Act::Stall);
+    let (model, setup) = scripted((0..8).map(|_| stalled()).collect());
+    let world = World::with(limits);
+    let server = world.serve_with(setup);
+    let client = server.client();
+    let scenes: Vec<Scene> = (0..4).map(|_| Scene::set(&client)).collect();
+    let compress = |scene: &Scene| {
+        client
+            .request("POST", &format!("/v1/threads/{}/compress", scene.thread))
+            .json(&json!({"keep": 1}))
+            .try_send()
+    };
+    std::thread::scope(|scope| {
+        for scene in &scenes[..2] {
+            scope.spawn(move || compress(scene));
+        }
+        until("both ask the model", || model.requests().len() == 2);
+        for scene in &scenes[2..] {
+            let refused = compress(scene).expect("an answer");
+            refused.refused(429, "too_many");
+            assert!(refused.header("retry-after").is_some());
+            // By its other name too.
+            let path = format!("/api/callbacks/compress?thread={}", scene.thread);
+            client.post(&path, &json!({"arguments": {"keep": 1}})).refused(429, "too_many");
+        }
+        client.get("/v1/threads").done();
+        client.say(&scenes[0].thread, "User", "meanwhile");
+        server.tell_to_stop();
+    });
+}
+
+#[test]
+fn a_server_that_has_too_much_to_do_still_says_how_it_is() {
+    let limits =
+        retake_api::Limits { workers: 0, queue: Duration::from_millis(200), ..retake_api::Limits::default() };
+    let world = World::with(limits);
+    let server = world.serve();
+    let client = server.client();
+    client.get("/v1/threads").refused(503, "unavailable");
+    client.get("/health").done();
+    assert_eq!(client.get("/metrics").status, 200);
 }

@@ -96,5 +96,6 @@ fn two_of_one_name(world: &World, client: &Client) {
 }
 
 fn encoded(text: &str) -> String {
-    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+    let encoded: Vec<String> = text.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    encoded.concat()
 }

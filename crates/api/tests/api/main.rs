@@ -22,6 +22,7 @@ mod limits;
 mod lists;
 mod logs;
 mod matrix;
+mod meanwhile;
 mod races;
 mod search;
 mod seed_d;

@@ -58,7 +58,8 @@ fn what_is_no_export_is_refused_whole() {
     let text = String::from_utf8(file.clone()).expect("text");
     let short = &file[..file.len() - 10];
     let changed = text.replacen("\"object\"", "\"objekt\"", 1);
-    for wrong in [&b""[..], b"{}\n", b"\xff\xfe", &[b'['; 100_000], short, changed.as_bytes()] {
+    let deep = vec![b'['; 100_000];
+    for wrong in [&b""[..], b"{}\n", b"\xff\xfe", &deep, short, changed.as_bytes()] {
         for query in ["", "?dry_run=true", "?copy=true"] {
             let answer = client.request("POST", &format!("/v1/import{query}")).body(LINES, wrong).send();
             answer.refused(422, "refused");

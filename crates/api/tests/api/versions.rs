@@ -67,15 +67,19 @@ fn routes_that_change_no_thread_take_no_version() {
     }
 }
 
-/// All files below a folder.
-fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
-    let listed =
-        std::fs::read_dir(folder).expect("the folder is ours").map(|entry| entry.expect("readable").path());
-    let read = |path: std::path::PathBuf| {
-        let name = path.to_string_lossy().into_owned();
-        Some((name, std::fs::read(path).ok()?))
-    };
-    listed.filter_map(read).collect()
+/// All files below a folder, and all folders, however deep.
+fn files(folder: &Path) -> BTreeMap<String, Option<Vec<u8>>> {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).expect("the folder is ours") {
+        let path = entry.expect("readable").path();
+        let is_folder = path.symlink_metadata().expect("it is there").is_dir();
+        if is_folder {
+            found.extend(files(&path));
+        }
+        let content = (!is_folder).then(|| std::fs::read(&path).expect("it is ours"));
+        found.insert(path.to_string_lossy().into_owned(), content);
+    }
+    found
 }
 
 /// Whether what a route changes is not the thread of a scene, or not in the project's folder.
@@ -88,7 +92,10 @@ fn looking_ahead_changes_nothing_on_any_route() {
     let world = World::new();
     let server = world.serve();
     let client = server.client();
-    std::fs::write(world.project().join("mine.txt"), "by hand").expect("our folder");
+    std::fs::create_dir_all(world.project().join("deep/er")).expect("our folder");
+    for mine in ["mine.txt", "deep/mine.txt", "deep/er/mine.txt"] {
+        std::fs::write(world.project().join(mine), "by hand").expect("our folder");
+    }
     let scene = Scene::set(&client);
     let before = (client.sequence(), files(&world.project()));
     let tried = |route: &Route| route.foresees && !APART.contains(&route.name().as_str());

@@ -138,7 +138,7 @@ fn the_status_of_a_workspace_says_what_changed_and_records_nothing() {
     write(&world.project(), "a.txt", "two\n");
     write(&world.project(), "b.txt", "new\n");
     let sequence = client.sequence();
-    for query in ["".to_owned(), format!("?thread={thread}")] {
+    for query in [String::new(), format!("?thread={thread}")] {
         let status = client.get(&format!("/v1/workspace/status{query}")).done();
         assert_eq!(texts(&status["files"]["changed"], "path"), ["a.txt", "b.txt"], "{status}");
         assert_eq!(
@@ -391,4 +391,29 @@ fn of_very_many_files_that_differ_between_takes_the_first_are_compared() {
         assert!((1..=most).contains(&told), "{detail}: {told}");
         assert!(answer.body.len() < 40 << 20, "{detail}: {} bytes", answer.body.len());
     }
+}
+
+#[test]
+fn a_folder_that_is_away_is_no_fault_of_the_request() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    client.thread("Before");
+    let away = world.folder().join("away");
+    std::fs::rename(world.project(), &away).expect("both are ours");
+    let asked = [
+        client.post("/v1/threads", &json!({})),
+        client.get("/api/session"),
+        client.post("/v1/sessions", &json!({})),
+    ];
+    for answer in asked {
+        let problem = answer.refused(409, "conflict");
+        let said = problem["detail"].as_str().expect("a text");
+        assert!(said.contains("folder") && said.contains(&*world.project().to_string_lossy()), "{said}");
+    }
+    // The control, and what is named by the request itself.
+    std::fs::rename(&away, world.project()).expect("both are ours");
+    client.post("/v1/threads", &json!({})).done();
+    let gone = json!({"folder": world.folder().join("nowhere")});
+    client.post("/v1/projects", &gone).refused(404, "not_found");
 }

@@ -1,5 +1,6 @@
 //! `retake serve`
 
+mod address;
 mod link;
 mod start;
 mod token;

@@ -114,7 +114,25 @@ impl Store {
 
     /// Whether a turn runs in a take, in whatever process.
     pub fn turn_runs(&self, take: TakeId) -> Result<bool, StoreError> {
-        let path = folders(&self.folder).join(format!("{take}.turn"));
+        self.leases().turn_runs(take)
+    }
+
+    /// Who can be asked which turns run, also where the store itself must not be held: inside a write.
+    pub fn leases(&self) -> Leases {
+        Leases { place: folders(&self.folder) }
+    }
+}
+
+/// Knows which turns run.
+#[derive(Clone, Debug)]
+pub struct Leases {
+    place: PathBuf,
+}
+
+impl Leases {
+    /// Whether a turn runs in a take, in whatever process.
+    pub fn turn_runs(&self, take: TakeId) -> Result<bool, StoreError> {
+        let path = self.place.join(format!("{take}.turn"));
         match File::open(&path) {
             Ok(file) => Ok(matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),

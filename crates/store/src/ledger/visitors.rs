@@ -31,9 +31,17 @@ impl Ledger {
         })
     }
 
-    /// Remembers a browser that came in, and with which token its ticket was made.
-    pub fn add_visitor(&self, hash: &Hash, token: &Hash, now: Timestamp) -> Result<(), StoreError> {
+    /// Remembers a browser that came in, and with which token its ticket was made. Those that came in before `since` are
+    /// forgotten.
+    pub fn add_visitor(
+        &self,
+        hash: &Hash,
+        token: &Hash,
+        now: Timestamp,
+        since: Timestamp,
+    ) -> Result<(), StoreError> {
         self.write(|transaction| {
+            transaction.execute("DELETE FROM visitor WHERE created < ?1", [since.millis()])?;
             transaction.execute(
                 "INSERT OR REPLACE INTO visitor (hash, token, created) VALUES (?1, ?2, ?3)",
                 params![hash, token, now.millis()],
@@ -42,12 +50,12 @@ impl Ledger {
         })
     }
 
-    /// The hash of the token that a browser came in with; `None` if it is not known.
-    pub fn visitor_token(&self, hash: &Hash) -> Result<Option<Hash>, StoreError> {
+    /// The hash of the token that a browser came in with; `None` if it is not known, or came in before `since`.
+    pub fn visitor_token(&self, hash: &Hash, since: Timestamp) -> Result<Option<Hash>, StoreError> {
         Ok(self
             .connection()
-            .prepare_cached("SELECT token FROM visitor WHERE hash = ?1")?
-            .query_row([hash], |row| row.get(0))
+            .prepare_cached("SELECT token FROM visitor WHERE hash = ?1 AND created >= ?2")?
+            .query_row(params![hash, since.millis()], |row| row.get(0))
             .optional()?)
     }
 
@@ -88,12 +96,17 @@ mod tests {
         assert!(!uses(3, 99), "it was forgotten as it expired");
         let (old, new) = ([7; 32], [8; 32]);
         for (visitor, token) in [(1, old), (2, old), (3, new)] {
-            ledger.add_visitor(&[visitor; 32], &token, at(5)).expect("it is written");
+            ledger.add_visitor(&[visitor; 32], &token, at(5), at(0)).expect("it is written");
         }
-        let token = |visitor: u8| ledger.visitor_token(&[visitor; 32]).expect("it is asked");
+        let token_since =
+            |visitor: u8, since: i64| ledger.visitor_token(&[visitor; 32], at(since)).expect("it is asked");
+        assert_eq!([token_since(1, 5), token_since(1, 6)], [Some(old), None], "a visit has an end");
+        let token = |visitor: u8| token_since(visitor, 0);
         assert_eq!([token(1), token(3), token(4)], [Some(old), Some(new), None]);
         ledger.remove_visitor(&[1; 32]).expect("it is forgotten");
         assert_eq!(ledger.forget_visitors_but(&new).expect("they are forgotten"), 1);
         assert_eq!([token(1), token(2), token(3)], [None, None, Some(new)]);
+        ledger.add_visitor(&[5; 32], &new, at(9), at(6)).expect("it is written");
+        assert_eq!([token(3), token(5)], [None, Some(new)], "who came in long ago is forgotten");
     }
 }

@@ -15,7 +15,7 @@ use super::carry_out::CarriedOut;
 use super::moves::make_plan;
 use super::report::{FileReport, of_plan};
 use super::{Desk, FileError, Halves, Handling, Present, Session, plan};
-use crate::change::compose_command;
+use crate::change::{check_no_turn, compose_command};
 use crate::clock::Ticks;
 use crate::{Caller, ChangeError, Command, Done, Looking, Promoted};
 
@@ -62,6 +62,10 @@ impl Desk {
         if !handling.preview {
             self.check_no_turn(thread)?;
         }
+        let going = match command {
+            Command::DeleteTake { take } => Some(*take),
+            _ => None,
+        };
         let present = session.present(thread, caller)?;
         let steps = session.steps_of(thread, command, present.id)?;
         let plan = {
@@ -74,10 +78,13 @@ impl Desk {
             return Ok(Changed { done: None, files: Some(FileReport { preview: true, ..files }) });
         }
         let (clock, rules) = (self.timeline.clock.clone(), self.timeline.rules);
-        let (command, composing) = (command.clone(), caller.clone());
+        let (command, composing, leases) = (command.clone(), caller.clone(), self.timeline.store.leases());
         let carried = session.carry_out(thread, &present, plan, caller, move |writing, at| {
             if at.state.deleted.is_some() {
                 return Err(ChangeError::ThreadDeleted.into());
+            }
+            if going.is_some() {
+                check_no_turn(writing, at, &leases, going)?;
             }
             compose_command(writing, at, command, &composing, &*clock, rules)?
                 .ok_or_else(|| FileError::Unchanged(Box::new(at.unchanged())))
@@ -102,6 +109,12 @@ impl Desk {
         halves: Halves,
     ) -> Result<Promoted, FileError> {
         let mut caller = caller;
+        // Also where files are looked at first, which what runs in the folder would stand against in other words.
+        if self.timeline.store.turn_runs(take)? {
+            let looking = self.timeline.look()?;
+            let found = looking.state(thread)?.take(&looking.queries(), take)?;
+            return Err(ChangeError::TurnRuns(found.map(|take| take.name).unwrap_or_default()).into());
+        }
         if halves != Halves::Conversation && self.timeline.look()?.state(thread)?.active == take {
             let session = self.begin()?;
             let present = session.present(thread, &caller)?;

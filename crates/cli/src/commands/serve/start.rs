@@ -5,12 +5,14 @@ use std::net::SocketAddr;
 
 use clap::{Args, ValueEnum};
 use retake_agent::provider::config::Surroundings;
-use retake_api::{Limits, Options, Pages, ServeError, TicketError, TokenError, new_ticket};
+use retake_api::{Limits, Options, Pages, ServeError, TicketError, TokenError, new_ticket, reachable};
 use retake_studio::{HOME, Studio};
 use serde_json::json;
 
+use super::address::AddressFile;
 use super::token_file;
 use crate::agent::Interruptible;
+use crate::config::Listen;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 
@@ -19,7 +21,7 @@ use crate::failure::{Code, Failure};
 pub(crate) struct Start {
     /// The address to listen on; port 0 for any free one [default: serve.listen].
     #[arg(long, value_name = "ADDRESS")]
-    listen: Option<SocketAddr>,
+    listen: Option<Listen>,
     /// A further name that the server may be called by: NAME or NAME:PORT. May be given often.
     #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
@@ -44,9 +46,9 @@ impl Start {
         let usual = if std::io::stderr().is_terminal() { Log::Text } else { Log::Json };
         self.log.unwrap_or(usual).begin();
         let token = token_file(context)?;
-        token.read_or_make()?;
+        let secret = token.read_or_make()?;
         let timeline = context.timeline()?.clone();
-        let address = self.listen.unwrap_or(context.config.serve.listen);
+        let address = self.listen.as_ref().unwrap_or(&context.config.serve.listen).address()?;
         if !address.ip().is_loopback() {
             context.remark(&format!(
                 "{address} can be reached by others, and what goes over it is not encrypted: put a proxy that speaks \
@@ -65,19 +67,27 @@ impl Start {
             limits: Limits::default(),
             pages: Some(Pages { routes: studio.routes(), home: HOME }),
         };
-        let link = new_ticket(&timeline.store().ledger()?, timeline.now())?;
+        let link = new_ticket(&timeline.store().ledger()?, &secret, timeline.now())?;
         let interruptible = Interruptible::new()?;
-        let mut told = Ok(());
-        retake_api::serve(options, address, interruptible.cancel(), |address| {
-            told = tell(context, address, &link);
-        })?;
+        let (place, mut listening, mut told) = (AddressFile::of(context)?, None, Ok(()));
+        let served = retake_api::serve(options, address, interruptible.cancel(), |address| {
+            listening = Some(address);
+            let noted = place.write(address).or_else(|error| {
+                context.remark(&format!("`retake serve link` will not know where this server is: {error}"))
+            });
+            told = noted.and_then(|()| tell(context, address, &link));
+        });
+        if let Some(address) = listening {
+            place.remove(address);
+        }
+        served?;
         told
     }
 }
 
 /// Says where the server is.
 fn tell(context: &Context, address: SocketAddr, link: &str) -> Result<(), Failure> {
-    let place = format!("http://{address}");
+    let place = format!("http://{}", reachable(address));
     let answer = json!({"address": address, "url": place, "link": format!("{place}{link}")});
     context.answer(&answer, |out, styles| {
         let (strong, muted) = (styles.title, styles.muted);

@@ -1,0 +1,75 @@
+//! What a command of the command line is over HTTP.
+//!
+//! The timeline and the agent say what to do about a refusal in commands, for whoever sits at the machine. A client has
+//! routes: the action of a problem names the route for each command that its detail names.
+
+/// Commands that refusals name, and the route that does the same.
+const ROUTES: &[(&str, &str)] = &[
+    ("retake compress", "POST /v1/threads/{thread}/compress"),
+    ("retake draft set", "PUT /v1/threads/{thread}/draft"),
+    ("retake entry add", "POST /v1/threads/{thread}/entries"),
+    ("retake history", "GET /v1/threads/{thread}/history"),
+    ("retake jump", "POST /v1/threads/{thread}/jump"),
+    ("retake models", "GET /v1/models"),
+    ("retake project list", "GET /v1/projects"),
+    ("retake resume", "POST /v1/threads/{thread}/turn/resume"),
+    ("retake run", "POST /v1/threads/{thread}/turns"),
+    ("retake snapshot list", "GET /v1/snapshots"),
+    ("retake snapshot take", "POST /v1/snapshots"),
+    ("retake status", "GET /v1/workspace/status"),
+    ("retake steer", "POST /v1/threads/{thread}/turn/steer"),
+    ("retake stop", "POST /v1/threads/{thread}/turn/interrupt"),
+    ("retake take close", "POST /v1/threads/{thread}/takes/{take}/close"),
+    ("retake take list", "GET /v1/threads/{thread}/takes"),
+    ("retake take switch", "POST /v1/threads/{thread}/takes/{take}/switch"),
+    ("retake thread list", "GET /v1/threads"),
+    ("retake thread restore", "POST /v1/threads/{thread}/restore"),
+    ("retake tree", "GET /v1/threads/{thread}/takes"),
+];
+
+/// What to do, with the routes of the commands that a detail names.
+pub(super) fn action(general: &str, detail: &str) -> String {
+    let mut action = general.to_owned();
+    // Commands stand between backquotes: every second part is one.
+    for command in detail.split('`').skip(1).step_by(2) {
+        let is = |known: &str| {
+            command.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        };
+        if let Some((known, route)) = ROUTES.iter().find(|(known, _)| is(known))
+            && !action.contains(route)
+        {
+            action = format!("{action} Over HTTP `{known}` is {route}.");
+        }
+    }
+    action
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_of_these_is_a_route() {
+        let routes = crate::routes::all();
+        for (command, route) in ROUTES {
+            let there = routes.iter().any(|known| *route == format!("{} {}", known.method, known.path));
+            assert!(there, "{command}: {route}");
+        }
+    }
+
+    #[test]
+    fn a_command_in_the_detail_is_a_route_in_the_action() {
+        let check = |detail: &str, expected: &str| assert_eq!(action("Look.", detail), expected, "{detail}");
+        check("no command", "Look.");
+        check("`take:NAME` is none, nor `retake verify`, nor retake stop", "Look.");
+        check(
+            "deleted; `retake thread restore` brings it back",
+            "Look. Over HTTP `retake thread restore` is POST /v1/threads/{thread}/restore.",
+        );
+        check(
+            "close it with `retake take close main` or `retake stop`; `retake stop` again",
+            "Look. Over HTTP `retake take close` is POST /v1/threads/{thread}/takes/{take}/close. \
+             Over HTTP `retake stop` is POST /v1/threads/{thread}/turn/interrupt.",
+        );
+    }
+}

@@ -1,0 +1,100 @@
+//! What is asked while a turn runs: what would take the turn's place away is refused, and what is shown is what runs.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::http::Client;
+use crate::routes::Route;
+use crate::scene::Scene;
+use crate::world::{Server, World, until};
+
+/// Begins a turn in the active take, whose command runs until it is ended.
+fn run_on(client: &Client, thread: &str) {
+    let body = json!({"prompt": "run while true; do date >> ticks.txt; sleep 0.05; done", "approve": "all"});
+    client.post(&format!("/v1/threads/{thread}/turns"), &body).done();
+    until("the command runs", || client.turn(thread)["agent"]["state"] == "executing");
+}
+
+/// Whether the agent is shown as one that is at work.
+fn at_work(turn: &Value) -> bool {
+    ["calling", "processing", "executing", "post_tools"].iter().any(|state| turn["agent"]["state"] == *state)
+}
+
+/// Ends whatever runs; afterwards no command goes on.
+fn end(world: &World, client: &Client, thread: &str, what: &str) {
+    // Some of what was asked has ended it already.
+    client.post(&format!("/v1/threads/{thread}/turn/interrupt"), &json!({}));
+    until("nothing runs", || {
+        let turns = client.get("/v1/turns").done();
+        turns["items"].as_array().is_some_and(|turns| turns.iter().all(|turn| turn["running"] == false))
+    });
+    let before = world.read("ticks.txt");
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(world.read("ticks.txt"), before, "{what}: the command goes on");
+}
+
+/// A thread with a turn in its active take.
+fn running(server: &Server) -> (Client, Scene) {
+    let client = server.client();
+    let scene = Scene::set(&client);
+    run_on(&client, &scene.thread);
+    (client, scene)
+}
+
+#[test]
+fn what_is_shown_is_what_runs_whatever_was_asked_meanwhile() {
+    let world = World::new();
+    let server = world.serve();
+    let routes = Route::all(&server.client());
+    for route in routes.iter().filter(|route| route.versioned) {
+        let (client, scene) = running(&server);
+        let answer = route.request(&client, &scene).send();
+        assert!(answer.status < 500, "{}: {}", route.name(), answer.text());
+        until(&format!("{} shows what runs", route.name()), || {
+            let turn = client.turn(&scene.thread);
+            (turn["running"] == true) == at_work(&turn)
+        });
+        let shown = client.get(&format!("/v1/threads/{}", scene.thread)).done();
+        let runs = client.turn(&scene.thread)["running"] == true;
+        assert!(!runs || shown["deleted"].is_null(), "{}: a turn runs in what was deleted", route.name());
+        end(&world, &client, &scene.thread, &route.name());
+    }
+}
+
+#[test]
+fn what_a_turn_runs_in_is_not_taken_away() {
+    let world = World::new();
+    let server = world.serve();
+    let check = |prompt: &str, begun: fn(&Value) -> bool| {
+        let client = server.client();
+        let scene = Scene::set(&client);
+        let (thread, of) = (&scene.thread, |rest: &str| format!("/v1/threads/{}{rest}", scene.thread));
+        let active = client.get(&of("")).done()["active"]["id"].as_str().expect("an id").to_owned();
+        client.post(&of("/turns"), &json!({"prompt": prompt, "approve": "all"})).done();
+        until("the turn is under way", || begun(&client.turn(thread)));
+        let refused = || {
+            client.delete(&of("")).refused(409, "turn_running");
+            client.delete(&of(&format!("/takes/{active}"))).refused(409, "turn_running");
+            for body in [json!({}), json!({"conversation_alone": true})] {
+                client.post(&of(&format!("/takes/{active}/promote")), &body).refused(409, "turn_running");
+            }
+        };
+        refused();
+        // Also where the take is not the active one any more, and by whoever else is at the store.
+        let other = json!({"halves": "conversation"});
+        client.post(&of(&format!("/takes/{}/switch", scene.other)), &other).done();
+        refused();
+        client.post(&of(&format!("/takes/{active}/switch")), &other).done();
+        assert_eq!(client.turn(thread)["running"], true, "{prompt}: the turn goes on");
+        client.post(&of("/turn/interrupt"), &json!({})).done();
+        client.idle(thread);
+        // The control: nothing runs, and nothing stands against it.
+        client.delete(&of("")).done();
+        client.post(&of("/restore"), &json!({})).done();
+        let promoted = json!({"conversation_alone": true, "title": format!("Was {thread}")});
+        client.post(&of(&format!("/takes/{active}/promote")), &promoted).done();
+    };
+    check("wait 60", |turn| !turn["partial"].is_null());
+    check("run sleep 60", |turn| turn["agent"]["state"] == "executing");
+}
