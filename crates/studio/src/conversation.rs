@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   room for what is above ─┐
-//!   piece (40 entries)      │  the page holds a few pieces around where the reader is, and room for the others:
+//!   piece (20 entries)      │  the page holds a few pieces around where the reader is, and room for the others:
 //!   piece                   │  100,000 entries cost it what 100 do
 //!   room for what is below ─┘
 //! ```
@@ -17,7 +17,7 @@ use crate::failed::Failed;
 use crate::studio::{Asked, Studio};
 
 /// How many entries a piece has.
-pub(crate) const PIECE: u64 = 40;
+pub(crate) const PIECE: u64 = 20;
 
 /// One piece of the conversation.
 pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {

@@ -35,10 +35,11 @@ fn draw_file(file: &FileDiff) -> Markup {
                 @if let Some(lines) = &file.lines {
                     " " span class="added" { "+" (lines.added) } " " span class="removed" { "−" (lines.removed) }
                 }
-                @if file.happened != Happened::Removed {
-                    button type="button" class="blame-of" data-act="blame" data-file=(file.path.path.to_string()) data-root=(file.path.root)
-                        title="Which turn wrote each line" { "Blame" }
-                }
+            }
+            // Beside the line that folds, not in it: what is pressed there folds.
+            @if file.happened != Happened::Removed {
+                button type="button" class="blame-of" data-act="blame" data-file=(file.path.path.to_string()) data-root=(file.path.root)
+                    title="Which turn wrote each line" { "Blame" }
             }
             @match file.content {
                 Compared::Binary => p class="quiet" { "Not text." },

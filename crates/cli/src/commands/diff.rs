@@ -101,13 +101,11 @@ impl Arguments {
     }
 
     fn moments(&self, moments: &Moments<'_>) -> Result<(NamedFiles, NamedFiles), Failure> {
-        match self.of {
-            Some(version) => Ok(moments.around(version)?),
-            None => {
-                let mut named = self.moments.iter().map(String::as_str);
-                moments.between(named.next(), named.next())
-            }
+        if let Some(version) = self.of {
+            return Ok(moments.around(version)?);
         }
+        let mut named = self.moments.iter().map(String::as_str);
+        moments.between(named.next(), named.next())
     }
 }
 

@@ -12,7 +12,7 @@ use fantoccini::actions::{InputSource, KeyAction, KeyActions};
 use fantoccini::elements::Element;
 use fantoccini::error::CmdError;
 use fantoccini::key::Key;
-use fantoccini::wd::{Capabilities, WindowHandle};
+use fantoccini::wd::{Capabilities, WebDriverCompatibleCommand, WindowHandle};
 use fantoccini::{Client, ClientBuilder, Locator};
 use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Value, json};
@@ -249,6 +249,11 @@ impl Browser {
         // A request that was refused is told to the person by the page; the browser's own word about it is nothing new.
         let of_page = |line: &&str| line.contains("CONSOLE") && !line.contains("Failed to load resource");
         log.lines().filter(of_page).map(str::to_owned).collect()
+    }
+
+    /// Asks the driver for something of its own.
+    pub(crate) fn command(&self, command: impl WebDriverCompatibleCommand + Send + 'static) -> Value {
+        self.done(self.client.issue_cmd(command))
     }
 
     /// Does something with an element as soon as that works.

@@ -134,8 +134,8 @@ function settle(root) {
 
 const talk = byId("conversation");
 const pieces = () => every(".piece", talk);
-const pieceSize = Number(talk?.dataset.piece ?? 40);
-const keptPieces = 6;
+const pieceSize = Number(talk?.dataset.piece ?? 20);
+const keptPieces = 12;
 let usualHeight = 120;
 let filling = false;
 

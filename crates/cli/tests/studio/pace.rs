@@ -1,0 +1,258 @@
+//! How fast the studio is, in Chromium, measured in one run.
+//!
+//! ```text
+//!   cargo test -p retake --test studio pace                                 small, generous: does it still hold?
+//!   RETAKE_PACE=full cargo test --release -p retake --test studio pace -- --nocapture     the real sizes and goals
+//! ```
+//!
+//! Long and short threads take turns, so that what else the machine does falls on both alike.
+
+use std::time::Duration;
+
+use retake_agent::fault_server::{Act, FaultServer, Script};
+use serde_json::{Value, json};
+
+use crate::browser::{Browser, Look};
+use crate::server::Server;
+use crate::studio::Studio;
+use crate::support::Sandbox;
+use crate::views::api;
+
+/// How much is measured, and what is asked of it.
+struct Extent {
+    /// Entries of the long thread; the short one has 100.
+    entries: usize,
+    loads: usize,
+    keystrokes: usize,
+    /// How long a model writes.
+    seconds: usize,
+    places: usize,
+    /// The most that the first paint of a long thread may take, of a short one's, and in milliseconds.
+    paint: (f64, f64),
+    /// The most that a keystroke may keep the page busy, in milliseconds.
+    keystroke: f64,
+    /// The longest task while a model writes, in milliseconds.
+    longest_task: f64,
+}
+
+const FULL: Extent = Extent {
+    entries: 100_000,
+    loads: 15,
+    keystrokes: 60,
+    seconds: 10,
+    places: 150,
+    paint: (1.5, 300.0),
+    keystroke: 16.0,
+    longest_task: 50.0,
+};
+
+/// In a debug build, on a machine that does much else.
+const QUICK: Extent = Extent {
+    entries: 3_000,
+    loads: 3,
+    keystrokes: 10,
+    seconds: 2,
+    places: 12,
+    paint: (4.0, 6_000.0),
+    keystroke: 200.0,
+    longest_task: 500.0,
+};
+
+/// The most that the module may have, and all that the first page loads, in bytes on the wire.
+const MODULE: f64 = 25_000.0;
+const FIRST_PAGE: f64 = 100_000.0;
+/// The most elements that a page may have, however long its thread is.
+const ELEMENTS: f64 = 8_000.0;
+
+fn extent() -> &'static Extent {
+    if std::env::var("RETAKE_PACE").is_ok_and(|wanted| wanted == "full") { &FULL } else { &QUICK }
+}
+
+/// Says what was measured, beside its goal, and holds it.
+fn hold(what: &str, measured: f64, goal: f64) {
+    println!("{what:<52} {measured:>10.1}   goal {goal:>10.1}   {:>5.2} of it", measured / goal);
+    assert!(measured <= goal, "{what}: {measured:.1}, and the goal is {goal:.1}");
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+fn median(mut all: Vec<f64>) -> f64 {
+    all.sort_by(f64::total_cmp);
+    all[all.len() / 2]
+}
+
+#[test]
+fn a_long_thread_is_shown_as_fast_as_a_short_one_and_weighs_no_more() {
+    let extent = extent();
+    let studio = Studio::open();
+    let browser = &studio.browser;
+    let [short, long] = [100, extent.entries].map(|count| thread_of(browser, count));
+    let at = |thread: &str| format!("{}/studio/threads/{thread}", studio.server.url);
+    let mut paints = [Vec::new(), Vec::new()];
+    for load in 0..=extent.loads {
+        for (thread, paints) in [&short, &long].into_iter().zip(&mut paints) {
+            browser.go(&at(thread));
+            browser.until("performance.getEntriesByName('first-contentful-paint').length");
+            let paint = browser.value("performance.getEntriesByName('first-contentful-paint')[0].startTime");
+            // The first load of each warms what both need.
+            if load > 0 {
+                paints.push(number(&paint));
+            }
+        }
+    }
+    let [short_paint, long_paint] = paints.map(median);
+    println!("first paint of 100 entries: {short_paint:.1} ms");
+    let (ratio, most) = extent.paint;
+    hold(&format!("first paint of {} entries, of that", extent.entries), long_paint / short_paint, ratio);
+    hold(&format!("first paint of {} entries, ms", extent.entries), long_paint, most);
+
+    // What a first visit loads, before anybody does anything.
+    browser.devtools("Network.enable", json!({}));
+    browser.devtools("Network.setCacheDisabled", json!({"cacheDisabled": true}));
+    browser.go(&at(&long));
+    browser.until("document.readyState === 'complete'");
+    let bytes = "[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')
+        .filter(({ name }) => /studio\\.(js|css)|icon\\.svg/.test(name))]";
+    hold(
+        "first page, bytes",
+        number(&browser.value(&format!("{bytes}.reduce((sum, one) => sum + one.transferSize, 0)"))),
+        FIRST_PAGE,
+    );
+    hold(
+        "the module, bytes",
+        number(&browser.value("performance.getEntriesByType('resource').find(({ name }) => name.endsWith('studio.js')).encodedBodySize")),
+        MODULE,
+    );
+
+    // All the way up, by large steps and small ones.
+    let mut most = 0.0_f64;
+    for place in 0..extent.places {
+        let step = if place % 5 == 0 {
+            format!("conversation.scrollHeight * {}", 1.0 - place as f64 / extent.places as f64)
+        } else {
+            "conversation.scrollTop - conversation.clientHeight * 0.8".to_owned()
+        };
+        browser.run(&format!("const conversation = document.getElementById('conversation'); conversation.scrollTop = {step};"), &[]);
+        // Wherever the reader is, something is drawn.
+        browser.until(
+            "[...document.querySelectorAll('.piece > .entry')].some((one) => {
+                const { top, bottom } = one.getBoundingClientRect();
+                return bottom > 60 && top < innerHeight - 200;
+            })",
+        );
+        most = most.max(number(&browser.value("document.querySelectorAll('*').length")));
+    }
+    hold("elements while scrolling, at most", most, ELEMENTS);
+}
+
+#[test]
+fn a_keystroke_keeps_the_page_busy_for_less_than_a_frame() {
+    let extent = extent();
+    let studio = Studio::open();
+    let browser = &studio.browser;
+    let thread = thread_of(browser, extent.entries);
+    browser.go(&format!("{}/studio/threads/{thread}", studio.server.url));
+    browser.until("document.querySelectorAll('.piece > .entry').length > 0");
+    browser.run(
+        "window.busy = [];
+         let began;
+         addEventListener('keydown', () => (began = performance.now()), { capture: true });
+         // Behind all other listeners, and with what they leave to be laid out.
+         addEventListener('input', () => { document.body.offsetHeight; busy.push(performance.now() - began); });",
+        &[],
+    );
+    let type_in = |selector: &str| {
+        browser.run("busy.length = 0;", &[]);
+        browser.run("document.querySelector(arguments[0]).focus();", &[json!(selector)]);
+        for _ in 0..extent.keystrokes {
+            browser.type_text("a");
+        }
+        browser.until(&format!("busy.length === {}", extent.keystrokes));
+        number(&browser.value("Math.max(...busy)"))
+    };
+    hold("a keystroke in the composer, at most, ms", type_in("#draft"), extent.keystroke);
+    browser.run("document.querySelector('.piece > .entry:last-child [data-act=edit]').click();", &[]);
+    browser.until("document.querySelector('.editor textarea')");
+    hold("a keystroke in an entry, at most, ms", type_in(".editor textarea"), extent.keystroke);
+}
+
+#[test]
+fn words_come_at_fifty_a_second_without_a_long_task() {
+    let extent = extent();
+    let words = extent.seconds * 50;
+    let chunk = |delta: Value, reason: Value| {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": reason});
+        format!("data: {}\n\n", json!({"id": "c", "model": "scripted", "choices": [choice]}))
+    };
+    let mut script =
+        Script::events((0..words).map(|word| chunk(json!({"content": format!("word{word} ")}), Value::Null)));
+    script.acts =
+        script.acts.into_iter().flat_map(|act| [act, Act::Pause(Duration::from_millis(20))]).collect();
+    script.acts.push(Act::Send(chunk(json!({}), json!("stop")).into_bytes()));
+    script.acts.push(Act::Send(b"data: [DONE]\n\n".to_vec()));
+    let model = FaultServer::with(vec![script]).expect("a port is free");
+    let sandbox = Sandbox::new();
+    let provider = format!(
+        "[providers.scripted]\nwire = \"chat\"\nbase_url = \"{}\"\nmodels = [\"scripted\"]\n",
+        model.url()
+    );
+    std::fs::write(
+        sandbox.config(),
+        format!("[agent]\nprovider = \"scripted\"\nmodel = \"scripted\"\n\n{provider}"),
+    )
+    .expect("our folder");
+    let studio = Studio::over(Server::over(sandbox), Look::default());
+    let browser = &studio.browser;
+    let thread = thread_of(browser, 1_000);
+    browser.go(&format!("{}/studio/threads/{thread}", studio.server.url));
+    browser.until("document.querySelectorAll('.piece > .entry').length > 0");
+    browser.run(WATCH, &[]);
+    studio.send("write");
+    let last = format!("word{}", words - 1);
+    browser.until(&format!(
+        "document.querySelector('.piece:last-of-type')?.textContent.includes({})",
+        json!(last)
+    ));
+    let pace = number(&browser.value("1000 * (shown.most - shown.few) / (shown.last - shown.first)"));
+    println!("{:<52} {pace:>10.1}", "words shown a second");
+    let longest = number(&browser.value("Math.max(0, ...tasks)"));
+    hold("the longest task while a model writes, ms", longest, extent.longest_task);
+    assert!(pace > 20.0, "{pace:.1} words a second were shown");
+}
+
+/// Counts the words that are shown of what is coming, and how long the page was busy at once.
+const WATCH: &str = "
+    window.tasks = [];
+    const note = (list) => tasks.push(...list.getEntries().map(({ duration }) => duration));
+    new PerformanceObserver(note).observe({ type: 'longtask' });
+    window.shown = { most: 0 };
+    const text = document.getElementById('live-text');
+    new MutationObserver(() => {
+      const words = text.textContent.split(' ').length;
+      if (words <= shown.most) return;
+      const now = performance.now();
+      shown.first ??= now;
+      shown.few ??= words;
+      Object.assign(shown, { most: words, last: now });
+    }).observe(text, { childList: true, characterData: true, subtree: true });";
+
+/// A thread with so many entries, of which some are long.
+fn thread_of(browser: &Browser, count: usize) -> String {
+    let made = api(browser, "POST", "/v1/threads", &json!({"title": format!("{count} entries")}));
+    let thread = made["thread"].as_str().expect("an id").to_owned();
+    let text = "It takes a *name* and says whether it is **not empty**.\n\n```rust\nfn login(name: &str) -> bool {\n    !name.is_empty()\n}\n```\n";
+    for from in (0..count).step_by(5_000) {
+        let entries: Vec<Value> = (from..count.min(from + 5_000))
+            .map(|number| match number % 4 {
+                0 => json!({"role": "User", "content": format!("Question {number}: how does it work?")}),
+                1 => json!({"role": "AI", "content": format!("Answer {number}. {text}")}),
+                2 => json!({"role": "AI", "blocks": [{"type": "tool_call", "call": format!("c{number}"), "name": "read", "input": {"path": "a.rs"}}]}),
+                _ => json!({"role": "Tool", "blocks": [{"type": "tool_result", "call": format!("c{}", number - 1), "text": "fn a() {}\n".repeat(20)}]}),
+            })
+            .collect();
+        api(browser, "POST", &format!("/v1/threads/{thread}/entries"), &json!({"entries": entries}));
+    }
+    thread
+}
