@@ -108,7 +108,7 @@ impl Browser {
             // A page that is being left answers nothing.
             let seen = self.runtime.block_on(self.client.execute(&script, Vec::new()));
             match seen {
-                Ok(value) if value == json!(true) => Ok(()),
+                Ok(Value::Bool(true)) => Ok(()),
                 Ok(_) => Err("it is not so".to_owned()),
                 Err(error) => Err(error.to_string()),
             }

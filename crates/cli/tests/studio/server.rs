@@ -59,6 +59,10 @@ impl Drop for Server {
     }
 }
 
+#[expect(
+    clippy::zombie_processes,
+    reason = "whoever gets the program waits for it; a test that fails before ends itself"
+)]
 fn serve(sandbox: &Sandbox, address: &str) -> (Child, Value) {
     let mut program = Command::new(env!("CARGO_BIN_EXE_retake"))
         .args(["serve", "--listen", address, "--log", "off", "--json"])
