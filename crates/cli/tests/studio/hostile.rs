@@ -225,7 +225,7 @@ fn the_detector_finds_what_a_careless_page_does() {
     let mut page = String::from("<!doctype html><title>careless</title>");
     for (index, payload) in payloads(&evil).iter().enumerate() {
         let escaped = payload.replace('&', "&amp;").replace('"', "&quot;");
-        page.push_str(&format!("<iframe data-payload={index} srcdoc=\"{escaped}\"></iframe>"));
+        page.extend([format!("<iframe data-payload={index} srcdoc=\"{escaped}\"></iframe>")]);
     }
     page.push_str("<style>body { background: red }</style><p onclick=x></p>");
     let script = Script::status(200, &page);
@@ -319,5 +319,6 @@ fn hostile_thread(studio: &Studio, all: &[String]) -> String {
 }
 
 fn percent(text: &str) -> String {
-    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+    let signs: Vec<String> = text.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    signs.concat()
 }
