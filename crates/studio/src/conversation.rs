@@ -14,6 +14,7 @@ use retake_timeline::Looking;
 
 use crate::entry;
 use crate::failed::Failed;
+use crate::files;
 use crate::studio::{Asked, Studio};
 
 /// How many entries a piece has.
@@ -64,9 +65,10 @@ fn piece(
 ) -> Result<Markup, Failed> {
     let count = take.entries.len();
     let views = looking.page(thread, take, from..(from + PIECE).min(count))?;
+    let moved = files::calls_that_moved(looking, thread)?;
     Ok(html! {
         section class="piece" data-from=(from) data-count=(count) {
-            @for view in &views { (entry::draw(thread, view, &studio.setup.prices)) }
+            @for view in &views { (entry::draw(thread, view, &studio.setup.prices, &moved)) }
         }
     })
 }

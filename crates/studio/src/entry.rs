@@ -1,5 +1,7 @@
 //! One entry, as a person sees it.
 
+use std::collections::HashSet;
+
 use maud::{Markup, html};
 use retake_agent::provider::prices::Prices;
 use retake_model::entry::{Block, EntryVersion, RoleKind};
@@ -14,7 +16,8 @@ use crate::markdown;
 const SHOWN_OF_RESULT: usize = 20_000;
 
 /// An entry. The module knows it by its id, and whether it is up to date by its version.
-pub(crate) fn draw(thread: ThreadId, view: &EntryView, prices: &Prices) -> Markup {
+/// `moved` are the calls that changed files.
+pub(crate) fn draw(thread: ThreadId, view: &EntryView, prices: &Prices, moved: &HashSet<String>) -> Markup {
     let entry = &view.entry;
     let (id, kind) = (view.id.to_string(), class_of(&entry.role));
     let shown = format!("{}{}", u8::from(view.shown.collapsed), u8::from(view.shown.source));
@@ -50,7 +53,7 @@ pub(crate) fn draw(thread: ThreadId, view: &EntryView, prices: &Prices) -> Marku
             } @else {
                 div class="said" {
                     @for block in &entry.blocks { (draw_block(thread, block)) }
-                    @if view.files.is_some() && let Some(call) = answered(entry) {
+                    @if let Some(call) = answered(entry).filter(|call| moved.contains(*call)) {
                         button type="button" class="files-of" data-act="files-of" data-call=(call) { "What it did to files" }
                     }
                 }

@@ -1,5 +1,7 @@
 //! Files: what each operation did to them, and who wrote each line.
 
+use std::collections::HashSet;
+
 use maud::{Markup, html};
 use retake_model::content::ContentId;
 use retake_model::id::ThreadId;
@@ -14,6 +16,8 @@ use crate::studio::{Asked, Studio};
 
 /// How many operations are shown at once.
 const SHOWN: usize = 10;
+/// What so many of the last operations on files did is shown with their calls.
+const LOOKED_BACK: usize = 200;
 /// So many operations are looked through for the one that a call made.
 const LOOKED_THROUGH: usize = 2_000;
 /// So many bytes of a version are shown.
@@ -67,6 +71,15 @@ pub(crate) fn of_call(studio: &Studio, thread: ThreadId, asked: &Asked) -> Resul
     let question = Question { paths: Vec::new(), detail: Detail::Hunks(USUAL_CONTEXT) };
     let changes = looking.changes(found.files.before, found.files.after, &question)?;
     Ok(html! { div class="of-call" { (diff::draw(&changes)) } })
+}
+
+/// The calls of the last operations that changed files.
+pub(crate) fn calls_that_moved(looking: &Looking<'_>, thread: ThreadId) -> Result<HashSet<String>, Failed> {
+    let found = looking.files(thread, None, LOOKED_BACK)?.into_iter().filter_map(|at| match at.kind {
+        OperationKind::TurnAdvanced { step: TurnStep::ToolEnded { call, .. }, .. } => Some(call),
+        _ => None,
+    });
+    Ok(found.collect())
 }
 
 /// Both versions of a file that two have changed: what is in the folder, and what would be written.

@@ -1,5 +1,7 @@
 //! The whole page of a thread, and two takes beside each other.
 
+use std::collections::HashSet;
+
 use maud::{Markup, html};
 use retake_agent::compare::{Side, compare as put_side_by_side};
 use retake_model::id::ThreadId;
@@ -13,7 +15,7 @@ use crate::draw::{button, document, dollars};
 use crate::entry;
 use crate::failed::Failed;
 use crate::studio::{Asked, Studio};
-use crate::{history, tree, turn};
+use crate::{files, history, tree, turn};
 
 /// So many entries of each side are drawn beside each other.
 const COMPARED: usize = 200;
@@ -192,6 +194,7 @@ pub(crate) fn compare(studio: &Studio, thread: ThreadId, asked: &Asked) -> Resul
     if one.id == other.id {
         return Err(Failed::not_found("That is the same take twice."));
     }
+    let moved = files::calls_that_moved(&looking, thread)?;
     let comparison = put_side_by_side(&looking, thread, [&one, &other], &studio.setup.prices)?;
     let files = match comparison.sides.each_ref().map(|side| side.files) {
         [Some(one), Some(other)] => {
@@ -217,7 +220,7 @@ pub(crate) fn compare(studio: &Studio, thread: ThreadId, asked: &Asked) -> Resul
                     span class="quiet" { "Both begin with the same " (counted(comparison.shared, "entry", "entries")) }
                 }
                 div class="sides" {
-                    @for side in &comparison.sides { (draw_side(studio, thread, side)) }
+                    @for side in &comparison.sides { (draw_side(studio, thread, side, &moved)) }
                 }
                 section class="differ" {
                     h2 { "Files, from " (one.name) " to " (other.name) }
@@ -233,7 +236,7 @@ pub(crate) fn compare(studio: &Studio, thread: ThreadId, asked: &Asked) -> Resul
     ))
 }
 
-fn draw_side(studio: &Studio, thread: ThreadId, side: &Side) -> Markup {
+fn draw_side(studio: &Studio, thread: ThreadId, side: &Side, moved: &HashSet<String>) -> Markup {
     html! {
         section class="side" data-take=(side.take.to_string()) {
             h2 { (side.name) }
@@ -245,7 +248,7 @@ fn draw_side(studio: &Studio, thread: ThreadId, side: &Side) -> Markup {
                 button type="button" data-act="switch" data-take=(side.take.to_string()) { "Work on it" }
                 button type="button" data-act="promote" data-take=(side.take.to_string()) { "Make it a thread" }
             }
-            @for view in side.entries.iter().take(COMPARED) { (entry::draw(thread, view, &studio.setup.prices)) }
+            @for view in side.entries.iter().take(COMPARED) { (entry::draw(thread, view, &studio.setup.prices, moved)) }
             @if side.entries.len() > COMPARED { p class="quiet" { "More entries are not shown here." } }
         }
     }

@@ -589,7 +589,7 @@ async function move(route, body, title, yes) {
   const done = await asked("POST", at(route), { ...body, ...(conflicts ? { conflicts } : {}) });
   if (!done) return;
   const paths = done.files?.paths ?? [];
-  if (paths.some((one) => /conflicted|kept|skipped/.test(one.outcome))) {
+  if (paths.some((one) => !one.written && /conflicted|kept|skipped/.test(one.outcome))) {
     await confirmed([element("h2", {}, "Done, but not everywhere"), pathList(done.files), element("p", {}, "What was left was changed since; the other version stays in the history.")], "Understood");
   } else say(paths.length ? `Done, with ${number(paths.length, "file", "files")}.` : "Done.");
   await renewAll();
