@@ -298,8 +298,14 @@ impl Drop for Browser {
     }
 }
 
-/// Starts the program that drives Chromium, on a port of its own choice.
+/// Starts the program that drives Chromium, on a port of its own choice. One whose port another took in the very moment
+/// says nothing and ends; then it is started again.
 fn start_driver() -> (Child, u16) {
+    let tries = std::iter::repeat_with(try_driver).take(10);
+    tries.flatten().next().expect("chromedriver says on which port it listens")
+}
+
+fn try_driver() -> Option<(Child, u16)> {
     let started = Command::new("chromedriver")
         .args(["--port=0", "--log-level=SEVERE"])
         .stdin(Stdio::null())
@@ -320,7 +326,10 @@ fn start_driver() -> (Child, u16) {
     });
     // It may say more later, and must find somebody who listens.
     std::thread::spawn(move || lines.for_each(drop));
-    (driver, port.expect("chromedriver says on which port it listens"))
+    if port.is_none() {
+        let _ = driver.wait();
+    }
+    Some((driver, port?))
 }
 
 fn capabilities(look: Look, profile: &Path) -> Capabilities {

@@ -590,7 +590,7 @@ async function move(route, body, title, yes) {
   if (!done) return;
   const paths = done.files?.paths ?? [];
   if (paths.some((one) => !one.written && /conflicted|kept|skipped/.test(one.outcome))) {
-    await confirmed([element("h2", {}, "Done, but not everywhere"), pathList(done.files), element("p", {}, "What was left was changed since; the other version stays in the history.")], "Understood");
+    await confirmed([element("h2", {}, "Done, but not everywhere"), pathList(done.files), element("p", {}, "The other version stays in the history.")], "Understood");
   } else say(paths.length ? `Done, with ${number(paths.length, "file", "files")}.` : "Done.");
   await renewAll();
 }
@@ -642,7 +642,7 @@ const acts = {
     if (name) await request(["POST", "/save", { name }, `Saved as “${name}”.`]);
   },
   async "put-away"() {
-    const wanted = await confirmed(["Put this thread away? Nothing is destroyed."], "Put it away");
+    const wanted = await confirmed(["Put this thread away?"], "Put it away");
     if (wanted && (await asked("DELETE", `/v1/threads/${thread}`))) location.assign("/studio");
   },
   async "new-thread"() {
