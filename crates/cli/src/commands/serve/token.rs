@@ -8,6 +8,10 @@ use crate::context::Context;
 use crate::failure::Failure;
 
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  curl -H \"Authorization: Bearer $(retake serve token)\" http://127.0.0.1:7878/v1/threads
+  retake serve token --rotate               the old one, and whoever came in by it, is out at once")]
 pub(crate) struct Arguments {
     /// Make a new token. The old one holds no longer, and streams and browsers that came in by it are out.
     #[arg(long)]
