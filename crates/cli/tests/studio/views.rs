@@ -50,7 +50,7 @@ fn barriers(browser: &Browser) -> Vec<String> {
     found.as_array().expect("a list").iter().map(|one| one.as_str().unwrap_or_default().to_owned()).collect()
 }
 
-const LOOKS: &[(u32, u32)] = &[(360, 740), (1280, 800), (1920, 1080)];
+const LOOKS: &[(u32, u32)] = &[(360, 740), (1920, 1080)];
 
 /// Looks at a view in all ways, keeps a picture of each, and gives what is wrong.
 fn look_at(browser: &Browser, view: &str) -> Vec<String> {
