@@ -255,7 +255,7 @@ function renew(old, fresh) {
 
 function showConflict(entry, theirs) {
   one(".conflict", entry)?.remove();
-  const text = theirs ? "This was changed elsewhere meanwhile. Keeping yours replaces it:" : "This was deleted elsewhere meanwhile.";
+  const text = theirs ? "This was changed elsewhere. Keeping yours replaces it:" : "This was deleted elsewhere.";
   editor(entry).prepend(element("div", { className: "conflict" }, element("p", {}, text), ...(theirs ? [theirs.cloneNode(true)] : [])));
 }
 
@@ -613,7 +613,7 @@ const requests = {
   deny: (b) => ["POST", "turn/approve", { call: call(b), allow: false }],
   interrupt: () => ["POST", "turn/interrupt", {}],
   resume: () => ["POST", "turn/resume", approval()],
-  compress: () => ["POST", "compress", {}, "A summary stands for the old entries now."],
+  compress: () => ["POST", "compress", {}, "A summary stands for them now."],
   switch: (b) => ["POST", `/takes/${b.dataset.take}/switch`, {}, home],
   promote: (b) => ["POST", `/takes/${b.dataset.take}/promote`, {}, (done) => `/studio/threads/${done.promoted.thread}`],
 };
