@@ -9,7 +9,7 @@
 //! There is no copy of the state in a page: a reload, a second window and a crash all show the truth. Nothing here
 //! changes anything, and everything is behind the gate of the server that it is put into.
 //!
-//! Whatever a model, a file or another person wrote is text: [`markdown`] is the only way by which it becomes more,
+//! Whatever a model, a file or another person wrote is text: `markdown` is the only way by which it becomes more,
 //! and knows no scripts, no styles, and no pictures from elsewhere.
 
 mod assets;
