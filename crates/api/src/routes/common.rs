@@ -153,8 +153,7 @@ pub(crate) fn limit(asked: Option<usize>, usual: usize, most: usize) -> Result<u
 impl<P, Q, B> Call<'_, P, Q, B> {
     /// Who asks for a change of a thread, and what they know.
     pub(crate) fn caller(&self, thread: ThreadId) -> Result<Caller, Problem> {
-        let home = self.service.timeline.look()?.thread(thread)?.home;
-        Ok(self.caller_in(home))
+        Ok(self.caller_in(self.service.home_of(thread)?))
     }
 
     /// Makes a change to a thread.

@@ -237,11 +237,11 @@ fn add(call: &Call<'_, ThreadPath, OfTake, AddBody>) -> Result<Answer<Done>, Pro
     if body.entries.is_empty() {
         return Err(Problem::new(Code::Refused, "there is no entry to add"));
     }
-    let mut entries = read_all(call.service, thread, &body.entries)?;
+    let (mut entries, active) = read_all(call.service, thread, &body.entries)?;
     if let Some(first) = entries.first_mut() {
         first.blobs = pictures(&body.pictures)?;
     }
-    let take = take_id(call.service, thread, call.query.take)?;
+    let take = call.query.take.unwrap_or(active);
     call.change(thread, Command::AddEntries { take, at, entries })
 }
 
@@ -254,19 +254,20 @@ pub(super) fn pictures(texts: &[String]) -> Result<Vec<Vec<u8>>, Problem> {
         .map_err(|error| Problem::new(Code::Refused, format!("a picture is not base64: {error}")))
 }
 
-/// The entries that a client wrote.
+/// The entries that a client wrote, and the take that is meant where none is named.
 pub(crate) fn read_all(
     service: &Service,
     thread: ThreadId,
     entries: &[EntryInput],
-) -> Result<Vec<NewEntry>, Problem> {
+) -> Result<(Vec<NewEntry>, TakeId), Problem> {
     if entries.len() > MOST_ENTRIES {
         let detail = format!("at most {MOST_ENTRIES} entries at once; an import takes more");
         return Err(Problem::new(Code::Refused, detail));
     }
     let state = service.timeline.look()?.state(thread)?;
     let role = default_role(&state.roles);
-    entries.iter().map(|entry| entry.read(service, role)).collect()
+    let entries = entries.iter().map(|entry| entry.read(service, role)).collect::<Result<_, _>>()?;
+    Ok((entries, state.active))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -279,8 +280,8 @@ struct ReplaceBody {
 
 fn replace(call: &Call<'_, ThreadPath, OfTake, ReplaceBody>) -> Result<Answer<Done>, Problem> {
     let thread = call.path.thread;
-    let entries = read_all(call.service, thread, &call.body.entries)?;
-    let take = take_id(call.service, thread, call.query.take)?;
+    let (entries, active) = read_all(call.service, thread, &call.body.entries)?;
+    let take = call.query.take.unwrap_or(active);
     call.change(thread, Command::ReplaceEntries { take, entries })
 }
 

@@ -19,7 +19,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::common::{take_id, take_of};
+use super::common::take_of;
 use super::entries::{EntryInput, read_all};
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, get, post};
 use crate::problem::{Code, Problem};
@@ -169,8 +169,8 @@ struct Updated {
 
 fn replace(call: &Call<'_, NoPath, Meant, ReplaceBody>) -> Result<Answer<Updated>, Problem> {
     let thread = call.service.meant_thread(call.query.thread)?;
-    let entries = read_all(call.service, thread, &call.body.session.entries)?;
-    let take = take_id(call.service, thread, call.query.take)?;
+    let (entries, active) = read_all(call.service, thread, &call.body.session.entries)?;
+    let take = call.query.take.unwrap_or(active);
     Ok(updated(call.change(thread, Command::ReplaceEntries { take, entries })?))
 }
 

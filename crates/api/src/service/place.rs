@@ -27,7 +27,11 @@ const FORGOTTEN: Duration = Duration::from_mins(5);
 #[derive(Default)]
 pub(super) struct Places {
     seen: Mutex<HashMap<ProjectId, (Instant, Option<Surroundings>)>>,
+    homes: Mutex<HashMap<ThreadId, (Instant, ProjectId)>>,
 }
+
+/// Of so many threads it is kept in mind which project they are listed under.
+const MOST_HOMES: usize = 10_000;
 
 /// A folder, and what git says of it now.
 #[derive(Serialize, JsonSchema)]
@@ -60,6 +64,23 @@ impl Service {
         seen.retain(|_, (when, _)| when.elapsed() < FORGOTTEN);
         seen.insert(project, (Instant::now(), found.clone()));
         found
+    }
+
+    /// The project that a thread is listed under, as of a moment ago: it says where a change is made, and nothing more.
+    pub(crate) fn home_of(&self, thread: ThreadId) -> Result<ProjectId, Problem> {
+        let lock = || self.places.homes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((when, home)) = lock().get(&thread)
+            && when.elapsed() < BELIEVED
+        {
+            return Ok(*home);
+        }
+        let home = self.timeline.look()?.thread(thread)?.home;
+        let mut homes = lock();
+        if homes.len() >= MOST_HOMES {
+            homes.clear();
+        }
+        homes.insert(thread, (Instant::now(), home));
+        Ok(home)
     }
 
     fn look_around(&self, project: ProjectId) -> Option<Surroundings> {
