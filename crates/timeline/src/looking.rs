@@ -105,7 +105,6 @@ impl Looking<'_> {
                 id: cell.entry,
                 version: cell.version,
                 shown: shown.get(&cell.entry).copied().unwrap_or_default(),
-                files: cell.files,
                 entry,
             });
         }

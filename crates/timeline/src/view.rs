@@ -21,9 +21,6 @@ pub struct EntryView {
     /// How it is shown.
     #[serde(flatten)]
     pub shown: Shown,
-    /// The snapshot after it, if it changed files.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub files: Option<ContentId>,
     /// Its content.
     pub entry: EntryVersion,
 }
