@@ -4,10 +4,21 @@ use std::sync::LazyLock;
 
 /// How everything looks.
 pub(crate) const STYLE: &str = include_str!("assets/studio.css");
-/// What reacts to a person and to the server. It is written for readers; a browser gets it without what only they need.
-pub(crate) static MODULE: LazyLock<String> = LazyLock::new(|| compact(include_str!("assets/studio.js")));
+/// What reacts to a person and to the server. It is written for readers, a subject a file; a browser gets it as one, without
+/// what only they need.
+pub(crate) static MODULE: LazyLock<String> = LazyLock::new(|| compact(SOURCE));
 /// The picture on the browser's tab.
 pub(crate) const ICON: &str = include_str!("assets/icon.svg");
+
+/// The parts of the module, each after those that it begins with.
+const SOURCE: &str = concat!(
+    include_str!("assets/module/asking.js"),
+    include_str!("assets/module/conversation.js"),
+    include_str!("assets/module/events.js"),
+    include_str!("assets/module/writing.js"),
+    include_str!("assets/module/acts.js"),
+    include_str!("assets/module/keys.js"),
+);
 
 /// Signs beside which a space says nothing.
 const SIGNS: &str = "{}()[]=+-*/<>?:;,|&!";
@@ -80,7 +91,7 @@ mod tests {
     #[test]
     fn the_module_is_small_and_no_text_of_it_goes_over_several_lines() {
         assert!(MODULE.len() < 25_000, "the module has {} bytes", MODULE.len());
-        for (number, line) in include_str!("assets/studio.js").lines().enumerate() {
+        for (number, line) in SOURCE.lines().enumerate() {
             assert!(
                 line.matches('`').count() % 2 == 0,
                 "line {} opens a text that it does not close",

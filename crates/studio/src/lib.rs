@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   GET /studio/…    a page, or a part of one, drawn from the state as it is now          this crate
-//!   changes          asked for at the API (`/v1/…`) by the one module of the page         assets/studio.js
+//!   changes          asked for at the API (`/v1/…`) by the one module of the page         assets/module/
 //!   events           say that something changed; the module asks for the parts again
 //! ```
 //!

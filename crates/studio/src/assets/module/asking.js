@@ -1,0 +1,131 @@
+// The one module of the studio: it asks the API for changes, and the server for parts of the page when something
+// happened. It keeps no copy of the state; what is on the page is what the server last drew.
+
+const byId = (id) => document.getElementById(id);
+const one = (selector, within = document) => within.querySelector(selector);
+const every = (selector, within = document) => [...within.querySelectorAll(selector)];
+const ignore = () => {};
+const look = document.body.classList;
+const memory = localStorage;
+const query = (fields) => new URLSearchParams(fields);
+const on = (kind, does) => document.addEventListener(kind, does);
+const focus = () => document.activeElement;
+const box = (of) => of.getBoundingClientRect();
+const fact = (name) => byId(`fact-${name}`)?.value ?? "";
+const thread = fact("thread");
+const take = fact("take");
+const past = fact("past");
+const at = (rest) => `/v1/threads/${thread}/${rest}`;
+const page = `/studio/threads/${thread}`;
+const ofTake = (path) => `${path}${path.includes("?") ? "&" : "?"}take=${take}`;
+
+// --- asking ---------------------------------------------------------------------------------------------------
+
+async function ask(method, path, body) {
+  const headers = body === undefined ? {} : { "Content-Type": "application/json" };
+  // A request that was cut off is sent again under the same name, and still done once.
+  if (method === "POST") headers["Idempotency-Key"] = crypto.randomUUID();
+  for (let wait = 300; ; wait *= 2) {
+    try {
+      const answer = await fetch(path, { method, headers, body: body && JSON.stringify(body) });
+      const said = await answer.json().catch(() => ({}));
+      if (answer.ok) return said;
+      throw Object.assign(Error(said.detail ?? `The server answered ${answer.status}.`), { problem: said });
+    } catch (error) {
+      if (error.problem || wait > 2000) throw error;
+      await new Promise((done) => setTimeout(done, wait));
+    }
+  }
+}
+
+async function part(path) {
+  const answer = await fetch(path);
+  const template = element("template", { innerHTML: await answer.text() });
+  if (!answer.ok) throw Error(one("main p", template.content)?.textContent ?? `The server answered ${answer.status}.`);
+  // Before it has a place: what is drawn must not change its size afterwards.
+  tellTimes(template.content);
+  return template.content.firstElementChild;
+}
+
+function say(text, kind = "") {
+  const toast = element("p", { className: `toast ${kind}` }, text);
+  byId("toasts")?.append(toast);
+  setTimeout(() => toast.remove(), kind ? 10000 : 4000);
+}
+
+/** Does something, and tells what stood against it. */
+async function attempt(does) {
+  try {
+    return await does();
+  } catch (error) {
+    say([error.message, error.problem?.action].filter(Boolean).join(" "), "bad");
+  }
+}
+
+const asked = (...request) => attempt(() => ask(...request));
+const drawn = (path) => attempt(() => part(path));
+
+// --- small elements -------------------------------------------------------------------------------------------
+
+function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key in made) made[key] = value;
+    else made.setAttribute(key, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+/** Asks in a dialog; gives whether it is to be done. */
+function confirmed(body, yes) {
+  const dialog = byId("dialog");
+  byId("dialog-body").replaceChildren(...body);
+  byId("dialog-yes").textContent = yes;
+  dialog.returnValue = "no";
+  dialog.showModal();
+  (one("input", dialog) ?? byId("dialog-yes")).focus();
+  return new Promise((done) => (dialog.onclose = () => done(dialog.returnValue === "yes")));
+}
+
+/** Asks for a text in a dialog. */
+async function prompted(question, value, yes) {
+  const input = element("input", { value, required: true });
+  return (await confirmed([element("label", {}, question, input)], yes)) && input.value.trim();
+}
+
+const near = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "narrow" });
+
+function ago(date) {
+  let distance = (date - Date.now()) / 1000;
+  for (const [unit, size] of [["second", 60], ["minute", 60], ["hour", 24], ["day", 30]]) {
+    if (Math.abs(distance) < size) return near.format(Math.round(distance), unit);
+    distance /= size;
+  }
+  return date.toLocaleDateString();
+}
+
+function tellTimes(root = document) {
+  for (const time of every("time", root)) {
+    const date = new Date(time.dateTime);
+    time.title = date.toLocaleString();
+    time.textContent = ago(date);
+  }
+}
+
+/** Pictures come as text over the API, and become pictures here: nothing that a model wrote names an address. */
+async function showPictures(root) {
+  for (const image of every("img[data-picture]:not([src])", root)) {
+    const { media, picture } = image.dataset;
+    if (!/^image\/(png|jpeg|gif|webp)$/.test(media)) continue;
+    const { base64 } = await ask("GET", picture);
+    image.src = `data:${media};base64,${base64}`;
+  }
+}
+
+function settle(root) {
+  tellTimes(root);
+  for (const entry of every(".piece > .entry", root)) if (memory.getItem(placeOf(entry))) edit(entry);
+  showPictures(root).catch(ignore);
+  applyFilter();
+}

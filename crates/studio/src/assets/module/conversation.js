@@ -1,0 +1,97 @@
+// The conversation: a window of pieces around where the reader is, and room for the others.
+
+// --- the conversation: a window of pieces ---------------------------------------------------------------------
+
+const talk = byId("conversation");
+const pieces = () => every(".piece", talk);
+const pieceSize = Number(talk?.dataset.piece ?? 20);
+const keptPieces = 12;
+let usualHeight = 120;
+let filling = false;
+
+const count = () => Number(talk.dataset.count);
+const first = () => Number(pieces()[0]?.dataset.from ?? 0);
+const behind = () => {
+  const last = pieces().at(-1);
+  return last ? Number(last.dataset.from) + last.children.length : 0;
+};
+
+/** Gives the rooms the size of what is not drawn. */
+function makeRoom() {
+  const drawn = pieces();
+  const entries = drawn.reduce((sum, piece) => sum + piece.children.length, 0);
+  const height = drawn.reduce((sum, piece) => sum + piece.offsetHeight, 0);
+  if (entries >= 10) usualHeight = height / entries;
+  one(".empty").hidden = count() > 0;
+  byId("above").style.height = `${Math.round(first() * usualHeight)}px`;
+  byId("below").style.height = `${Math.round(Math.max(0, count() - behind()) * usualHeight)}px`;
+}
+
+const pieceAt = (from) => part(ofPast(`${page}/entries?from=${from}&take=${take}`));
+const ofPast = (path) => (past ? `${path}&at=${past}` : path);
+
+/** Keeps what the reader looks at where it is, whatever happens around it. */
+function holding(change) {
+  const top = box(talk).top;
+  const anchor = every(".piece > .entry", talk).find((entry) => box(entry).bottom > top);
+  const before = anchor && box(anchor).top;
+  const atEnd = isAtEnd();
+  change();
+  makeRoom();
+  if (atEnd && behind() >= count()) toEnd();
+  else if (anchor?.isConnected) talk.scrollTop += box(anchor).top - before;
+}
+
+const isAtEnd = () => talk.scrollHeight - talk.scrollTop - talk.clientHeight < 80;
+const toEnd = () => (talk.scrollTop = talk.scrollHeight);
+
+/** Draws what has come near, and lets go of what is far. */
+async function fill() {
+  if (filling || !talk) return;
+  filling = true;
+  try {
+    for (let round = 0; round < 20; round++) {
+      const view = box(talk);
+      const margin = view.height;
+      const above = box(byId("above"));
+      const below = box(byId("below"));
+      const drawn = pieces();
+      if (above.bottom < view.top - margin * 4 && below.top > view.bottom + margin * 4) break;
+      if (above.top < view.bottom && above.bottom > view.bottom + margin) {
+        await jumpInto(Math.floor((view.top - above.top) / usualHeight));
+      } else if (below.bottom > view.top && below.top < view.top - margin) {
+        await jumpInto(behind() + Math.floor((view.top - below.top) / usualHeight));
+      } else if (first() > 0 && above.bottom > view.top - margin) {
+        await putPiece(Math.max(0, first() - pieceSize), byId("above").nextSibling, drawn.at(-1));
+      } else if (behind() < count() && below.top < view.bottom + margin) {
+        if (!(await putPiece(behind(), byId("below"), drawn[0]))) break;
+      } else break;
+    }
+  } finally {
+    filling = false;
+  }
+}
+
+/** Draws a piece before an element; lets go of another if there are too many. */
+async function putPiece(from, before, far) {
+  const piece = await pieceAt(from);
+  const many = pieces().length >= keptPieces;
+  holding(() => {
+    talk.insertBefore(piece, before);
+    // What somebody types in is not let go of.
+    if (many && !one("form", far)) far.remove();
+  });
+  settle(piece);
+  return piece.children.length;
+}
+
+/** Goes to a part of the conversation that is far from what is drawn. */
+async function jumpInto(index) {
+  const wanted = Math.min(Math.max(0, index), Math.max(0, count() - 1));
+  const piece = await pieceAt(Math.floor(wanted / pieceSize) * pieceSize);
+  for (const drawn of pieces()) drawn.remove();
+  byId("above").after(piece);
+  makeRoom();
+  talk.scrollTop = piece.offsetTop - talk.offsetTop + (wanted % pieceSize) * usualHeight;
+  settle(piece);
+}

@@ -1,0 +1,186 @@
+// What happens, here or elsewhere: the parts that may have changed are drawn again, and a model's words as they come.
+
+// --- what happened elsewhere, or here -------------------------------------------------------------------------
+
+const editor = (entry) => one(":scope > .editor", entry);
+const contentOf = (entry) => entry.dataset.version.split("-")[0];
+
+/** Puts newly drawn entries in the place of the old ones. What is the same stays, and what is being edited too. */
+function renew(old, fresh) {
+  const present = new Map([...old.children].map((entry) => [entry.id, entry]));
+  const inserting = every(".inserting", old);
+  const next = [...fresh.children].map((entry) => {
+    const known = present.get(entry.id);
+    present.delete(entry.id);
+    if (known && editor(known) && contentOf(known) !== contentOf(entry)) showConflict(known, one(".said, .plain, .preview", entry));
+    return known && (editor(known) || known.dataset.version === entry.dataset.version) ? known : entry;
+  });
+  // What was deleted elsewhere while it was edited here stays until what was typed is kept or left.
+  const left = [...present.values()].filter((entry) => entry.id && editor(entry));
+  for (const entry of left) showConflict(entry);
+  const all = [...next, ...left].flatMap((entry) => [entry, ...inserting.filter((form) => form.dataset.after === entry.dataset.entry)]);
+  all.push(...inserting.filter((form) => !all.includes(form)));
+  // What stays is not touched, so that the keyboard stays in it; in what is drawn anew it comes back.
+  const focused = focus().closest(".entry")?.id;
+  for (const child of [...old.children]) if (!all.includes(child)) child.remove();
+  all.forEach((child, index) => child === old.children[index] || old.insertBefore(child, old.children[index]));
+  if (focused && focus() === document.body) byId(focused)?.focus({ preventScroll: true });
+}
+
+function showConflict(entry, theirs) {
+  one(".conflict", entry)?.remove();
+  const text = theirs ? "This was changed elsewhere. Keeping yours replaces it:" : "This was deleted elsewhere.";
+  editor(entry).prepend(element("div", { className: "conflict" }, element("p", {}, text), ...(theirs ? [theirs.cloneNode(true)] : [])));
+}
+
+async function renewTalk() {
+  if (!talk || past) return;
+  const drawn = pieces();
+  const atEnd = isAtEnd();
+  if (!drawn.length) {
+    const piece = await pieceAt(0);
+    if (!piece.children.length) return;
+    talk.dataset.count = piece.dataset.count;
+    byId("below").before(piece);
+    makeRoom();
+    settle(piece);
+  } else {
+    const fresh = await Promise.all(drawn.map((piece) => pieceAt(piece.dataset.from)));
+    holding(() => {
+      drawn.forEach((piece, index) => renew(piece, fresh[index]));
+      talk.dataset.count = fresh[0]?.dataset.count ?? 0;
+      for (const piece of pieces()) if (!piece.children.length) piece.remove();
+    });
+    drawn.forEach(settle);
+  }
+  if (atEnd) {
+    makeRoom();
+    toEnd();
+  }
+  await fill();
+}
+
+const sources = {
+  bar: () => `${page}/bar?take=${take}`,
+  turn: () => `${page}/turn?take=${take}`,
+  history: () => `${page}/history`,
+  files: () => `${page}/files`,
+  settings: () => `${page}/settings?take=${take}`,
+  tree: () => `/studio/tree?${query({ path: thread, q: byId("find")?.value ?? "" })}`,
+};
+
+const busy = (part) => one(":is(input,textarea,select):focus,details.menu[open]", part);
+
+/** Draws a part again, unless somebody is typing in it, or began to meanwhile. */
+async function renewPart(name) {
+  const old = one(`[data-live="${name}"]`);
+  if (!old || busy(old)) return;
+  const fresh = await part(sources[name]());
+  if (!old.isConnected || busy(old)) return;
+  const active = focus();
+  const within = old.contains(active);
+  const closed = new Set(every("details[data-path]:not([open])", old).map((file) => file.dataset.path));
+  for (const file of every("details[data-path]", fresh)) if (closed.has(file.dataset.path)) file.open = false;
+  const scroll = old.parentElement.scrollTop;
+  old.replaceWith(fresh);
+  fresh.parentElement.scrollTop = scroll;
+  if (within) one(`[data-act="${active.dataset.act}"]`, fresh)?.focus();
+  settle(fresh);
+  if (name === "turn") showRunning();
+}
+
+let renewing = false;
+let again = false;
+
+/** Draws everything again that may have changed; once at a time, and once more if it changed meanwhile. */
+async function renewAll() {
+  again = true;
+  if (renewing) return;
+  renewing = true;
+  try {
+    while (again) {
+      again = false;
+      await renewTalk();
+      await Promise.all(Object.keys(sources).map(renewPart));
+    }
+  } catch {
+    // The stream tells when the server is there again.
+  } finally {
+    renewing = false;
+  }
+}
+
+// --- words as they come ---------------------------------------------------------------------------------------
+
+const live = byId("live");
+const coming = { text: "", thinking: "" };
+let painting = false;
+
+function paint() {
+  painting = false;
+  if (!live || live.hidden) return;
+  const atEnd = isAtEnd();
+  byId("live-text").append(coming.text);
+  if (coming.thinking) byId("live-thinking").hidden = false;
+  one("#live-thinking pre").append(coming.thinking);
+  coming.text = coming.thinking = "";
+  if (atEnd) toEnd();
+}
+
+function hear({ take: of, event: kind, text = "", tool, what }) {
+  if (of !== take) return;
+  if (kind in coming) coming[kind] += text;
+  const does = { call_began: `calls ${tool}…`, tool_runs: what, tool_progress: text.slice(-200) }[kind];
+  if (does) byId("live-tool").textContent = does;
+  if (kind in coming || does) live.hidden = false;
+  if (/^(answered|retrying|ended|started)$/.test(kind)) quiet();
+  if (/^(asked|ended|started)$/.test(kind)) renewPart("turn").catch(ignore);
+  if (!painting) requestAnimationFrame(paint);
+  painting = true;
+}
+
+function quiet() {
+  if (!live) return;
+  live.hidden = byId("live-thinking").hidden = true;
+  coming.text = coming.thinking = "";
+  for (const pre of every("pre, #live-tool", live)) pre.replaceChildren();
+}
+
+const isRunning = () => byId("turn")?.dataset.running === "true";
+
+function showRunning() {
+  const running = isRunning();
+  byId("stop").hidden = !running;
+  byId("send").textContent = running ? "Tell it" : "Send";
+  if (!running) quiet();
+  // What nobody has typed over since is what the thread says now: an undo brings a message back, another window writes.
+  const now = byId("turn").dataset.draft;
+  if (now !== seen && draft.value === seen) {
+    draft.value = now;
+    typed = false;
+  }
+  seen = now;
+}
+
+function follow(after) {
+  const stream = new EventSource(`/v1/events?after=${after}`);
+  const hears = (kind, does) => stream.addEventListener(kind, (event) => does(event.data && JSON.parse(event.data)));
+  const tree = () => renewPart("tree").catch(ignore);
+  let soon, own;
+  hears("operation", ({ thread: of }) => {
+    own ||= of === thread;
+    // Many at once are drawn once.
+    soon ??= setTimeout(() => {
+      (own ? renewAll : tree)();
+      soon = own = undefined;
+    }, 30);
+  });
+  hears("turn", hear);
+  hears("purged", tree);
+  stream.onopen = () => {
+    // A turn that died with its server left no operation behind.
+    if (look.contains("offline")) renewAll();
+    look.remove("offline");
+  };
+  stream.onerror = () => look.add("offline");
+}

@@ -1,0 +1,118 @@
+// Keys, clicks and forms; and how it all begins.
+
+// --- keys and clicks ----------------------------------------------------------------------------------------------------
+
+on("click", (event) => {
+  const button = event.target.closest("[data-act]");
+  if (!button || button.disabled) return;
+  const { act } = button.dataset;
+  if (!acts[act] && !requests[act]) return;
+  event.preventDefault();
+  button.closest("details.menu")?.removeAttribute("open");
+  attempt(() => (acts[act] ? acts[act](button) : request(requests[act](button))));
+});
+
+on("submit", (event) => {
+  const form = event.target;
+  if (form.method === "dialog") return;
+  event.preventDefault();
+  if (form.id === "composer") sendDraft();
+  if (form.matches(".editor")) keepEdit(form);
+  if (form.matches(".inserting")) putIn(form);
+});
+
+on("change", ({ target }) => {
+  if (target.id === "pictures") tellAttached();
+  if (target.id === "filter") applyFilter();
+  else if (target.closest("#settings")) keepField(target);
+});
+
+async function search(words) {
+  const found = await drawn(`/studio/search?${query({ q: words })}`);
+  if (!found) return;
+  byId("found")?.remove();
+  byId("find").after(found);
+  settle(found);
+}
+
+on("input", ({ target }) => {
+  if (target === draft) keepDraft();
+  if (target.id !== "find") return;
+  const wanted = target.value.toLowerCase();
+  for (const known of every("#tree .thread")) known.hidden = !known.textContent.toLowerCase().includes(wanted);
+});
+
+/** Goes to the next entry, or the one before. */
+function step(by) {
+  const all = every(".piece > .entry:not(.filtered)");
+  const index = all.indexOf(focus().closest(".entry"));
+  const next = all[index < 0 ? all.length - 1 : index + by];
+  next?.focus();
+  next?.scrollIntoView({ block: "nearest" });
+}
+
+const keys = {
+  j: () => step(1),
+  k: () => step(-1),
+  n: () => acts["new-thread"](),
+  i: () => draft?.focus(),
+  "/": () => byId("find")?.focus(),
+};
+const keysOfEntry = { e: "edit", c: "collapse", b: "branch", r: "retry", Delete: "delete" };
+
+on("keydown", (event) => {
+  const { key, target } = event;
+  const typing = target.matches("input, textarea, select");
+  const command = event.ctrlKey || event.metaKey;
+  const entry = target.closest(".entry");
+  let does;
+  if (key === "Enter" && target.id === "find") does = () => search(target.value);
+  else if (key === "Enter" && command && typing) does = () => target.form?.requestSubmit();
+  else if (key === "Escape" && target === draft) does = () => talk.focus();
+  else if (key === "Escape" && target.closest(".editor, .inserting")) does = () => one("[type=button]", target.form).click();
+  // In a field, Ctrl+Z is the field's own while there is something in it to undo.
+  else if (command && /^[zy]$/i.test(key) && !(typing && target.value && (typed || target !== draft))) {
+    does = () => one(`[data-act=${/y/i.test(key) || event.shiftKey ? "redo" : "undo"}]`)?.click();
+  } else if (!typing && !command && !event.altKey && !byId("dialog")?.open) {
+    does = entry && keysOfEntry[key] ? () => one(`[data-act=${keysOfEntry[key]}]`, entry)?.click() : keys[key];
+  }
+  if (!does) return;
+  event.preventDefault();
+  does();
+});
+
+// A menu closes when something else is done.
+on("pointerdown", ({ target }) => {
+  for (const menu of every("details.menu[open]")) menu.open = menu.contains(target);
+});
+
+// --- begin --------------------------------------------------------------------------------------------------------------
+
+settle(document);
+setInterval(() => tellTimes(), 30000);
+if (thread) follow(fact("sequence"));
+if (talk) {
+  makeRoom();
+  const named = location.hash && byId(location.hash.slice(1));
+  if (named) {
+    named.scrollIntoView({ block: "center" });
+    named.focus();
+  } else toEnd();
+  let wasAtEnd = !named;
+  talk.onscroll = () => {
+    wasAtEnd = isAtEnd();
+    requestAnimationFrame(() => fill().catch(ignore));
+  };
+  // Who reads the end still does when a question takes room from it, or the window changes.
+  new ResizeObserver(() => wasAtEnd && toEnd()).observe(talk);
+  fill().catch(ignore);
+  showRunning();
+}
+if (draft) {
+  draft.onpaste = (event) => takePictures(event, event.clipboardData);
+  draft.ondrop = (event) => takePictures(event, event.dataTransfer);
+  draft.value = memory.getItem(kept) ?? draft.value;
+  // What was kept here only until it is there.
+  if (memory.getItem(kept) !== null) saveDraft();
+  onpagehide = () => memory.getItem(kept) === null || saveDraft();
+}

@@ -1,0 +1,143 @@
+// What a person writes: drafts, and entries in place. Nothing that is typed is lost.
+
+// --- drafts: never lost -----------------------------------------------------------------------------------------
+
+const draft = byId("draft");
+const kept = `retake-draft-${thread}-${take}`;
+let saving;
+let seen = draft?.value;
+let typed = false;
+
+function keepDraft() {
+  typed = true;
+  // First where a crash of the server does not reach, then where every window sees it.
+  memory.setItem(kept, draft.value);
+  clearTimeout(saving);
+  saving = setTimeout(saveDraft, 400);
+}
+
+const putDraft = (text) => ask("PUT", ofTake(at("draft")), { text });
+
+async function saveDraft() {
+  clearTimeout(saving);
+  const text = draft.value;
+  try {
+    await putDraft(text);
+    if (draft.value === text) memory.removeItem(kept);
+    byId("draft-state").textContent = text ? "Draft kept" : "";
+  } catch {
+    byId("draft-state").textContent = "Kept in this browser";
+  }
+}
+
+async function sendDraft() {
+  const text = draft.value;
+  if (!text.trim()) return;
+  clearTimeout(saving);
+  const done = await attempt(async () => {
+    if (isRunning()) return ask("POST", ofTake(at("turn/steer")), { message: text });
+    const pictures = await Promise.all([...byId("pictures").files].map(inBase64));
+    // A draft is sent in one step, and an undo brings it back.
+    const sent = pictures.length ? { prompt: text, pictures } : { draft: true };
+    if (sent.draft) await putDraft(text);
+    return ask("POST", ofTake(at("turns")), { ...sent, ...approval() });
+  });
+  if (!done) return;
+  if (draft.value === text) draft.value = "";
+  byId("pictures").value = "";
+  tellAttached();
+  memory.removeItem(kept);
+  await saveDraft();
+  toEnd();
+}
+
+/** A picture that is pasted or dropped goes along, as one that was chosen does. */
+function takePictures(event, from) {
+  const files = [...from.files].filter((file) => file.type.startsWith("image/"));
+  if (!files.length) return;
+  event.preventDefault();
+  const all = new DataTransfer();
+  for (const file of [...byId("pictures").files, ...files]) all.items.add(file);
+  byId("pictures").files = all.files;
+  tellAttached();
+}
+
+/** Says how many pictures go along. */
+function tellAttached() {
+  const { files } = byId("pictures");
+  byId("attached").textContent = files.length ? `Pictures: ${files.length}` : "Picture";
+}
+
+async function inBase64(file) {
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  let text = "";
+  for (let start = 0; start < bytes.length; start += 0x8000) text += String.fromCharCode(...bytes.subarray(start, start + 0x8000));
+  return btoa(text);
+}
+
+// --- editing in place -------------------------------------------------------------------------------------------
+
+/** A form with a text to write. */
+function writing(className, yes, leave, ...fields) {
+  const area = element("textarea", { ariaLabel: "Text", rows: 4 });
+  const form = element("form", { className }, ...fields, area,
+    element("p", { className: "acts" },
+      element("button", { className: "primary", title: "Ctrl+Enter" }, yes),
+      element("button", { type: "button", "data-act": leave, title: "Esc" }, "Leave it")));
+  return [form, area];
+}
+
+const read = (entry) => asked("GET", ofTake(at(`entries/${entry.dataset.entry}`)));
+
+/** Where a half-typed edit is kept: what it began with, and what it is. */
+const placeOf = (entry) => take + entry.id;
+
+async function edit(entry) {
+  const shown = await read(entry);
+  if (!shown || editor(entry)) return;
+  const [form, area] = writing("editor", "Keep", "leave-edit");
+  const { content } = shown.entry;
+  const left = JSON.parse(memory.getItem(placeOf(entry)));
+  const [before, text] = left ?? [content, content];
+  form.dataset.before = before;
+  area.value = text;
+  area.rows = Math.min(30, text.split("\n").length + 2);
+  area.oninput = () => memory.setItem(placeOf(entry), JSON.stringify([before, area.value]));
+  entry.append(form);
+  entry.classList.add("editing");
+  // One that was left half-typed waits for its writer.
+  if (!left) area.focus();
+}
+
+async function keepEdit(form) {
+  const entry = form.closest(".entry");
+  const content = one("textarea", form).value;
+  const now = await read(entry);
+  if (now && now.entry.content !== form.dataset.before && !one(".conflict", form)) {
+    return showConflict(entry, element("pre", { className: "plain" }, now.entry.content));
+  }
+  if (!(await asked("PATCH", ofTake(at(`entries/${entry.dataset.entry}`)), { content }))) return;
+  leaveEdit(entry);
+}
+
+function leaveEdit(entry) {
+  memory.removeItem(placeOf(entry));
+  editor(entry)?.remove();
+  entry.classList.remove("editing");
+  entry.dataset.version = "";
+  entry.focus();
+  renewAll();
+}
+
+function insertBehind(entry) {
+  if (entry.nextElementSibling?.matches(".inserting")) return;
+  const [form, area] = writing("inserting", "Put it in", "leave-insert", roleSelect());
+  form.dataset.after = entry.dataset.entry;
+  entry.after(form);
+  area.focus();
+}
+
+async function putIn(form) {
+  const entries = [{ role: one("select", form).value, content: one("textarea", form).value }];
+  if (await asked("POST", ofTake(at("entries")), { entries, after: form.dataset.after })) form.remove();
+}
