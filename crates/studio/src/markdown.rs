@@ -6,12 +6,9 @@
 //!                                  https, http and mailto alone, and say nothing of where they were followed from
 //! ```
 
-use std::str::FromStr;
-use std::sync::LazyLock;
-
 use maud::{Markup, PreEscaped, Render, html};
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
-use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxSet};
+use retake_words::code::{Word, read};
 
 /// A longer text is shown as it is: reading it as Markdown would cost more than it helps.
 const MOST_BYTES: usize = 256 * 1024;
@@ -19,9 +16,6 @@ const MOST_BYTES: usize = 256 * 1024;
 const LONGEST_LINE: usize = 2_000;
 /// More code is not coloured.
 const MOST_CODE: usize = 64 * 1024;
-
-/// Loaded once some code is shown, since that takes a moment.
-static SYNTAXES: LazyLock<SyntaxSet> = LazyLock::new(SyntaxSet::load_defaults_newlines);
 
 /// A text, drawn.
 pub(crate) fn draw(text: &str) -> Markup {
@@ -163,60 +157,34 @@ impl Writer {
     }
 }
 
-/// Kinds of words that have a colour of their own, the innermost deciding.
-const KINDS: &[(&str, &str)] = &[
-    ("comment", "c"),
-    ("string", "s"),
-    ("constant", "n"),
-    ("keyword.operator", ""),
-    ("keyword", "k"),
-    ("storage", "k"),
-    ("entity.name.tag", "k"),
-    ("entity.name", "f"),
-    ("support.function", "f"),
-    ("markup.inserted", "i"),
-    ("markup.deleted", "d"),
-];
-
 fn coloured(language: &str, code: &str) -> Option<Markup> {
-    if code.len() > MOST_CODE || code.lines().any(|line| line.len() > LONGEST_LINE) {
+    if code.len() > MOST_CODE {
         return None;
     }
-    let syntax = SYNTAXES.find_syntax_by_token(alias(language))?;
-    let scopes = KINDS.iter().filter_map(|(name, class)| Some((Scope::from_str(name).ok()?, *class)));
-    let scopes: Vec<(Scope, &str)> = scopes.collect();
-    let class = |stack: &ScopeStack| {
-        let known = |scope: &Scope| scopes.iter().find(|(kind, _)| kind.is_prefix_of(*scope));
-        stack.as_slice().iter().rev().find_map(known).map_or("", |(_, class)| *class)
-    };
-    let mut state = ParseState::new(syntax);
-    let mut stack = ScopeStack::new();
-    let mut out = String::with_capacity(code.len() * 2);
-    let mut put = |class: &str, text: &str| match (class, text) {
-        (_, "") => {}
-        ("", text) => text.render_to(&mut out),
-        (class, text) => html! { span class=(class) { (text) } }.render_to(&mut out),
-    };
-    for line in code.split_inclusive('\n') {
-        let mut start = 0;
-        for (at, change) in state.parse_line(line, &SYNTAXES).ok()? {
-            put(class(&stack), line.get(start..at)?);
-            start = at;
-            stack.apply(&change).ok()?;
+    let lines = read(language, code, LONGEST_LINE)?;
+    let ends = code.ends_with('\n');
+    let last = lines.len().saturating_sub(1);
+    Some(html! {
+        @for (number, line) in lines.iter().enumerate() {
+            @for (word, text) in line {
+                @match class_of(*word) { "" => (text), class => span class=(class) { (text) } }
+            }
+            @if number < last || ends { "\n" }
         }
-        put(class(&stack), line.get(start..)?);
-    }
-    Some(PreEscaped(out))
+    })
 }
 
-/// What people call a language, where its grammar goes by another name.
-fn alias(language: &str) -> &str {
-    match language {
-        "typescript" | "ts" | "tsx" | "jsx" | "mjs" => "js",
-        "shell" | "console" | "zsh" => "sh",
-        "jsonc" | "json5" => "json",
-        "c++" => "cpp",
-        other => other,
+/// What the style calls a word.
+fn class_of(word: Word) -> &'static str {
+    match word {
+        Word::Plain => "",
+        Word::Comment => "c",
+        Word::Text => "s",
+        Word::Value => "n",
+        Word::Keyword => "k",
+        Word::Name => "f",
+        Word::Added => "i",
+        Word::Removed => "d",
     }
 }
 

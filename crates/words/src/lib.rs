@@ -1,5 +1,6 @@
-//! What happened, in words for people: the same words in a terminal and in a browser.
+//! What a terminal and a browser show alike: what happened, in words for people; and code, by what its words mean.
 
+pub mod code;
 pub mod number;
 mod operation;
 pub mod story;

@@ -1,0 +1,120 @@
+//! Code by what its words mean, for whoever gives meanings a colour.
+//!
+//! The grammars know hundreds of kinds of words. The few kinds below are what helps a reader; the rest looks like any
+//! text.
+
+use std::str::FromStr;
+use std::sync::LazyLock;
+
+use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxSet};
+
+/// What a word of code is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// Nothing in particular.
+    Plain,
+    /// A comment.
+    Comment,
+    /// A text in quotes.
+    Text,
+    /// A number or another fixed value.
+    Value,
+    /// A word of the language.
+    Keyword,
+    /// The name of something.
+    Name,
+    /// A line that came.
+    Added,
+    /// A line that went.
+    Removed,
+}
+
+/// Kinds of words by how the grammars name them; the first that fits decides.
+const KINDS: &[(&str, Word)] = &[
+    ("comment", Word::Comment),
+    ("string", Word::Text),
+    ("constant", Word::Value),
+    ("keyword.operator", Word::Plain),
+    ("keyword", Word::Keyword),
+    ("storage", Word::Keyword),
+    ("entity.name.tag", Word::Keyword),
+    ("entity.name", Word::Name),
+    ("support.function", Word::Name),
+    ("markup.inserted", Word::Added),
+    ("markup.deleted", Word::Removed),
+];
+
+/// Loaded once some code is shown, since that takes a moment.
+static SYNTAXES: LazyLock<SyntaxSet> = LazyLock::new(SyntaxSet::load_defaults_newlines);
+static SCOPES: LazyLock<Vec<(Scope, Word)>> = LazyLock::new(|| {
+    KINDS.iter().filter_map(|(name, word)| Some((Scope::from_str(name).ok()?, *word))).collect()
+});
+
+/// The lines of some code in pieces, without their line feeds; nothing if a line is longer than that many bytes, or the
+/// language is not known.
+pub fn read<'a>(language: &str, code: &'a str, longest: usize) -> Option<Vec<Vec<(Word, &'a str)>>> {
+    if code.lines().any(|line| line.len() > longest) {
+        return None;
+    }
+    let syntax = SYNTAXES.find_syntax_by_token(alias(language))?;
+    let mut state = ParseState::new(syntax);
+    let mut scopes = ScopeStack::new();
+    let mut lines = Vec::new();
+    for line in code.split_inclusive('\n') {
+        let solid = line.trim_end_matches('\n');
+        let mut pieces = Vec::new();
+        let mut start = 0;
+        for (at, change) in state.parse_line(line, &SYNTAXES).ok()? {
+            let at = at.min(solid.len());
+            pieces.push((word(&scopes), solid.get(start..at)?));
+            start = at;
+            scopes.apply(&change).ok()?;
+        }
+        pieces.push((word(&scopes), solid.get(start..)?));
+        pieces.retain(|(_, text)| !text.is_empty());
+        lines.push(pieces);
+    }
+    Some(lines)
+}
+
+/// The innermost kind that is known decides.
+fn word(scopes: &ScopeStack) -> Word {
+    let known = |scope: &Scope| SCOPES.iter().find(|(kind, _)| kind.is_prefix_of(*scope));
+    scopes.as_slice().iter().rev().find_map(known).map_or(Word::Plain, |(_, word)| *word)
+}
+
+/// What people call a language, where its grammar goes by another name.
+fn alias(language: &str) -> &str {
+    match language {
+        "typescript" | "ts" | "tsx" | "jsx" | "mjs" => "js",
+        "shell" | "console" | "zsh" => "sh",
+        "jsonc" | "json5" => "json",
+        "c++" => "cpp",
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_is_read_word_by_word_where_its_language_is_known() {
+        fn read<'a>(language: &str, code: &'a str) -> Option<Vec<Vec<(Word, &'a str)>>> {
+            super::read(language, code, 40)
+        }
+        let lines = read("rust", "fn a() {} // b\nlet x = \"c\";\n").expect("Rust is known");
+        assert_eq!(lines.len(), 2);
+        for (line, word, text) in
+            [(0, Word::Keyword, "fn"), (0, Word::Name, "a"), (0, Word::Comment, " b"), (1, Word::Text, "c")]
+        {
+            assert!(lines[line].contains(&(word, text)), "{text}: {:?}", lines[line]);
+        }
+        let whole: Vec<String> =
+            lines.iter().map(|line| line.iter().map(|(_, text)| *text).collect()).collect();
+        assert_eq!(whole, ["fn a() {} // b", "let x = \"c\";"], "nothing is lost");
+        assert_eq!(read("nothing known", "x"), None);
+        assert_eq!(read("rust", &"x".repeat(41)), None, "a line is too long");
+        assert!(read("typescript", "let a").is_some());
+    }
+}
