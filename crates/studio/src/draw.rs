@@ -69,6 +69,11 @@ pub(crate) fn button(act: &str, label: &str, title: &str) -> Markup {
     html! { button type="button" data-act=(act) title=(title) { (label) } }
 }
 
+/// An address with what it asks for, whatever letters that has.
+pub(crate) fn address(path: &str, asked: &[(&str, &str)]) -> String {
+    format!("{path}?{}", serde_urlencoded::to_string(asked).unwrap_or_default())
+}
+
 /// Money, from millionths of a dollar.
 pub(crate) fn dollars(micro_dollars: u64) -> String {
     match micro_dollars {

@@ -9,7 +9,7 @@ use retake_model::id::ThreadId;
 use retake_timeline::EntryView;
 use retake_words::number::count;
 
-use crate::draw::{button, dollars, exact, moment};
+use crate::draw::{address, button, dollars, exact, moment};
 use crate::markdown;
 
 /// A longer result of a tool is folded, and shown as far as this.
@@ -26,7 +26,7 @@ pub(crate) fn draw(thread: ThreadId, view: &EntryView, prices: &Prices, moved: &
             data-version=(format!("{}-{shown}", view.version)) data-number=(view.number) tabindex="-1"
             aria-label=(format!("Entry {} by {}", view.number, entry.role)) {
             header {
-                button class="role" type="button" data-act="role" title="Change the role" { (entry.role) }
+                button class="role" type="button" data-act="dialog" data-about="role" title="Change the role" { (entry.role) }
                 span class="facts" {
                     (moment(entry.created))
                     @if entry.edited.is_some() { span class="edited" { "edited" } }
@@ -54,7 +54,7 @@ pub(crate) fn draw(thread: ThreadId, view: &EntryView, prices: &Prices, moved: &
                 div class="said" {
                     @for block in &entry.blocks { (draw_block(thread, block)) }
                     @if let Some(call) = answered(entry).filter(|call| moved.contains(*call)) {
-                        button type="button" class="files-of" data-act="files-of" data-call=(call) { "What it did to files" }
+                        details class="files-of" data-src=(address(&format!("/studio/threads/{thread}/call"), &[("q", call)])) { summary { "What it did to files" } }
                     }
                 }
             }

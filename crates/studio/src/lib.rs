@@ -14,6 +14,7 @@
 
 mod assets;
 mod conversation;
+mod dialog;
 mod diff;
 mod draw;
 mod entry;

@@ -97,6 +97,15 @@ fn draw_bar(looking: &Looking<'_>, thread: ThreadId, take: &Take) -> Result<Mark
     let takes = looking.queries().takes_of(row.number)?;
     let others = takes.iter().map(|other| &other.summary).filter(|other| other.id != take.id);
     let others: Vec<_> = others.collect();
+    let dialog = |about: &str, label: &str, title: &str| {
+        let src = format!("/studio/threads/{thread}/dialog?take={}&about={about}", take.id);
+        html! { button type="button" data-act="dialog" data-about=(about) data-src=(src) title=(title) { (label) } }
+    };
+    let shown = |collapsed: bool, label: &str| {
+        let ask = format!("/v1/threads/{thread}/entries-shown?take={}", take.id);
+        let body = format!("{{\"collapsed\":{collapsed}}}");
+        html! { button type="button" data-act="ask" data-method="PUT" data-ask=(ask) data-body=(body) { (label) } }
+    };
     Ok(html! {
         header id="bar" data-live="bar" {
             button type="button" class="narrow" data-act="menu" aria-label="Threads" { "☰" }
@@ -120,14 +129,19 @@ fn draw_bar(looking: &Looking<'_>, thread: ThreadId, take: &Take) -> Result<Mark
             details class="menu" {
                 summary { "More" }
                 ul {
-                    li { (button("save", "Save this moment…", "Give the present moment a name")) }
-                    li { (button("collapse-all", "Collapse all", "")) }
-                    li { (button("expand-all", "Expand all", "")) }
-                    li { (button("truncate", "Keep the last pairs…", "Cut everything before the last pairs")) }
-                    li { (button("compress", "Compress", "A summary in the place of old entries")) }
+                    li { (dialog("save", "Save this moment…", "Give the present moment a name")) }
+                    li { (shown(true, "Collapse all")) }
+                    li { (shown(false, "Expand all")) }
+                    li role="separator" {}
+                    li { (dialog("truncate", "Keep the last pairs…", "Cut everything before the last pairs")) }
+                    li { button type="button" data-act="ask" data-method="POST" data-ask=(format!("/v1/threads/{thread}/compress?take={}", take.id))
+                        data-then="A summary stands for them now." title="A summary in the place of old entries" { "Compress" } }
                     li { (button("clear", "Clear", "Take all entries out of this take")) }
                     li { (button("reset", "Reset", "Entries, settings, drafts and lists of all takes")) }
-                    li { (button("put-away", "Put this thread away", "")) }
+                    li role="separator" {}
+                    li { (dialog("rename-take", "Rename this take…", "")) }
+                    @if !others.is_empty() { li { (dialog("delete-take", "Delete this take…", "An undo brings it back")) } }
+                    li { (dialog("put-away", "Put this thread away…", "It leaves the list, and can be brought back")) }
                 }
             }
             label class="filter" {
@@ -246,7 +260,8 @@ fn draw_side(studio: &Studio, thread: ThreadId, side: &Side, moved: &HashSet<Str
             }
             p class="acts" {
                 button type="button" data-act="switch" data-take=(side.take.to_string()) { "Work on it" }
-                button type="button" data-act="promote" data-take=(side.take.to_string()) { "Make it a thread" }
+                button type="button" data-act="ask" data-method="POST" data-ask=(format!("/v1/threads/{thread}/takes/{}/promote", side.take))
+                    data-then="/studio/threads/{thread}" title="The take becomes a thread of its own" { "Make it a thread" }
             }
             @for view in side.entries.iter().take(COMPARED) { (entry::draw(thread, view, &studio.setup.prices, moved)) }
             @if side.entries.len() > COMPARED { p class="quiet" { "More entries are not shown here." } }

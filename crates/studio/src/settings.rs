@@ -30,11 +30,11 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
                 }
                 label {
                     "Roles, in order"
-                    input name="roles" value=(state.roles.join(", ")) data-list="commas";
+                    input name="roles" value=(state.roles.join(", ")) data-list=",";
                 }
                 label {
                     "Tags"
-                    input name="tags" value=(row.summary.tags.join(", ")) data-list="commas";
+                    input name="tags" value=(row.summary.tags.join(", ")) data-list=",";
                 }
             }
             (model(&settings))
@@ -96,7 +96,7 @@ fn lists(take: &Take) -> Markup {
         html! {
             label {
                 (label)
-                textarea rows="3" placeholder="one path a line" name=(name) data-list="lines" { (text) }
+                textarea rows="3" placeholder="one path a line" name=(name) data-list="\n" { (text) }
             }
         }
     };

@@ -11,14 +11,14 @@ use axum::http::{HeaderValue, Response, StatusCode};
 use axum::routing::{MethodRouter, get};
 use maud::Markup;
 use retake_agent::Setup;
-use retake_model::id::{TakeId, ThreadId};
+use retake_model::id::{EntryId, TakeId, ThreadId};
 use retake_timeline::Timeline;
 use retake_timeline::store::{Ledger, StoreError};
 use serde::Deserialize;
 use tokio::sync::Semaphore;
 
 use crate::failed::Failed;
-use crate::{assets, conversation, files, history, page, search, settings, tree, turn, welcome};
+use crate::{assets, conversation, dialog, files, history, page, search, settings, tree, turn, welcome};
 
 /// Where a browser begins.
 pub const HOME: &str = "/studio";
@@ -66,6 +66,10 @@ pub(crate) struct Asked {
     pub(crate) before: Option<u64>,
     /// A moment.
     pub(crate) at: Option<u64>,
+    /// What a dialog is about.
+    pub(crate) about: Option<String>,
+    /// An entry.
+    pub(crate) entry: Option<EntryId>,
 }
 
 /// A page that is about a thread.
@@ -96,6 +100,7 @@ impl Studio {
             .route("/studio/threads/{thread}/blame", of_thread(files::blame))
             .route("/studio/threads/{thread}/history", of_thread(history::draw))
             .route("/studio/threads/{thread}/settings", of_thread(settings::draw))
+            .route("/studio/threads/{thread}/dialog", of_thread(dialog::draw))
             .route("/studio/threads/{thread}/compare", of_thread(page::compare))
             .route("/studio/studio.css", asset("text/css; charset=utf-8", assets::STYLE))
             .route("/studio/studio.js", asset("text/javascript; charset=utf-8", &assets::MODULE))

@@ -146,3 +146,21 @@ fn a_message_is_asked_again_in_a_take_of_its_own() {
     // An answer has nothing to ask again.
     assert_eq!(browser.value("document.querySelectorAll('.entry:not(.user) [data-act=retry]').length"), 0);
 }
+
+#[test]
+fn what_a_call_did_to_files_is_shown_with_its_result() {
+    let studio = Studio::open();
+    let browser = &studio.browser;
+    studio.make_thread();
+    browser.choose("#approve", "edits");
+    studio.ask("create a.txt with hello then read a.txt");
+    // Of the two calls one changed something.
+    browser.until_count("[data-act=files-of]", 1);
+    browser.click("[data-act=files-of]");
+    browser.until_text(".of-call .file", "a.txt");
+    browser.until_text(".of-call tr.added", "hello");
+    // Offered no longer once the call is undone with its turn.
+    browser.click("[data-act=undo]:not(:disabled)");
+    studio.confirm();
+    browser.until_gone(".of-call");
+}

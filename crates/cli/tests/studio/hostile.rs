@@ -188,17 +188,7 @@ fn nothing_runs_while_a_model_writes_it() {
     let script = Script::events(events).with(40, Act::Pause(Duration::from_secs(6)));
     let model = FaultServer::with(vec![script]).expect("a port is free");
 
-    let sandbox = Sandbox::new();
-    let provider = format!(
-        "[providers.scripted]\nwire = \"chat\"\nbase_url = \"{}\"\nmodels = [\"scripted\"]\n",
-        model.url()
-    );
-    std::fs::write(
-        sandbox.config(),
-        format!("[agent]\nprovider = \"scripted\"\nmodel = \"scripted\"\n\n{provider}"),
-    )
-    .expect("our folder");
-    let studio = Studio::over(Server::over(sandbox), Look::default());
+    let studio = Studio::answered_by(&model);
     watched(&studio.browser);
     studio.make_thread();
     studio.send("go");

@@ -12,10 +12,8 @@ use std::time::Duration;
 use retake_agent::fault_server::{Act, FaultServer, Script};
 use serde_json::{Value, json};
 
-use crate::browser::{Browser, Look};
-use crate::server::Server;
+use crate::browser::Browser;
 use crate::studio::Studio;
-use crate::support::Sandbox;
 use crate::views::api;
 
 /// How much is measured, and what is asked of it.
@@ -193,17 +191,7 @@ fn words_come_at_fifty_a_second_without_a_long_task() {
     script.acts.push(Act::Send(chunk(json!({}), json!("stop")).into_bytes()));
     script.acts.push(Act::Send(b"data: [DONE]\n\n".to_vec()));
     let model = FaultServer::with(vec![script]).expect("a port is free");
-    let sandbox = Sandbox::new();
-    let provider = format!(
-        "[providers.scripted]\nwire = \"chat\"\nbase_url = \"{}\"\nmodels = [\"scripted\"]\n",
-        model.url()
-    );
-    std::fs::write(
-        sandbox.config(),
-        format!("[agent]\nprovider = \"scripted\"\nmodel = \"scripted\"\n\n{provider}"),
-    )
-    .expect("our folder");
-    let studio = Studio::over(Server::over(sandbox), Look::default());
+    let studio = Studio::answered_by(&model);
     let browser = &studio.browser;
     let thread = thread_of(browser, 1_000);
     browser.go(&format!("{}/studio/threads/{thread}", studio.server.url));

@@ -1,5 +1,6 @@
 //! The studio in a browser: what most tests do with it.
 
+use retake_agent::fault_server::FaultServer;
 use serde_json::{Value, json};
 
 use crate::browser::{Browser, Look};
@@ -30,6 +31,18 @@ impl Studio {
         browser.go(&server.link);
         browser.until("location.pathname.startsWith('/studio')");
         Self { browser, server }
+    }
+
+    /// The first page, where a model answers by its script.
+    pub(crate) fn answered_by(model: &FaultServer) -> Self {
+        let sandbox = Sandbox::new();
+        let config = format!(
+            "[agent]\nprovider = \"scripted\"\nmodel = \"scripted\"\n\n\
+             [providers.scripted]\nwire = \"chat\"\nbase_url = \"{}\"\nmodels = [\"scripted\"]\n",
+            model.url()
+        );
+        std::fs::write(sandbox.config(), config).expect("our folder");
+        Self::over(Server::over(sandbox), Look::default())
     }
 
     /// The page of a thread in which this was said already: role and text of each entry.

@@ -17,28 +17,30 @@ function choice(report) {
   const set = byId("choice").content.firstElementChild.cloneNode(true);
   for (const { path, root = "", theirs = "" } of conflicts) {
     const both = query({ path, root, ours: report.before, theirs });
-    const file = element("details", {}, element("summary", {}, path));
-    file.ontoggle = async () => file.children[1] || file.append(await part(`${page}/versions?${both}`));
-    one("legend", set).after(file);
+    one("legend", set).after(element("details", { "data-src": `${page}/versions?${both}` }, element("summary", {}, path)));
   }
   return [set];
 }
 
-async function move(route, body, title, yes) {
+/** Looks ahead, asks, moves, and reports. A quiet move is asked about only where files move. */
+async function move(route, body, title, yes, { quiet, then } = {}) {
   const ahead = await asked("POST", at(`${route}dry_run=true`), body);
   if (!ahead) return;
-  const { entries_after: after = 0, entries_before: before = 0 } = ahead.would ?? {};
+  const { kind, entries_after: after = 0, entries_before: before = 0 } = ahead.would ?? {};
+  const { from, to } = kind ?? {};
   const difference = Math.abs(after - before);
   const words = difference ? `${number(difference, "entry", "entries")} ${after < before ? "go" : "come back"}.` : "No entries come or go.";
+  const differs = to && (await drawn(`${page}/between?${query({ before: from, at: to })}`));
   const chosen = choice(ahead.files);
-  if (!(await confirmed([element("h2", {}, title), element("p", {}, words), pathList(ahead.files), ...chosen], yes))) return;
-  const conflicts = chosen[0]?.querySelector(":checked").value;
-  const done = await asked("POST", at(route), { ...body, ...(conflicts ? { conflicts } : {}) });
+  const parts = () => [element("h2", {}, title), element("p", {}, words), pathList(ahead.files), ...chosen, differs || ""];
+  if (!(quiet && !ahead.files?.paths.length) && !(await confirmed(parts(), yes))) return;
+  const done = await asked("POST", at(route), { ...body, ...(chosen[0] ? fieldsOf(chosen[0]) : {}) });
   if (!done) return;
   const paths = done.files?.paths ?? [];
   if (paths.some((one) => !one.written && /conflicted|kept|skipped/.test(one.outcome))) {
     await confirmed([element("h2", {}, "Done, but not everywhere"), pathList(done.files), element("p", {}, "The other version stays in the history.")], "Understood");
   } else say(paths.length ? `Done, with ${number(paths.length, "file", "files")}.` : "Done.");
+  if (then) location.assign(then);
   await renewAll();
 }
 
@@ -46,33 +48,34 @@ async function move(route, body, title, yes) {
 
 const entryOf = (button) => button.closest(".entry");
 const idOf = (button) => entryOf(button).dataset.entry;
-const home = () => `/studio/threads/${thread}`;
 const approval = () => (byId("approve")?.value ? { approve: byId("approve").value } : {});
 const call = (button) => button.closest("[data-call]").dataset.call;
 
-/** What is one request: method, path, body, then what is said or where to go. Paths are of the thread and the take. */
+/** What a button of an entry or of a turn asks for: method, path, body, then what is said or where to go. */
 const requests = {
   delete: (b) => ["DELETE", `entries/${idOf(b)}`, undefined, "Deleted; an undo brings it back."],
-  branch: (b) => ["POST", "branch", { entry: idOf(b) }, home],
-  retry: (b) => ["POST", "retry", { entry: idOf(b), ...approval() }, (done) => `${home()}?take=${done.take}`],
+  retry: (b) => ["POST", "retry", { entry: idOf(b), ...approval() }, `${page}?take={take}`],
   allow: (b) => ["POST", "turn/approve", { call: call(b), allow: true }],
   always: (b) => ["POST", "turn/approve", { call: call(b), allow: true, remember: true }],
   deny: (b) => ["POST", "turn/approve", { call: call(b), allow: false }],
   interrupt: () => ["POST", "turn/interrupt", {}],
   resume: () => ["POST", "turn/resume", approval()],
-  compress: () => ["POST", "compress", {}, "A summary stands for them now."],
-  switch: (b) => ["POST", `/takes/${b.dataset.take}/switch`, {}, home],
-  promote: (b) => ["POST", `/takes/${b.dataset.take}/promote`, {}, (done) => `/studio/threads/${done.promoted.thread}`],
 };
 
+/** Asks, and then says so, or goes where the answer leads: names in brackets are fields of it. */
 async function request([method, path, body, then]) {
-  const whole = path.startsWith("/") ? at(path.slice(1)) : ofTake(at(path));
-  const done = await asked(method, whole, body);
+  const done = await asked(method, path[0] === "/" ? path : ofTake(at(path)), body);
   if (!done) return;
-  if (typeof then === "function") location.assign(then(done));
-  else if (then) say(then);
+  if (then?.[0] === "/") return location.assign(then.replace(/{(\w+)}/, (_, name) => done[name] ?? done.promoted[name]));
+  if (then) say(then);
   await renewAll();
 }
+
+/** Asks what an element says, with what its fields hold. */
+const askAs = ({ dataset: { method, ask, body, then } }, fields) =>
+  request([method, ask, method === "DELETE" ? undefined : { ...JSON.parse(body ?? "{}"), ...fields }, then]);
+
+const goes = { quiet: true, then: page };
 
 const acts = {
   undo: () => move("undo?", {}, "Undo the last step?", "Undo"),
@@ -80,23 +83,17 @@ const acts = {
   jump: (b) => move("jump?", { version: Number(b.dataset.version) }, `Go to moment ${b.dataset.version}?`, "Go there"),
   reset: () => move("reset?", {}, "Reset the thread?", "Reset"),
   clear: () => move(`${ofTake("clear")}&`, {}, "Take all entries out?", "Clear"),
-  async truncate() {
-    const pairs = await prompted("How many of the last pairs stay?", "3", "Cut the others");
-    if (pairs) await request(["POST", "truncate", { pairs: Number(pairs) }]);
-  },
-  async save() {
-    const name = await prompted("What is this moment called?", "", "Save");
-    if (name) await request(["POST", "/save", { name }, `Saved as “${name}”.`]);
-  },
-  async "put-away"() {
-    const wanted = await confirmed(["Put this thread away?"], "Put it away");
-    if (wanted && (await asked("DELETE", `/v1/threads/${thread}`))) location.assign("/studio");
+  branch: (b) => move(`${ofTake("branch")}&`, { entry: idOf(b) }, "Branch here?", "Branch", goes),
+  switch: (b) => move(`takes/${b.dataset.take}/switch?`, {}, "Work on this take?", "Work on it", goes),
+  ask: askAs,
+  // The server draws what is asked for, and says what becomes of it.
+  async dialog(b) {
+    const form = await drawn(b.dataset.src ?? `${page}/dialog?${query({ take, about: b.dataset.about, entry: idOf(b) })}`);
+    if (form && (await confirmed([form], form.dataset.yes))) await askAs(form, fieldsOf(form));
   },
   async "new-thread"() {
     const made = await asked("POST", "/v1/threads", {});
-    if (!made) return;
-    await asked("POST", `/v1/threads/${made.thread}/current`, {});
-    location.assign(`/studio/threads/${made.thread}`);
+    if (made) await request(["POST", `/v1/threads/${made.thread}/current`, {}, `/studio/threads/${made.thread}`]);
   },
   edit: (b) => edit(entryOf(b)),
   "leave-edit": (b) => leaveEdit(entryOf(b)),
@@ -108,23 +105,14 @@ const acts = {
     await navigator.clipboard.writeText(shown.entry.content);
     say("Copied.");
   },
-  async role(b) {
-    const select = roleSelect(entryOf(b).dataset.role);
-    if (await confirmed([element("label", {}, "Role", select)], "Change")) await request(["PATCH", `entries/${idOf(b)}`, { role: select.value }]);
-  },
   collapse: (b) => showAs(entryOf(b), 0),
   source: (b) => showAs(entryOf(b), 1),
-  "collapse-all": () => showAll(true),
-  "expand-all": () => showAll(false),
   async tab(b) {
     for (const tab of every("[role=tab]")) tab.ariaSelected = String(tab.dataset.tab === b.dataset.tab);
     await panel(sources[b.dataset.tab]());
   },
+  show: (b) => panel(b.dataset.src),
   blame: (b) => panel(`${page}/blame?${query({ path: b.dataset.file, root: b.dataset.root })}`),
-  async "files-of"(b) {
-    const shown = await drawn(`${page}/call?${query({ q: call(b) })}`);
-    if (shown) b.replaceWith(shown);
-  },
   async more(b) {
     const shown = await drawn(b.dataset.src);
     if (!shown) return;
@@ -147,8 +135,8 @@ async function panel(source) {
   settle(shown);
 }
 
-function roleSelect(chosen) {
-  const options = fact("roles").split("\n").map((role) => element("option", { value: role, selected: role === chosen }, role));
+function roleSelect() {
+  const options = fact("roles").split("\n").map((role) => element("option", { value: role }, role));
   return element("select", { ariaLabel: "Role" }, ...options);
 }
 
@@ -157,10 +145,6 @@ async function showAs(entry, which) {
   flags[which] = 1 - flags[which];
   const done = await asked("PUT", at(`entries/${entry.dataset.entry}/shown`), { collapsed: !!flags[0], source: !!flags[1] });
   if (done) await renewTalk();
-}
-
-async function showAll(collapsed) {
-  if (await asked("PUT", ofTake(at("entries-shown")), { collapsed })) await renewTalk();
 }
 
 function applyFilter() {
@@ -172,9 +156,5 @@ function applyFilter() {
 
 // --- settings ---------------------------------------------------------------------------------------------------------
 
-/** What a field of the settings holds is kept as soon as it is left. Lists are written with commas or on lines. */
-function keepField({ type, name, value, checked, dataset }) {
-  const list = () => value.split(dataset.list === "lines" ? "\n" : ",").map((item) => item.trim()).filter(Boolean);
-  const kept = type === "checkbox" ? checked : type === "number" ? Number(value) : dataset.list ? list() : value;
-  asked("PUT", `/api/fields/${name}?thread=${thread}&take=${take}`, { value: kept });
-}
+/** What a field of the settings holds is kept as soon as it is left. */
+const keepField = (field) => asked("PUT", `/api/fields/${field.name}?thread=${thread}&take=${take}`, { value: valueOf(field) });

@@ -84,14 +84,21 @@ function confirmed(body, yes) {
   byId("dialog-yes").textContent = yes;
   dialog.returnValue = "no";
   dialog.showModal();
-  (one("input", dialog) ?? byId("dialog-yes")).focus();
+  (one("input, select", dialog) ?? byId("dialog-yes")).focus();
   return new Promise((done) => (dialog.onclose = () => done(dialog.returnValue === "yes")));
 }
 
-/** Asks for a text in a dialog. */
-async function prompted(question, value, yes) {
-  const input = element("input", { value, required: true });
-  return (await confirmed([element("label", {}, question, input)], yes)) && input.value.trim();
+/** What a field holds. Lists are written with commas or on lines. */
+function valueOf({ type, value, checked, dataset: { list } }) {
+  if (type === "checkbox") return checked;
+  if (type === "number") return Number(value);
+  return list ? value.split(list).map((item) => item.trim()).filter(Boolean) : value;
+}
+
+/** What all fields hold, by their names. */
+function fieldsOf(form) {
+  const fields = every("[name]", form).filter(({ type, checked }) => type !== "radio" || checked);
+  return Object.fromEntries(fields.map((field) => [field.name, valueOf(field)]));
 }
 
 const near = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "narrow" });

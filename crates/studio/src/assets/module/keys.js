@@ -42,6 +42,15 @@ on("input", ({ target }) => {
   for (const known of every("#tree .thread")) known.hidden = !known.textContent.toLowerCase().includes(wanted);
 });
 
+// What is folded is drawn when it is first looked at.
+document.addEventListener("toggle", async ({ target: { dataset, children, open }, target }) => {
+  if (!open || !dataset.src || children[1]) return;
+  const shown = await drawn(dataset.src);
+  if (!shown || children[1]) return;
+  target.append(shown);
+  settle(shown);
+}, true);
+
 /** Goes to the next entry, or the one before. */
 function step(by) {
   const all = every(".piece > .entry:not(.filtered)");
