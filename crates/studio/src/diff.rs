@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use retake_model::diff::Side;
 use retake_model::tree::Happened;
-use retake_timeline::{Changes, Compared, FileDiff, HunkView, LineView};
+use retake_timeline::{Changes, Compared, FileDiff, HunkView, LineView, Stat};
 use retake_words::number::counted;
 
 use crate::draw::exact;
@@ -13,13 +13,19 @@ const MOST_LINES: usize = 1_000;
 
 /// All files that differ.
 pub(crate) fn draw(changes: &Changes) -> Markup {
-    let stat = &changes.stat;
     html! {
-        p class="stat" {
+        p { (stat(&changes.stat)) }
+        @for file in &changes.files { (draw_file(file)) }
+    }
+}
+
+/// How much differs.
+pub(crate) fn stat(stat: &Stat) -> Markup {
+    html! {
+        span class="stat" {
             (counted(stat.files, "file", "files")) " "
             span class="added" { "+" (stat.lines.added) } " " span class="removed" { "−" (stat.lines.removed) }
         }
-        @for file in &changes.files { (draw_file(file)) }
     }
 }
 

@@ -1,18 +1,18 @@
 //! Files: what each operation did to them, and who wrote each line.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use maud::{Markup, html};
 use retake_model::content::ContentId;
 use retake_model::id::ThreadId;
 use retake_model::operation::{OperationKind, TurnStep};
 use retake_model::path::{RootPath, TreePath};
-use retake_timeline::{Detail, Looking, Question, USUAL_CONTEXT};
+use retake_timeline::{Detail, EntryView, Looking, Question, Stat, USUAL_CONTEXT};
 
-use crate::diff;
 use crate::draw::{exact, moment};
 use crate::failed::Failed;
 use crate::studio::{Asked, Studio};
+use crate::{diff, entry};
 
 /// How many operations are shown at once.
 const SHOWN: usize = 10;
@@ -73,13 +73,27 @@ pub(crate) fn of_call(studio: &Studio, thread: ThreadId, asked: &Asked) -> Resul
     Ok(html! { div class="of-call" { (diff::draw(&changes)) } })
 }
 
-/// The calls of the last operations that changed files.
-pub(crate) fn calls_that_moved(looking: &Looking<'_>, thread: ThreadId) -> Result<HashSet<String>, Failed> {
-    let found = looking.files(thread, None, LOOKED_BACK)?.into_iter().filter_map(|at| match at.kind {
-        OperationKind::TurnAdvanced { step: TurnStep::ToolEnded { call, .. }, .. } => Some(call),
-        _ => None,
-    });
-    Ok(found.collect())
+/// What the calls that these entries answer did to files, as far as they are among the last operations.
+pub(crate) fn moved_by_calls(
+    looking: &Looking<'_>,
+    thread: ThreadId,
+    views: &[EntryView],
+) -> Result<HashMap<String, Stat>, Failed> {
+    let calls: HashSet<&str> = views.iter().filter_map(|view| entry::answered(&view.entry)).collect();
+    let mut moved = HashMap::new();
+    if calls.is_empty() {
+        return Ok(moved);
+    }
+    let question = Question { paths: Vec::new(), detail: Detail::Counts };
+    for at in looking.files(thread, None, LOOKED_BACK)? {
+        let OperationKind::TurnAdvanced { step: TurnStep::ToolEnded { call, .. }, .. } = at.kind else {
+            continue;
+        };
+        if calls.contains(call.as_str()) && at.files.before != at.files.after {
+            moved.insert(call, looking.changes(at.files.before, at.files.after, &question)?.stat);
+        }
+    }
+    Ok(moved)
 }
 
 /// Both versions of a file that two have changed: what is in the folder, and what would be written.

@@ -1,7 +1,5 @@
 //! The whole page of a thread, and two takes beside each other.
 
-use std::collections::HashSet;
-
 use maud::{Markup, html};
 use retake_agent::compare::{Side, compare as put_side_by_side};
 use retake_model::id::ThreadId;
@@ -208,7 +206,6 @@ pub(crate) fn compare(studio: &Studio, thread: ThreadId, asked: &Asked) -> Resul
     if one.id == other.id {
         return Err(Failed::not_found("That is the same take twice."));
     }
-    let moved = files::calls_that_moved(&looking, thread)?;
     let comparison = put_side_by_side(&looking, thread, [&one, &other], &studio.setup.prices)?;
     let files = match comparison.sides.each_ref().map(|side| side.files) {
         [Some(one), Some(other)] => {
@@ -234,7 +231,7 @@ pub(crate) fn compare(studio: &Studio, thread: ThreadId, asked: &Asked) -> Resul
                     span class="quiet" { "Both begin with the same " (counted(comparison.shared, "entry", "entries")) }
                 }
                 div class="sides" {
-                    @for side in &comparison.sides { (draw_side(studio, thread, side, &moved)) }
+                    @for side in &comparison.sides { (draw_side(studio, &looking, thread, side)?) }
                 }
                 section class="differ" {
                     h2 { "Files, from " (one.name) " to " (other.name) }
@@ -250,8 +247,15 @@ pub(crate) fn compare(studio: &Studio, thread: ThreadId, asked: &Asked) -> Resul
     ))
 }
 
-fn draw_side(studio: &Studio, thread: ThreadId, side: &Side, moved: &HashSet<String>) -> Markup {
-    html! {
+fn draw_side(
+    studio: &Studio,
+    looking: &Looking<'_>,
+    thread: ThreadId,
+    side: &Side,
+) -> Result<Markup, Failed> {
+    let entries = &side.entries[..side.entries.len().min(COMPARED)];
+    let moved = files::moved_by_calls(looking, thread, entries)?;
+    Ok(html! {
         section class="side" data-take=(side.take.to_string()) {
             h2 { (side.name) }
             p class="quiet" {
@@ -263,8 +267,8 @@ fn draw_side(studio: &Studio, thread: ThreadId, side: &Side, moved: &HashSet<Str
                 button type="button" data-act="ask" data-method="POST" data-ask=(format!("/v1/threads/{thread}/takes/{}/promote", side.take))
                     data-then="/studio/threads/{thread}" title="The take becomes a thread of its own" { "Make it a thread" }
             }
-            @for view in side.entries.iter().take(COMPARED) { (entry::draw(thread, view, &studio.setup.prices, moved)) }
+            @for view in entries { (entry::draw(thread, view, &studio.setup.prices, &moved)) }
             @if side.entries.len() > COMPARED { p class="quiet" { "More entries are not shown here." } }
         }
-    }
+    })
 }

@@ -18,7 +18,9 @@ use serde::Deserialize;
 use tokio::sync::Semaphore;
 
 use crate::failed::Failed;
-use crate::{assets, conversation, dialog, files, history, page, search, settings, tree, turn, welcome};
+use crate::{
+    assets, between, conversation, dialog, files, history, page, search, settings, tree, turn, welcome,
+};
 
 /// Where a browser begins.
 pub const HOME: &str = "/studio";
@@ -100,6 +102,8 @@ impl Studio {
             .route("/studio/threads/{thread}/blame", of_thread(files::blame))
             .route("/studio/threads/{thread}/history", of_thread(history::draw))
             .route("/studio/threads/{thread}/settings", of_thread(settings::draw))
+            .route("/studio/threads/{thread}/sent", of_thread(settings::sent))
+            .route("/studio/threads/{thread}/between", of_thread(between::draw))
             .route("/studio/threads/{thread}/dialog", of_thread(dialog::draw))
             .route("/studio/threads/{thread}/compare", of_thread(page::compare))
             .route("/studio/studio.css", asset("text/css; charset=utf-8", assets::STYLE))

@@ -3,7 +3,12 @@
 use maud::{Markup, html};
 use retake_agent::asked;
 use retake_model::agent::AgentState;
+use retake_model::entry::preview;
 use retake_model::id::ThreadId;
+use retake_model::settings::Settings;
+use retake_model::take::Take;
+use retake_model::turn::Letter;
+use retake_words::number::counted;
 
 use crate::conversation::take_of;
 use crate::draw::exact;
@@ -21,6 +26,15 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &Asked) -> Result<M
         _ => None,
     };
     let left = take.agent.is_some() && !running;
+    let letters = if running { studio.ledger.letters(take.id)? } else { Vec::new() };
+    let waiting: Vec<&str> = letters
+        .iter()
+        .filter_map(|(_, letter)| match letter {
+            Letter::Steer { text, .. } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    let settings = looking.settings(&looking.state(thread)?)?;
     Ok(html! {
         // The draft goes along: an undo may bring back what was sent, and another window may have typed.
         div id="turn" data-live="turn" data-running=(running) data-draft=(take.draft) {
@@ -58,6 +72,29 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &Asked) -> Result<M
                     }
                 }
             }
+            @if !waiting.is_empty() {
+                ol class="queue" aria-label="Waiting to be told" {
+                    @for text in &waiting { li { span class="preview" { (preview(text)) } span class="facts" { "told before the next step" } } }
+                }
+            }
+            (set_to(&take, &settings))
         }
     })
+}
+
+/// What the next request goes out with, and the way to change it.
+fn set_to(take: &Take, settings: &Settings) -> Markup {
+    let model = settings.model.as_deref().or(settings.provider.as_deref()).unwrap_or("the usual model");
+    let along = take.context_files.len() + take.screenshots.len();
+    let prompted = !(settings.project_system_prompt.is_empty() && settings.global_system_prompt.is_empty());
+    html! {
+        p class="set-to" {
+            button type="button" data-act="tab" data-tab="settings" title="Provider, model, prompts, files that go along: in the settings" {
+                span class="model" { (model) }
+                @if settings.temperature != Settings::default().temperature { " · temperature " (settings.temperature) }
+                @if prompted { " · own prompt" }
+                @if along > 0 { " · " (counted(along as u64, "file goes", "files go")) " along" }
+            }
+        }
+    }
 }

@@ -109,6 +109,7 @@ const acts = {
   source: (b) => showAs(entryOf(b), 1),
   async tab(b) {
     for (const tab of every("[role=tab]")) tab.ariaSelected = String(tab.dataset.tab === b.dataset.tab);
+    look.add("show-right");
     await panel(sources[b.dataset.tab]());
   },
   show: (b) => panel(b.dataset.src),
