@@ -30,10 +30,8 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
         }
         _ => None,
     };
-    let nothing = differing == Differing::default() && files.is_none();
     Ok(html! {
         div class="between" {
-            @if nothing { p class="quiet" { "Nothing differs but the moment." } }
             (entries(&differing))
             (takes(&differing))
             @if !differing.fields.is_empty() {
@@ -45,13 +43,24 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
 }
 
 fn entries(differing: &Differing) -> Markup {
+    let all = differing.entries_came + differing.entries_went + differing.entries_changed;
+    let more = all.saturating_sub(differing.entries.len() as u64);
+    let several = |many: u64, one: &str, more: &str| {
+        (many > 0)
+            .then(|| format!("{} {}", counted(many, "entry", "entries"), if many == 1 { one } else { more }))
+    };
+    let sum = [
+        several(differing.entries_went, "goes", "go"),
+        several(differing.entries_came, "comes", "come"),
+        several(differing.entries_changed, "changes", "change"),
+    ];
+    let sum: Vec<String> = sum.into_iter().flatten().collect();
     html! {
-        @if !differing.entries.is_empty() {
+        p { @if sum.is_empty() { "No entries come or go." } @else { (sum.join(", ")) "." } }
+        @if all > 0 {
             ul class="differs" { @for entry in &differing.entries { (draw_entry(entry)) } }
         }
-        @if differing.more_entries > 0 {
-            p class="quiet" { "and " (counted(differing.more_entries, "entry", "entries")) " more" }
-        }
+        @if more > 0 { p class="quiet" { "and " (counted(more, "entry", "entries")) " more" } }
     }
 }
 

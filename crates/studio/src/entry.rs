@@ -7,13 +7,16 @@ use retake_agent::provider::prices::Prices;
 use retake_model::entry::{Block, EntryVersion, RoleKind};
 use retake_model::id::ThreadId;
 use retake_timeline::{EntryView, Stat};
-use retake_words::number::count;
+use retake_words::number::{count, counted};
 
 use crate::draw::{address, button, dollars, exact, moment};
 use crate::{diff, markdown};
 
 /// A longer result of a tool is folded, and shown as far as this.
 const SHOWN_OF_RESULT: usize = 20_000;
+
+/// Fields that say what a summary stands for.
+const KEPT_BY_SUMMARIES: [&str; 2] = ["summary_of_entries", "originals_at_version"];
 
 /// An entry. The module knows it by its id, and whether it is up to date by its version.
 /// `moved` says what calls did to files.
@@ -58,7 +61,7 @@ pub(crate) fn draw(
             } @else {
                 div class="said" {
                     @for block in &entry.blocks { (draw_block(thread, block)) }
-                    (extra(entry))
+                    (extra(thread, entry))
                     @if let Some((call, stat)) = answered(entry).and_then(|call| Some((call, moved.get(call)?))) {
                         details class="files-of" data-src=(address(&format!("/studio/threads/{thread}/call"), &[("q", call)])) {
                             summary title="What it did to files" { (diff::stat(stat)) }
@@ -70,13 +73,28 @@ pub(crate) fn draw(
     }
 }
 
-/// Fields that came with an entry and that nobody here knows.
-fn extra(entry: &EntryVersion) -> Markup {
+/// Fields that came with an entry and that nobody here knows; and the way to what a summary stands for.
+fn extra(thread: ThreadId, entry: &EntryVersion) -> Markup {
+    let number = |name: &str| entry.extra.get(name).and_then(|value| value.as_str().parse::<u64>().ok());
+    let summary = number("summary_of_entries").zip(number("originals_at_version"));
+    let known = |name: &str| name == "provider" || summary.is_some() && KEPT_BY_SUMMARIES.contains(&name);
+    let others: Vec<_> = entry.extra.iter().filter(|(name, _)| !known(name)).collect();
     html! {
-        @if !entry.extra.is_empty() {
+        @if let Some((many, version)) = summary {
+            p class="quiet" {
+                "A summary of " (counted(many, "entry", "entries")) ". "
+                a href=(format!("/studio/threads/{thread}?at={version}")) { "See the originals" }
+            }
+        }
+        @if !others.is_empty() {
             details class="extra" {
                 summary { "Other fields" }
-                dl class="fields" { @for (name, value) in &entry.extra { dt { (exact(name)) } dd { code { (exact(&value.as_str().chars().take(SHOWN_OF_RESULT).collect::<String>())) } } } }
+                dl class="fields" {
+                    @for (name, value) in others {
+                        dt { (exact(name)) }
+                        dd { code { (exact(&value.as_str().chars().take(SHOWN_OF_RESULT).collect::<String>())) } }
+                    }
+                }
             }
         }
     }

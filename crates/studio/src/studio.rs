@@ -96,6 +96,7 @@ impl Studio {
             .route("/studio/threads/{thread}/entries", of_thread(conversation::draw))
             .route("/studio/threads/{thread}/bar", of_thread(page::bar))
             .route("/studio/threads/{thread}/turn", of_thread(turn::draw))
+            .route("/studio/threads/{thread}/set-to", of_thread(turn::set_to))
             .route("/studio/threads/{thread}/files", of_thread(files::draw))
             .route("/studio/threads/{thread}/call", of_thread(files::of_call))
             .route("/studio/threads/{thread}/versions", of_thread(files::versions))

@@ -22,8 +22,12 @@ use crate::{LookError, Looking};
 pub struct Differing {
     /// Entries of the take that is worked on, in order, at most as many as were asked for.
     pub entries: Vec<EntryDiffers>,
-    /// How many more of them differ.
-    pub more_entries: u64,
+    /// How many entries came, in all.
+    pub entries_came: u64,
+    /// How many went.
+    pub entries_went: u64,
+    /// How many are there still, and say something else.
+    pub entries_changed: u64,
     /// Texts and values that differ, by name: the title, the draft, settings, lists.
     pub fields: Vec<FieldDiffers>,
     /// Names of takes that came.
@@ -104,8 +108,12 @@ impl Looking<'_> {
             }
         }
         for (place, id, cells) in told {
+            match cells {
+                [None, _] => differing.entries_came += 1,
+                [_, None] => differing.entries_went += 1,
+                _ => differing.entries_changed += 1,
+            }
             if differing.entries.len() >= most {
-                differing.more_entries += 1;
                 continue;
             }
             let read = |cell: Option<EntryCell>| {
@@ -142,6 +150,9 @@ impl Looking<'_> {
             ("tags", state.tags.iter().cloned().collect::<Vec<_>>().join(", ")),
             ("pinned", yes(state.pinned)),
             ("private", yes(state.private)),
+            ("visibility", format!("{:?}", state.visibility).to_lowercase()),
+            ("shared_with_support", yes(state.shared_with_support)),
+            ("put_away", yes(state.deleted.is_some())),
             ("roles", state.roles.join(", ")),
             ("take", take.name.clone()),
             ("draft", take.draft.clone()),

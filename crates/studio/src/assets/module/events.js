@@ -63,6 +63,7 @@ async function renewTalk() {
 const sources = {
   bar: () => `${page}/bar?take=${take}`,
   turn: () => `${page}/turn?take=${take}`,
+  "set-to": () => `${page}/set-to?take=${take}`,
   history: () => `${page}/history`,
   files: () => `${page}/files`,
   settings: () => `${page}/settings?take=${take}`,
