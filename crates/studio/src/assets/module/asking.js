@@ -82,6 +82,7 @@ function confirmed(body, yes) {
   const dialog = byId("dialog");
   byId("dialog-body").replaceChildren(...body);
   dialog.ariaLabel = byId("dialog-yes").textContent = yes;
+  byId("dialog-no").hidden = yes === "Understood";
   dialog.returnValue = "no";
   dialog.showModal();
   (one("input, select", dialog) ?? byId("dialog-yes")).focus();
