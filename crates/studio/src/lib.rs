@@ -24,6 +24,7 @@ mod files;
 mod history;
 mod markdown;
 mod page;
+mod picture;
 mod search;
 mod settings;
 mod studio;

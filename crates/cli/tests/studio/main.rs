@@ -17,6 +17,7 @@ mod devtools;
 mod entries;
 mod finding;
 mod hostile;
+mod kept;
 mod keyboard;
 mod moving;
 mod opening;
