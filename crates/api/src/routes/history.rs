@@ -2,7 +2,7 @@
 
 use retake_model::id::ThreadId;
 use retake_timeline::{
-    Command, Done, FileReport, Foreseen, Goal, HistoryItem, Moment, Moved, Standing, Unit,
+    Command, Differing, Done, FileReport, Foreseen, Goal, HistoryItem, Moment, Moved, Standing, Unit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,12 @@ pub(super) fn all() -> Vec<Endpoint> {
             "Newest first, with what is current, undone and redoable.",
         ),
         get("/v1/threads/{thread}/standing", standing).about(GROUP, "Whether undo and redo are possible", ""),
+        get("/v1/threads/{thread}/between", between).about(
+            GROUP,
+            "See what differs between two moments",
+            "Entries, drafts, settings, lists and takes, from one operation's state to another's: what a move there would \
+             bring and take away, or what an operation did. How files differ is told by `changes`.",
+        ),
         post("/v1/threads/{thread}/undo", undo).about(
             GROUP,
             "Take back the last turns",
@@ -74,6 +80,27 @@ fn list(call: &Call<'_, ThreadPath, ListQuery>) -> Result<Answer<Page<HistoryIte
 fn standing(call: &Call<'_, ThreadPath>) -> Result<Answer<Standing>, Problem> {
     let standing = call.service.timeline.look()?.standing(call.path.thread)?;
     Ok(Answer::at(standing, standing.version))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct BetweenQuery {
+    /// The operation whose state is looked from; the one before `to` if none is named.
+    from: Option<u64>,
+    /// The operation whose state is looked to; the present if none is named.
+    to: Option<u64>,
+    /// How many entries are named at most: 1 to 500, 50 if not said. All are counted.
+    #[schemars(range(min = 1, max = 500))]
+    limit: Option<usize>,
+}
+
+fn between(call: &Call<'_, ThreadPath, BetweenQuery>) -> Result<Answer<Differing>, Problem> {
+    let (looking, query) = (call.service.timeline.look()?, &call.query);
+    let version = looking.thread(call.path.thread)?.summary.version;
+    let most = limit(query.limit, 50, MOST)?;
+    let to = query.to.unwrap_or(version);
+    let from = query.from.unwrap_or_else(|| to.saturating_sub(1).max(1));
+    Ok(Answer::at(looking.differing(call.path.thread, [from, to], most)?, version))
 }
 
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema)]

@@ -12,6 +12,7 @@ mod routes;
 mod scene;
 mod world;
 
+mod between;
 mod browser;
 mod contested;
 mod entries;

@@ -1,0 +1,43 @@
+//! What differs between two moments, as a program that shows it asks for it.
+
+use serde_json::json;
+
+use crate::world::World;
+
+#[test]
+fn what_an_operation_did_and_what_an_undo_would_do_are_told() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("told");
+    let between = |query: &str| client.get(&format!("/v1/threads/{thread}/between{query}"));
+    let empty = client.version(&thread);
+    client.say(&thread, "User", "first");
+    client.say(&thread, "AI", "second");
+    client
+        .request("PATCH", &format!("/v1/threads/{thread}/settings"))
+        .json(&json!({"temperature": 0.5}))
+        .send()
+        .done();
+    let now = client.version(&thread);
+
+    // What was last done, if nothing is named.
+    let last = between("").done();
+    assert_eq!(last["fields"], json!([{"name": "temperature", "before": "0", "after": "0.5"}]), "{last}");
+    assert_eq!(last["entries"], json!([]));
+    // From the beginning, and back.
+    let forth = between(&format!("?from={empty}&to={now}")).done();
+    assert_eq!((&forth["entries_came"], &forth["entries_went"]), (&json!(2), &json!(0)), "{forth}");
+    assert_eq!(forth["entries"][1]["after"]["content"], "second");
+    assert_eq!(forth["entries"][1]["before"], json!(null));
+    let back = between(&format!("?from={now}&to={empty}&limit=1")).done();
+    assert_eq!(
+        (&back["entries_went"], back["entries"].as_array().map(Vec::len)),
+        (&json!(2), Some(1)),
+        "{back}"
+    );
+
+    between("?to=99").refused(404, "not_found");
+    between("?from=0").refused(404, "not_found");
+    between("?limit=0").refused(400, "invalid_request");
+}
