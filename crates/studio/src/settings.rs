@@ -1,6 +1,7 @@
 //! What a thread and its takes are set to.
 
 use maud::{Markup, html};
+use retake_agent::provider::config::Surroundings;
 use retake_model::id::ThreadId;
 use retake_model::settings::Settings;
 use retake_model::take::{FileItem, Take};
@@ -41,7 +42,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
                     input name="tags" value=(row.summary.tags.join(", ")) data-list=",";
                 }
             }
-            (model(&settings))
+            (model(studio, &settings))
             (prompts(&settings))
             (lists(&take))
             @if take.sent.is_some() {
@@ -73,7 +74,9 @@ pub(crate) fn sent(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
     })
 }
 
-fn model(settings: &Settings) -> Markup {
+fn model(studio: &Studio, settings: &Settings) -> Markup {
+    let usual = studio.setup.usual(&Surroundings::of_process());
+    let models = studio.setup.models_of(settings.provider.as_deref().unwrap_or(&usual.provider));
     let number = |name: &str, label: &str, value: String, step: &str| {
         html! {
             label { (label) input type="number" step=(step) value=(value) name=(name); }
@@ -84,11 +87,13 @@ fn model(settings: &Settings) -> Markup {
             legend { "Model" }
             label {
                 "Provider"
-                input value=(settings.provider.as_deref().unwrap_or_default()) placeholder="the usual one" name="provider";
+                input value=(settings.provider.as_deref().unwrap_or_default()) placeholder=(usual.provider) name="provider" list="providers";
+                datalist id="providers" { @for provider in studio.setup.providers() { option value=(provider) {} } }
             }
             label {
                 "Model"
-                input value=(settings.model.as_deref().unwrap_or_default()) placeholder="the usual one" name="model";
+                input value=(settings.model.as_deref().unwrap_or_default()) placeholder=(usual.model.unwrap_or_default()) name="model" list="models";
+                datalist id="models" { @for model in &models { option value=(model) {} } }
             }
             (number("temperature", "Temperature", settings.temperature.to_string(), "0.1"))
             (number("top_p", "Top p", settings.top_p.to_string(), "0.05"))

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 use retake_agent::asked;
+use retake_agent::provider::config::Surroundings;
 use retake_model::agent::AgentState;
 use retake_model::entry::preview;
 use retake_model::id::{TakeId, ThreadId};
@@ -105,7 +106,9 @@ pub(crate) fn set_to(studio: &Studio, thread: ThreadId, query: &Asked) -> Result
     let looking = studio.timeline.look()?;
     let take = take_of(&looking, thread, query)?;
     let settings = looking.settings(&looking.state(thread)?)?;
-    let model = settings.model.as_deref().or(settings.provider.as_deref()).unwrap_or("the usual model");
+    let usual = studio.setup.usual(&Surroundings::of_process());
+    let usual = usual.model.as_deref().unwrap_or(&usual.provider);
+    let model = settings.model.as_deref().or(settings.provider.as_deref()).unwrap_or(usual);
     let along = take.context_files.len() + take.screenshots.len();
     let prompted = !(settings.project_system_prompt.is_empty() && settings.global_system_prompt.is_empty());
     Ok(html! {

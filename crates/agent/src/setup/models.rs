@@ -41,21 +41,33 @@ pub struct ListedProvider {
 }
 
 impl Setup {
-    /// Who can be asked, and what is missing for the others.
-    pub fn models(&self, around: &Around<'_>) -> Models {
-        let chosen = choose(None, self.provider.as_deref(), around).name().to_owned();
+    /// Who answers unless a thread says otherwise.
+    pub fn usual(&self, around: &Around<'_>) -> UsualModel {
+        let provider = choose(None, self.provider.as_deref(), around).name().to_owned();
+        let model = self.model.clone().or_else(|| self.models_of(&provider).into_iter().next());
+        UsualModel { provider, model }
+    }
+
+    /// The names of all providers, whether they can be asked or not.
+    pub fn providers(&self) -> impl Iterator<Item = &str> {
         let own = self.providers.keys().map(String::as_str).filter(|name| known(name).is_none());
-        let names = KNOWN.iter().map(|known| known.name).chain(own).chain([OFFLINE]);
-        let listed = names.map(|name| {
-            let models = models(name, &self.providers);
+        KNOWN.iter().map(|known| known.name).chain(own).chain([OFFLINE])
+    }
+
+    /// Models of a provider with a known price, and those of the configuration.
+    pub fn models_of(&self, provider: &str) -> Vec<String> {
+        models(provider, &self.providers)
+    }
+
+    /// Who can be asked, and what is missing for the others. That may run commands which tell keys.
+    pub fn models(&self, around: &Around<'_>) -> Models {
+        let listed = self.providers().map(|name| {
+            let models = self.models_of(name);
             let model = models.first().map_or("a-model", String::as_str);
             let missing = resolve(name, Some(model), &self.providers, around).err();
             let missing = missing.map(|error| error.to_string());
             ListedProvider { name: name.to_owned(), ready: missing.is_none(), missing, models }
         });
-        let providers: Vec<ListedProvider> = listed.collect();
-        let first = providers.iter().find(|listed| listed.name == chosen);
-        let model = self.model.clone().or_else(|| first?.models.first().cloned());
-        Models { default: UsualModel { provider: chosen, model }, providers }
+        Models { default: self.usual(around), providers: listed.collect() }
     }
 }
