@@ -36,7 +36,8 @@ const FOREIGN: &str = r#"
 const bad = [...(window.found ?? [])];
 const ours = new Set(`html head meta title link script body data div a nav main aside header footer section article h1 h2 h3
   h4 h5 h6 p template span b em strong del code pre kbd mark br hr blockquote ul ol li table thead tbody tr th td details summary
-  button form fieldset legend label input textarea select option optgroup dialog time img svg path circle`.split(/\s+/));
+  button form fieldset legend label input textarea select option optgroup datalist dialog time img svg path circle line g dl dt dd
+  ins i`.split(/\s+/));
 const drawn = new Set("above below".split(" "));
 for (const element of document.querySelectorAll("*")) {
   const name = element.localName;
