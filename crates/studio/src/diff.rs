@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use retake_model::diff::Side;
 use retake_model::tree::Happened;
-use retake_timeline::{Changes, Compared, FileDiff, HunkView, LineView};
+use retake_timeline::{Changes, Compared, FileDiff, HunkView, LineView, Stat};
 use retake_words::number::counted;
 
 use crate::draw::exact;
@@ -11,36 +11,55 @@ use crate::draw::exact;
 /// More lines are not drawn at once.
 const MOST_LINES: usize = 1_000;
 
-/// All files that differ.
+/// All files that differ, each with a way to see who wrote its lines.
 pub(crate) fn draw(changes: &Changes) -> Markup {
-    let stat = &changes.stat;
-    html! {
-        p class="stat" {
-            (counted(stat.files, "file", "files")) " "
-            span class="added" { "+" (stat.lines.added) } " " span class="removed" { "−" (stat.lines.removed) }
-        }
-        @for file in &changes.files { (draw_file(file)) }
-    }
-}
-
-fn draw_file(file: &FileDiff) -> Markup {
-    let lines: usize = file.hunks.iter().map(|hunk| hunk.lines.len()).sum();
-    let path = path_of(file);
-    html! {
-        details class="file" open[lines <= 200] data-path=(path) {
-            summary {
-                span class=(format!("badge {}", class_of(file.happened))) { (word(file.happened)) } " "
-                code { (exact(&path)) }
-                @if let Some(from) = &file.from { span class="quiet" { " from " (exact(&from.to_string())) } }
-                @if let Some(lines) = &file.lines {
-                    " " span class="added" { "+" (lines.added) } " " span class="removed" { "−" (lines.removed) }
-                }
-            }
-            // Beside the line that folds, not in it: what is pressed there folds.
+    draw_with(changes, |file| {
+        html! {
             @if file.happened != Happened::Removed {
                 button type="button" class="blame-of" data-act="blame" data-file=(file.path.path.to_string()) data-root=(file.path.root)
                     title="Which turn wrote each line" { "Blame" }
             }
+        }
+    })
+}
+
+/// All files that differ, each with what can be done with it.
+pub(crate) fn draw_with(changes: &Changes, acts: impl Fn(&FileDiff) -> Markup) -> Markup {
+    html! {
+        p { (stat(&changes.stat)) }
+        @for file in &changes.files { (draw_file(file, &acts(file))) }
+    }
+}
+
+/// How many files and lines differ.
+pub(crate) fn stat(stat: &Stat) -> Markup {
+    html! {
+        span class="stat" {
+            (counted(stat.files, "file", "files")) " "
+            span class="added" { "+" (stat.lines.added) } " " span class="removed" { "−" (stat.lines.removed) }
+        }
+    }
+}
+
+/// What happened to a file, and to how many of its lines.
+pub(crate) fn headline(file: &FileDiff) -> Markup {
+    html! {
+        span class=(format!("badge {}", class_of(file.happened))) { (word(file.happened)) } " "
+        code { (exact(&path_of(file))) }
+        @if let Some(from) = &file.from { span class="quiet" { " from " (exact(&from.to_string())) } }
+        @if let Some(lines) = &file.lines {
+            " " span class="added" { "+" (lines.added) } " " span class="removed" { "−" (lines.removed) }
+        }
+    }
+}
+
+fn draw_file(file: &FileDiff, acts: &Markup) -> Markup {
+    let lines: usize = file.hunks.iter().map(|hunk| hunk.lines.len()).sum();
+    html! {
+        details class="file" open[lines <= 200] data-path=(path_of(file)) {
+            summary { (headline(file)) }
+            // Beside the line that folds, not in it: what is pressed there folds.
+            span class="of-file" { (acts) }
             @match file.content {
                 Compared::Binary => p class="quiet" { "Not text." },
                 Compared::TooLarge => p class="quiet" { "Too large to be compared line by line." },
@@ -55,6 +74,9 @@ fn hunks(file: &FileDiff) -> Markup {
     let mut left = MOST_LINES;
     let mut shown = Vec::new();
     for hunk in &file.hunks {
+        if left == 0 {
+            break;
+        }
         let few = left.min(hunk.lines.len());
         left -= few;
         shown.push((hunk, numbered(hunk, few)));

@@ -13,6 +13,8 @@
 //! and knows no scripts, no styles, and no pictures from elsewhere.
 
 mod assets;
+mod blame;
+mod compare;
 mod conversation;
 mod dialog;
 mod diff;
@@ -23,6 +25,7 @@ mod files;
 mod history;
 mod markdown;
 mod page;
+mod question;
 mod search;
 mod settings;
 mod studio;

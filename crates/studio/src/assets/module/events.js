@@ -79,8 +79,8 @@ async function renewPart(name) {
   if (!old.isConnected || busy(old)) return;
   const active = focus();
   const within = old.contains(active);
-  const closed = new Set(every("details[data-path]:not([open])", old).map((file) => file.dataset.path));
-  for (const file of every("details[data-path]", fresh)) if (closed.has(file.dataset.path)) file.open = false;
+  const were = new Map(every("details[data-path]", old).map(({ dataset, open }) => [dataset.path, open]));
+  for (const folded of every("details[data-path]", fresh)) folded.open = were.get(folded.dataset.path) ?? folded.open;
   const scroll = old.parentElement.scrollTop;
   old.replaceWith(fresh);
   fresh.parentElement.scrollTop = scroll;
