@@ -163,12 +163,14 @@ fn draw_group(lines: &[BlameLine], origins: &[Origin]) -> Markup {
             tr {
                 @if index == 0 {
                     th class="who" scope="rowgroup" rowspan=(lines.len()) {
-                        @match origin {
-                            Some(origin) => {
-                                a href=(origin.to) title=(origin.title) { (origin.short) }
-                                span class="quiet" { (origin.time) }
+                        div {
+                            @match origin {
+                                Some(origin) => {
+                                    a href=(origin.to) title=(origin.title) { (origin.short) }
+                                    @if lines.len() > 1 { span class="quiet" { (origin.time) } }
+                                }
+                                None => span class="quiet" title="Nobody knows: Retake had not looked yet" { "before Retake" },
                             }
-                            None => span class="quiet" title="Nobody knows: Retake had not looked yet" { "before Retake" },
                         }
                     }
                 }

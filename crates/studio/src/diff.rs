@@ -26,7 +26,8 @@ pub(crate) fn draw(changes: &Changes) -> Markup {
 /// All files that differ, each with what can be done with it.
 pub(crate) fn draw_with(changes: &Changes, acts: impl Fn(&FileDiff) -> Markup) -> Markup {
     html! {
-        p { (stat(&changes.stat)) }
+        // One file says itself how much of it differs.
+        @if changes.files.len() != 1 { p { (stat(&changes.stat)) } }
         @for file in &changes.files { (draw_file(file, &acts(file))) }
     }
 }

@@ -219,9 +219,13 @@ pub(crate) fn latest(
     thread: ThreadId,
     take: Option<TakeId>,
 ) -> Result<Option<ContentId>, Failed> {
-    let take = match take {
-        Some(take) => take,
-        None => looking.state(thread)?.active,
-    };
-    Ok(looking.files_of_take(thread, take)?)
+    let active = looking.state(thread)?.active;
+    let take = take.unwrap_or(active);
+    // What a hand did since is seen in the folder, and no part of a take's own changes.
+    let seen = looking.files(thread, None, 1)?.into_iter().next();
+    let seen = seen.filter(|at| take == active && at.files.take == take);
+    match seen {
+        Some(at) => Ok(Some(at.files.after)),
+        None => Ok(looking.files_of_take(thread, take)?),
+    }
 }

@@ -17,7 +17,7 @@ use retake_model::operation::{OperationKind, Version};
 use retake_timeline::store::ThreadRow;
 use retake_timeline::{Detail, HistoryItem, Looking, Question as Asking, Unit};
 use retake_words::number::counted;
-use retake_words::{actor, story};
+use retake_words::story;
 
 use self::lanes::{Lanes, Node, Strip};
 use self::rows::{Row, Step, rows};
@@ -144,24 +144,25 @@ fn draw_row(
                     span class="number" { (newest.version) }
                     @match &newest.kind {
                         OperationKind::Saved { name } => span class="words" { "saved as " span class="label" { (name) } },
-                        _ => span class="words" { (told.words) },
+                        _ => span class="words" { (told.words) @if let Some(preview) = &told.preview { " " span class="preview" { (preview) } } },
                     }
-                    @if let Some(preview) = &told.preview { span class="preview" { (preview) } }
+                }))
+                div class="foot" {
                     span class="facts" {
-                        span { (actor(&row.oldest().item.actor)) } (moment(newest.time))
+                        span { (row.who()) } (moment(newest.time))
                         (badge)
                         @if let Some(trouble) = row.trouble() { span class="trouble" { (trouble) } }
                         @if redo_leads_here { span class="next" { "redo leads here" } }
                         @else if newest.undone { span { "undone" } }
                     }
-                }))
-                @if steps.is_empty() {
-                    (changed)
-                } @else {
-                    details class="steps" data-path=(format!("steps-{first}")) {
-                        summary { (counted(steps.len() as u64, "step", "steps")) }
+                    @if steps.is_empty() {
                         (changed)
-                        ol { @for step in &steps { (step) } }
+                    } @else {
+                        details class="steps" data-path=(format!("steps-{first}")) {
+                            summary { (counted(steps.len() as u64, "step", "steps")) }
+                            (changed)
+                            ol { @for step in &steps { (step) } }
+                        }
                     }
                 }
             }
@@ -174,8 +175,7 @@ fn draw_step(item: &HistoryItem, told: &story::Told) -> Markup {
         li id=(format!("v-{}", item.version)) class=(class_of(item)) {
             (jump(item, &html! {
                 span class="number" { (item.version) }
-                span class="words" { (told.words) }
-                @if let Some(preview) = &told.preview { span class="preview" { (preview) } }
+                span class="words" { (told.words) @if let Some(preview) = &told.preview { " " span class="preview" { (preview) } } }
             }))
         }
     }
@@ -203,8 +203,9 @@ fn badge(looking: &Looking<'_>, row: &Row<'_>) -> Result<Markup, Failed> {
 
 fn row_class(row: &Row<'_>) -> String {
     let kind = match &row.newest().item.kind {
-        OperationKind::Saved { .. } => "saved",
-        kind if kind.moves_only() => "moves",
+        OperationKind::Saved { .. } => "quiet-row saved",
+        OperationKind::DraftChanged { .. } => "quiet-row typed",
+        kind if kind.moves_only() => "quiet-row moves",
         _ if row.is_turn() => "turn",
         _ => "single",
     };

@@ -9,12 +9,15 @@
 //! one before a failure too.
 
 mod bar;
+mod beside;
+mod blame;
 mod browser;
 mod composer;
 mod crashes;
 mod devtools;
 mod entries;
 mod finding;
+mod history;
 mod hostile;
 mod keyboard;
 mod moving;

@@ -1,7 +1,8 @@
 //! What a person takes for one: the steps of a turn, typing in one go, undo after undo.
 
-use retake_model::operation::{FileChange, OperationKind, TurnStep, Version};
+use retake_model::operation::{Actor, FileChange, OperationKind, TurnStep, Version};
 use retake_timeline::HistoryItem;
+use retake_words::actor;
 
 /// An operation where it stands in the tree of changes.
 pub(super) struct Step {
@@ -49,6 +50,15 @@ impl Row<'_> {
     /// Whether it is, or is a piece of, a turn of the agent's.
     pub(super) fn is_turn(&self) -> bool {
         self.0.iter().any(|step| matches!(step.item.kind, OperationKind::TurnAdvanced { .. }))
+    }
+
+    /// Who did it, or had it done.
+    pub(super) fn who(&self) -> String {
+        match &self.oldest().item.actor {
+            // A turn that is told in pieces goes on with what its tools did.
+            Actor::ToolCall { .. } if self.is_turn() => actor(&Actor::Agent),
+            other => actor(other),
+        }
     }
 
     /// How a turn stands that did not go well; nothing for others.
