@@ -63,8 +63,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
                     a href=(format!("/studio/threads/{thread}")) { "← " (title) }
                     h1 { (one.name) " and " (other.name) }
                 }
-                (table(&comparison))
-                (both)
+                div class="top" { (table(&comparison)) (both) }
                 div class="sides" {
                     @for side in &comparison.sides { (page.side(side)) }
                 }

@@ -32,7 +32,8 @@ fn lines_are_told_by_what_was_asked_and_lead_to_where_it_was() {
     // To the very entry.
     browser.click("#blame tbody:nth-of-type(2) .who a");
     browser.until("location.hash && document.activeElement.id === location.hash.slice(1)");
-    assert!(browser.text(".entry:focus").contains("edit a.txt"), "{}", browser.text(".entry:focus"));
+    let said = browser.value("document.activeElement.textContent");
+    assert!(said.as_str().is_some_and(|said| said.contains("edit a.txt")), "{said}");
 
     // What the present does not hold leads to the moment.
     studio.act_on(1, "delete");
