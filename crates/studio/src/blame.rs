@@ -68,7 +68,6 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
                 }
                 div id="blame" { (lines) }
             }
-            div id="toasts" role="status" aria-live="polite" {}
         },
     ))
 }
@@ -140,7 +139,7 @@ fn draw_lines(thread: ThreadId, asked: &Asked, blame: &Blame, origins: &[Origin]
     };
     html! {
         table class="blame" {
-            thead class="hidden" { tr { th scope="col" { "Written by" } th scope="col" { "Line" } th scope="col" { "Text" } } }
+            thead { tr { @for name in ["Written by", "Line", "Text"] { th scope="col" { span class="hidden" { (name) } } } } }
             @for lines in blame.lines[start..end].chunk_by(|one, next| one.origin == next.origin) {
                 tbody { (draw_group(lines, origins)) }
             }

@@ -9,7 +9,7 @@
 //!   files, from the one to the other          each can be taken over into the take that is worked on
 //! ```
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use maud::{Markup, html};
 use retake_agent::compare::{Comparison, Side, compare as put_side_by_side};
@@ -17,14 +17,13 @@ use retake_model::entry::RoleKind;
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::take::Take;
 use retake_model::tree::Happened;
-use retake_timeline::{Changes, Detail, EntryView, FileDiff, Looking, Question, USUAL_CONTEXT};
+use retake_timeline::{Changes, Detail, EntryView, FileDiff, Looking, Question, Stat, USUAL_CONTEXT};
 use retake_words::number::{count, counted};
 use serde_json::json;
 
 use crate::conversation::take_of;
 use crate::draw::{address, document, dollars};
 use crate::failed::Failed;
-use crate::page::asking;
 use crate::studio::{Asked, Studio};
 use crate::{diff, entry, files};
 
@@ -48,7 +47,6 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
         looking: &looking,
         thread,
         active: looking.state(thread)?.active,
-        moved: files::calls_that_moved(&looking, thread)?,
     };
     // No take is named: nothing on this page means one without saying which.
     let facts =
@@ -65,11 +63,10 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
                 }
                 div class="top" { (table(&comparison)) (both) }
                 div class="sides" {
-                    @for side in &comparison.sides { (page.side(side)) }
+                    @for side in &comparison.sides { (page.side(side)?) }
                 }
                 (differ)
             }
-            (asking())
         },
     ))
 }
@@ -81,8 +78,6 @@ struct Page<'a> {
     thread: ThreadId,
     /// The take that is worked on.
     active: TakeId,
-    /// The calls that changed files.
-    moved: HashSet<String>,
 }
 
 impl Page<'_> {
@@ -106,17 +101,18 @@ impl Page<'_> {
                         }
                     }
                 }
-                @if let Some(view) = views.last() { (self.entry(view)) }
+                @if let Some(view) = views.last() { (self.entry(view, &self.moved(&views[views.len() - 1..])?)) }
             }
         })
     }
 
-    fn side(&self, side: &Side) -> Markup {
+    fn side(&self, side: &Side) -> Result<Markup, Failed> {
         let (thread, take) = (self.thread, side.take.to_string());
         let shown = &side.entries[..side.entries.len().min(COMPARED)];
         // What was asked begins a row, so that it stands beside what was asked in the other.
         let turns = shown.chunk_by(|_, next| RoleKind::of(&next.entry.role) != RoleKind::User);
-        html! {
+        let moved = self.moved(shown)?;
+        Ok(html! {
             section class="side" data-take=(take) aria-label=(format!("The take {}", side.name)) {
                 h2 {
                     a href=(format!("/studio/threads/{thread}?take={take}")) { (side.name) }
@@ -126,21 +122,26 @@ impl Page<'_> {
                     button type="button" data-act="switch" data-take=(take) { @if side.take == self.active { "Go on with it" } @else { "Work on it" } }
                     // The one that is worked on stays where it is.
                     @if side.take != self.active {
-                        button type="button" class="promote" data-act="ask" data-method="POST" data-ask=(format!("/v1/threads/{thread}/takes/{take}/promote"))
+                        button type="button" data-act="ask" data-about="promote" data-method="POST" data-ask=(format!("/v1/threads/{thread}/takes/{take}/promote"))
                             data-then="/studio/threads/{thread}" title="The take becomes a thread of its own" { "Make it a thread" }
                     }
                 }
                 @if shown.is_empty() { p class="quiet" { "Nothing was said here since." } }
-                @for turn in turns { div class="cell" { @for view in turn { (self.entry(view)) } } }
+                @for turn in turns { div class="cell" { @for view in turn { (self.entry(view, &moved)) } } }
                 @if side.entries.len() > COMPARED {
                     p class="quiet" { "The first " (COMPARED) " of " (counted(side.count, "entry", "entries")) " are shown." }
                 }
             }
-        }
+        })
     }
 
-    fn entry(&self, view: &EntryView) -> Markup {
-        entry::draw(self.thread, view, &self.studio.setup.prices, &self.moved)
+    /// What the calls of some entries did to files.
+    fn moved(&self, views: &[EntryView]) -> Result<HashMap<String, Stat>, Failed> {
+        files::moved_by_calls(self.looking, self.thread, views)
+    }
+
+    fn entry(&self, view: &EntryView, moved: &HashMap<String, Stat>) -> Markup {
+        entry::draw(self.thread, view, &self.studio.setup.prices, moved)
     }
 
     /// What differs between the files of the two.

@@ -65,7 +65,7 @@ fn piece(
 ) -> Result<Markup, Failed> {
     let count = take.entries.len();
     let views = looking.page(thread, take, from..(from + PIECE).min(count))?;
-    let moved = files::calls_that_moved(looking, thread)?;
+    let moved = files::moved_by_calls(looking, thread, &views)?;
     Ok(html! {
         section class="piece" data-from=(from) data-count=(count) {
             @for view in &views { (entry::draw(thread, view, &studio.setup.prices, &moved)) }

@@ -43,8 +43,8 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
             let roles = looking.state(thread)?.roles;
             Dialog { method: "PATCH", yes: "Change", ask, ..Dialog::default() }.draw(&html! {
                 label { "Role" select name="role" {
-                    @if !roles.contains(&known.role) { option selected { (known.role) } }
-                    @for role in &roles { option selected[*role == known.role] { (role) } }
+                    @if !roles.contains(&known.role) { option value=(known.role) selected { (known.role) } }
+                    @for role in &roles { option value=(role) selected[*role == known.role] { (role) } }
                 } }
             })
         }

@@ -2,25 +2,32 @@
 
 use maud::{Markup, html};
 use retake_model::diff::Side;
+use retake_model::id::ThreadId;
 use retake_model::tree::Happened;
 use retake_timeline::{Changes, Compared, FileDiff, HunkView, LineView, Stat};
 use retake_words::number::counted;
 
-use crate::draw::exact;
+use crate::draw::{address, exact};
 
 /// More lines are not drawn at once.
 const MOST_LINES: usize = 1_000;
 
 /// All files that differ, each with a way to see who wrote its lines.
-pub(crate) fn draw(changes: &Changes) -> Markup {
+pub(crate) fn draw(thread: ThreadId, changes: &Changes) -> Markup {
     draw_with(changes, |file| {
         html! {
             @if file.happened != Happened::Removed {
-                button type="button" class="blame-of" data-act="blame" data-file=(file.path.path.to_string()) data-root=(file.path.root)
-                    title="Which turn wrote each line" { "Blame" }
+                @let to = blame_of(thread, file);
+                a class="blame-of" href=(to) data-act="show" data-src=(to) title="Which turn wrote each line" { "Blame" }
             }
         }
     })
+}
+
+/// Where it is said who wrote the lines of a file.
+pub(crate) fn blame_of(thread: ThreadId, file: &FileDiff) -> String {
+    let path = file.path.path.to_string();
+    address(&format!("/studio/threads/{thread}/blame"), &[("path", &path), ("root", &file.path.root)])
 }
 
 /// All files that differ, each with what can be done with it.

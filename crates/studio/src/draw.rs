@@ -21,6 +21,35 @@ pub(crate) fn document(title: &str, facts: &[(&str, String)], body: &Markup) -> 
                 // Known to the module by its id; attributes with data are no part of the text.
                 (self::facts(facts))
                 (body)
+                template id="choice" { (choice()) }
+                dialog id="dialog" {
+                    form method="dialog" {
+                        div id="dialog-body" {}
+                        // What Enter does comes first; it is drawn last.
+                        p class="acts" {
+                            button value="yes" class="primary" id="dialog-yes" { "Do it" }
+                            button value="no" formnovalidate { "Leave it" }
+                        }
+                    }
+                }
+                div id="toasts" role="status" aria-live="polite" {}
+            }
+        }
+    }
+}
+
+/// What is to become of files that two have changed.
+fn choice() -> Markup {
+    let ways = [
+        ("keep", "Leave mine as they are"),
+        ("take", "Take the other version"),
+        ("mark", "Write both, with markers"),
+    ];
+    html! {
+        fieldset {
+            legend { "Someone else changed these files since" }
+            @for (value, label) in ways {
+                label class="check" { input type="radio" name="conflicts" value=(value) checked[value == "keep"]; (label) }
             }
         }
     }

@@ -1,23 +1,31 @@
 //! One entry, as a person sees it.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use maud::{Markup, html};
 use retake_agent::provider::prices::Prices;
 use retake_model::entry::{Block, EntryVersion, RoleKind};
 use retake_model::id::ThreadId;
-use retake_timeline::EntryView;
-use retake_words::number::count;
+use retake_timeline::{EntryView, Stat};
+use retake_words::number::{count, counted};
 
 use crate::draw::{address, button, dollars, exact, moment};
-use crate::markdown;
+use crate::{diff, markdown};
 
 /// A longer result of a tool is folded, and shown as far as this.
 const SHOWN_OF_RESULT: usize = 20_000;
 
+/// Fields that say what a summary stands for.
+const KEPT_BY_SUMMARIES: [&str; 2] = ["summary_of_entries", "originals_at_version"];
+
 /// An entry. The module knows it by its id, and whether it is up to date by its version.
-/// `moved` are the calls that changed files.
-pub(crate) fn draw(thread: ThreadId, view: &EntryView, prices: &Prices, moved: &HashSet<String>) -> Markup {
+/// `moved` says what calls did to files.
+pub(crate) fn draw(
+    thread: ThreadId,
+    view: &EntryView,
+    prices: &Prices,
+    moved: &HashMap<String, Stat>,
+) -> Markup {
     let entry = &view.entry;
     let (id, kind) = (view.id.to_string(), class_of(&entry.role));
     let shown = format!("{}{}", u8::from(view.shown.collapsed), u8::from(view.shown.source));
@@ -53,8 +61,38 @@ pub(crate) fn draw(thread: ThreadId, view: &EntryView, prices: &Prices, moved: &
             } @else {
                 div class="said" {
                     @for block in &entry.blocks { (draw_block(thread, block)) }
-                    @if let Some(call) = answered(entry).filter(|call| moved.contains(*call)) {
-                        details class="files-of" data-src=(address(&format!("/studio/threads/{thread}/call"), &[("q", call)])) { summary { "What it did to files" } }
+                    (extra(thread, entry))
+                    @if let Some((call, stat)) = answered(entry).and_then(|call| Some((call, moved.get(call)?))) {
+                        details class="files-of" data-src=(address(&format!("/studio/threads/{thread}/call"), &[("q", call)])) {
+                            summary title="What it did to files" { (diff::stat(stat)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Fields that came with an entry and that nobody here knows; and the way to what a summary stands for.
+fn extra(thread: ThreadId, entry: &EntryVersion) -> Markup {
+    let number = |name: &str| entry.extra.get(name).and_then(|value| value.as_str().parse::<u64>().ok());
+    let summary = number("summary_of_entries").zip(number("originals_at_version"));
+    let known = |name: &str| name == "provider" || summary.is_some() && KEPT_BY_SUMMARIES.contains(&name);
+    let others: Vec<_> = entry.extra.iter().filter(|(name, _)| !known(name)).collect();
+    html! {
+        @if let Some((many, version)) = summary {
+            p class="quiet" {
+                "A summary of " (counted(many, "entry", "entries")) ". "
+                a href=(format!("/studio/threads/{thread}?at={version}")) { "See the originals" }
+            }
+        }
+        @if !others.is_empty() {
+            details class="extra" {
+                summary { "Other fields" }
+                dl class="fields" {
+                    @for (name, value) in others {
+                        dt { (exact(name)) }
+                        dd { code { (exact(&value.as_str().chars().take(SHOWN_OF_RESULT).collect::<String>())) } }
                     }
                 }
             }
@@ -134,7 +172,7 @@ fn result(text: &str, failed: bool) -> Markup {
 }
 
 /// The call that an entry is the result of.
-fn answered(entry: &EntryVersion) -> Option<&str> {
+pub(crate) fn answered(entry: &EntryVersion) -> Option<&str> {
     entry.blocks.iter().find_map(|block| match block {
         Block::ToolResult { call, .. } => Some(call.as_str()),
         _ => None,

@@ -1,6 +1,6 @@
 //! Files: which have changed in all, what each operation did to them, and what is not held.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use maud::{Markup, html};
 use retake_model::content::ContentId;
@@ -8,13 +8,15 @@ use retake_model::id::{TakeId, ThreadId};
 use retake_model::operation::{OperationKind, TurnStep};
 use retake_model::path::{RootPath, TreePath};
 use retake_model::tree::{Happened, Reason};
-use retake_timeline::{Changes, Detail, FileDiff, Looking, NotHeld, Question, USUAL_CONTEXT};
+use retake_timeline::{
+    Changes, Detail, EntryView, FileDiff, Looking, NotHeld, Question, Stat, USUAL_CONTEXT,
+};
 use retake_words::number::{count, counted};
 
-use crate::draw::{address, exact, moment};
+use crate::draw::{exact, moment};
 use crate::failed::Failed;
 use crate::studio::{Asked, Studio};
-use crate::{diff, question};
+use crate::{diff, entry, question};
 
 /// How many operations are shown at once.
 const SHOWN: usize = 10;
@@ -61,7 +63,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
                         " " span class="quiet" { (moment(at.time)) }
                     }
                     @if let Some(question) = question { p class="asked" title="What was asked" { (question.text) } }
-                    (diff::draw(changes))
+                    (diff::draw(thread, changes))
                 }
             }
             @if let Some(before) = more {
@@ -103,12 +105,11 @@ fn list(thread: ThreadId, changes: &Changes) -> Markup {
 
 /// A file as a way to who wrote its lines.
 fn blamed(thread: ThreadId, file: &FileDiff) -> Markup {
-    let path = file.path.path.to_string();
-    let to = address(&format!("/studio/threads/{thread}/blame"), &[("path", &path), ("root", &file.path.root)]);
     html! {
         @if file.happened == Happened::Removed {
             span { (diff::headline(file)) }
         } @else {
+            @let to = diff::blame_of(thread, file);
             a href=(to) data-act="show" data-src=(to) title="Which turn wrote each line" { (diff::headline(file)) }
         }
     }
@@ -163,16 +164,30 @@ pub(crate) fn of_call(studio: &Studio, thread: ThreadId, asked: &Asked) -> Resul
         found.ok_or_else(|| Failed::not_found("What this call did to files is not known any more."))?;
     let question = Question { paths: Vec::new(), detail: Detail::Hunks(USUAL_CONTEXT) };
     let changes = looking.changes(found.files.before, found.files.after, &question)?;
-    Ok(html! { div class="of-call" { (diff::draw(&changes)) } })
+    Ok(html! { div class="of-call" { (diff::draw(thread, &changes)) } })
 }
 
-/// The calls of the last operations that changed files.
-pub(crate) fn calls_that_moved(looking: &Looking<'_>, thread: ThreadId) -> Result<HashSet<String>, Failed> {
-    let found = looking.files(thread, None, LOOKED_BACK)?.into_iter().filter_map(|at| match at.kind {
-        OperationKind::TurnAdvanced { step: TurnStep::ToolEnded { call, .. }, .. } => Some(call),
-        _ => None,
-    });
-    Ok(found.collect())
+/// What the calls that these entries answer did to files, as far as they are among the last operations.
+pub(crate) fn moved_by_calls(
+    looking: &Looking<'_>,
+    thread: ThreadId,
+    views: &[EntryView],
+) -> Result<HashMap<String, Stat>, Failed> {
+    let calls: HashSet<&str> = views.iter().filter_map(|view| entry::answered(&view.entry)).collect();
+    let mut moved = HashMap::new();
+    if calls.is_empty() {
+        return Ok(moved);
+    }
+    let question = Question { paths: Vec::new(), detail: Detail::Counts };
+    for at in looking.files(thread, None, LOOKED_BACK)? {
+        let OperationKind::TurnAdvanced { step: TurnStep::ToolEnded { call, .. }, .. } = at.kind else {
+            continue;
+        };
+        if calls.contains(call.as_str()) && at.files.before != at.files.after {
+            moved.insert(call, looking.changes(at.files.before, at.files.after, &question)?.stat);
+        }
+    }
+    Ok(moved)
 }
 
 /// Both versions of a file that two have changed: what is in the folder, and what would be written.

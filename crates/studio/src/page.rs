@@ -31,6 +31,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
         ("past", asked.at.map_or_else(String::new, |at| at.to_string())),
     ];
     let running = turn::draw(studio, thread, asked)?;
+    let set_to = turn::set_to(studio, thread, asked)?;
     let history = history::draw(studio, thread, &Asked::default())?;
     let left = tree::draw(studio, &here)?;
     Ok(document(
@@ -56,7 +57,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
                     }
                     (conversation)
                     (running)
-                    (composer(&take))
+                    (composer(thread, &take, &set_to))
                 }
                 aside id="right" aria-label="Details" {
                     div class="tabs" role="tablist" {
@@ -68,7 +69,6 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
                     div id="panel" role="tabpanel" { (history) }
                 }
             }
-            (asking())
         },
     ))
 }
@@ -93,7 +93,8 @@ fn draw_bar(looking: &Looking<'_>, thread: ThreadId, take: &Take) -> Result<Mark
     let shown = |collapsed: bool, label: &str| {
         let ask = format!("/v1/threads/{thread}/entries-shown?take={}", take.id);
         let body = format!("{{\"collapsed\":{collapsed}}}");
-        html! { button type="button" data-act="ask" data-method="PUT" data-ask=(ask) data-body=(body) { (label) } }
+        let about = if collapsed { "collapse-all" } else { "expand-all" };
+        html! { button type="button" data-act="ask" data-about=(about) data-method="PUT" data-ask=(ask) data-body=(body) { (label) } }
     };
     Ok(html! {
         header id="bar" data-live="bar" {
@@ -123,7 +124,7 @@ fn draw_bar(looking: &Looking<'_>, thread: ThreadId, take: &Take) -> Result<Mark
                     li { (shown(false, "Expand all")) }
                     li role="separator" {}
                     li { (dialog("truncate", "Keep the last pairs…", "Cut everything before the last pairs")) }
-                    li { button type="button" data-act="ask" data-method="POST" data-ask=(format!("/v1/threads/{thread}/compress?take={}", take.id))
+                    li { button type="button" data-act="ask" data-about="compress" data-method="POST" data-ask=(format!("/v1/threads/{thread}/compress?take={}", take.id))
                         data-then="A summary stands for them now." title="A summary in the place of old entries" { "Compress" } }
                     li { (button("clear", "Clear", "Take all entries out of this take")) }
                     li { (button("reset", "Reset", "Entries, settings, drafts and lists of all takes")) }
@@ -146,52 +147,32 @@ fn draw_bar(looking: &Looking<'_>, thread: ThreadId, take: &Take) -> Result<Mark
     })
 }
 
-/// What every page needs on which something can be done: where it is asked about, and where it is told.
-pub(crate) fn asking() -> Markup {
-    html! {
-        template id="choice" { (choice()) }
-        dialog id="dialog" { form method="dialog" { div id="dialog-body" {} p class="acts" { button value="no" { "Leave it" } button value="yes" class="primary" id="dialog-yes" { "Do it" } } } }
-        div id="toasts" role="status" aria-live="polite" {}
-    }
-}
-
-/// What is to become of files that two have changed.
-fn choice() -> Markup {
-    let ways = [
-        ("keep", "Leave mine as they are"),
-        ("take", "Take the other version"),
-        ("mark", "Write both, with markers"),
-    ];
-    html! {
-        fieldset {
-            legend { "Someone else changed these files since" }
-            @for (value, label) in ways {
-                label class="check" { input type="radio" name="conflicts" value=(value) checked[value == "keep"]; (label) }
-            }
-        }
-    }
-}
-
-fn composer(take: &Take) -> Markup {
+fn composer(thread: ThreadId, take: &Take, set_to: &Markup) -> Markup {
     html! {
         form id="composer" {
-            label class="hidden" for="draft" { "Message" }
-            textarea id="draft" rows="3" placeholder="Ask for something…  (Ctrl+Enter sends)" { (take.draft) }
-            div class="below" {
-                label { "Tools may "
-                    select id="approve" {
-                        option value="" { "as configured" }
-                        option value="ask" { "ask about changes" }
-                        option value="edits" { "write files" }
-                        option value="all" { "do everything" }
-                        option value="none" { "only look" }
+            div class="card" {
+                label class="hidden" for="draft" { "Message" }
+                textarea id="draft" rows="2" placeholder="Ask for something…" { (take.draft) }
+                div class="below" {
+                    (set_to)
+                    label { span class="hidden" { "Tools may" }
+                        select id="approve" title="What tools may do without asking" {
+                            option value="" { "Tools: as configured" }
+                            option value="ask" { "Tools: ask about changes" }
+                            option value="edits" { "Tools: write files" }
+                            option value="all" { "Tools: do everything" }
+                            option value="none" { "Tools: only look" }
+                        }
                     }
+                    label class="attach" title="Pictures may also be pasted or dropped" {
+                        span id="attached" { "Picture" }
+                        input type="file" id="pictures" accept="image/png,image/jpeg,image/gif,image/webp" multiple;
+                    }
+                    span id="draft-state" class="quiet" aria-live="polite" {}
+                    span class="space" {}
+                    span id="stop" hidden { (turn::interrupt(thread, take.id, "Stop")) }
+                    button type="submit" class="primary" id="send" title="Ctrl+Enter" { "Send" }
                 }
-                label class="attach" { span id="attached" { "Picture" } input type="file" id="pictures" accept="image/png,image/jpeg,image/gif,image/webp" multiple; }
-                span id="draft-state" class="quiet" aria-live="polite" {}
-                span class="space" {}
-                button type="button" id="stop" data-act="interrupt" hidden { "Stop" }
-                button type="submit" class="primary" id="send" { "Send" }
             }
         }
     }

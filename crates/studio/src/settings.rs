@@ -6,8 +6,12 @@ use retake_model::settings::Settings;
 use retake_model::take::{FileItem, Take};
 
 use crate::conversation::take_of;
+use crate::draw::exact;
 use crate::failed::Failed;
 use crate::studio::{Asked, Studio};
+
+/// So many letters of what was sent are shown.
+const SHOWN_OF_SENT: usize = 40_000;
 
 /// Settings, prompts, roles and context files. What is changed is kept at once, and can be undone.
 pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
@@ -40,6 +44,31 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
             (model(&settings))
             (prompts(&settings))
             (lists(&take))
+            @if take.sent.is_some() {
+                details class="sent" data-src=(format!("/studio/threads/{thread}/sent?take={}", take.id)) { summary { "What was last sent to the model" } }
+            }
+        }
+    })
+}
+
+/// The system prompt and the conversation that a take's last request had.
+pub(crate) fn sent(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
+    let looking = studio.timeline.look()?;
+    let take = take_of(&looking, thread, asked)?;
+    let sent = take.sent.ok_or_else(|| Failed::not_found("Nothing was sent from this take yet."))?;
+    let text = |blob| -> Result<String, Failed> {
+        let text = String::from_utf8_lossy(&looking.blob(blob)?).into_owned();
+        let cut = text.char_indices().nth(SHOWN_OF_SENT).map(|(at, _)| at);
+        Ok(cut.map_or(text.clone(), |at| format!("{}\n…", &text[..at])))
+    };
+    let parts =
+        [("The system prompt", text(sent.system_prompt)?), ("The conversation", text(sent.markdown)?)];
+    Ok(html! {
+        div {
+            @for (name, text) in &parts {
+                h3 { (name) }
+                pre class="plain" tabindex="0" { @if text.is_empty() { "Nothing." } @else { (exact(text)) } }
+            }
         }
     })
 }

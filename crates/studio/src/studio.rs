@@ -18,7 +18,10 @@ use serde::Deserialize;
 use tokio::sync::Semaphore;
 
 use crate::failed::Failed;
-use crate::{assets, blame, compare, conversation, dialog, files, history, page, search, settings, tree, turn, welcome};
+use crate::{
+    assets, between, blame, compare, conversation, dialog, files, history, page, search, settings, tree, turn,
+    welcome,
+};
 
 /// Where a browser begins.
 pub const HOME: &str = "/studio";
@@ -98,12 +101,15 @@ impl Studio {
             .route("/studio/threads/{thread}/entries", of_thread(conversation::draw))
             .route("/studio/threads/{thread}/bar", of_thread(page::bar))
             .route("/studio/threads/{thread}/turn", of_thread(turn::draw))
+            .route("/studio/threads/{thread}/set-to", of_thread(turn::set_to))
             .route("/studio/threads/{thread}/files", of_thread(files::draw))
             .route("/studio/threads/{thread}/call", of_thread(files::of_call))
             .route("/studio/threads/{thread}/versions", of_thread(files::versions))
             .route("/studio/threads/{thread}/blame", of_thread(blame::draw))
             .route("/studio/threads/{thread}/history", of_thread(history::draw))
             .route("/studio/threads/{thread}/settings", of_thread(settings::draw))
+            .route("/studio/threads/{thread}/sent", of_thread(settings::sent))
+            .route("/studio/threads/{thread}/between", of_thread(between::draw))
             .route("/studio/threads/{thread}/dialog", of_thread(dialog::draw))
             .route("/studio/threads/{thread}/compare", of_thread(compare::draw))
             .route("/studio/studio.css", asset("text/css; charset=utf-8", assets::STYLE))

@@ -3,7 +3,12 @@
 use maud::{Markup, html};
 use retake_agent::asked;
 use retake_model::agent::AgentState;
-use retake_model::id::ThreadId;
+use retake_model::entry::preview;
+use retake_model::id::{TakeId, ThreadId};
+use retake_model::settings::Settings;
+use retake_model::turn::Letter;
+use retake_words::number::counted;
+use serde_json::json;
 
 use crate::conversation::take_of;
 use crate::draw::exact;
@@ -21,6 +26,14 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &Asked) -> Result<M
         _ => None,
     };
     let left = take.agent.is_some() && !running;
+    let letters = if running { studio.ledger.letters(take.id)? } else { Vec::new() };
+    let waiting: Vec<&str> = letters
+        .iter()
+        .filter_map(|(_, letter)| match letter {
+            Letter::Steer { text, .. } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
     Ok(html! {
         // The draft goes along: an undo may bring back what was sent, and another window may have typed.
         div id="turn" data-live="turn" data-running=(running) data-draft=(take.draft) {
@@ -32,11 +45,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &Asked) -> Result<M
                             span class=(match line.chars().next() { Some('+') => "added", Some('-') => "removed", _ => "" }) { (exact(line)) "\n" }
                         }
                     }
-                    p class="acts" {
-                        button type="button" class="primary" data-act="allow" { "Allow" }
-                        button type="button" data-act="always" title="This very call need not be asked about again in this project" { "Always this" }
-                        button type="button" data-act="deny" { "Do not" }
-                    }
+                    p class="acts" { (decisions(thread, take.id, &question.call)) }
                 }
             }
             @if let Some(message) = failed {
@@ -45,7 +54,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &Asked) -> Result<M
                     p { (message) }
                     p class="acts" {
                         button type="button" class="primary" data-act="resume" { "Go on" }
-                        button type="button" data-act="interrupt" { "Leave it" }
+                        (interrupt(thread, take.id, "Leave it"))
                     }
                 }
             } @else if left {
@@ -54,10 +63,58 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &Asked) -> Result<M
                     p { "Its program did not live to end it. Tools that ran then are not run again." }
                     p class="acts" {
                         button type="button" class="primary" data-act="resume" { "Go on" }
-                        button type="button" data-act="interrupt" { "Close it" }
+                        (interrupt(thread, take.id, "Close it"))
                     }
                 }
             }
+            @if !waiting.is_empty() {
+                ol class="queue" aria-label="Waiting to be told" {
+                    @for text in &waiting { li { span class="preview" { (preview(text)) } span class="facts" { "told before the next step" } } }
+                }
+            }
+        }
+    })
+}
+
+/// What can be answered to a call that waits.
+fn decisions(thread: ThreadId, take: TakeId, call: &str) -> Markup {
+    let decide = |name: &str, label: &str, title: &str, allow: bool, remember: bool| {
+        let body = json!({"call": call, "allow": allow, "remember": remember});
+        html! {
+            button type="button" class=[(name == "allow").then_some("primary")] data-act="ask" data-about=(name) data-method="POST"
+                data-ask=(format!("/v1/threads/{thread}/turn/approve?take={take}")) data-body=(body) title=(title) { (label) }
+        }
+    };
+    html! {
+        (decide("allow", "Allow", "", true, false))
+        (decide("always", "Always this", "This very call need not be asked about again in this project", true, true))
+        (decide("deny", "Do not", "", false, false))
+    }
+}
+
+/// Ends the turn of a take.
+pub(crate) fn interrupt(thread: ThreadId, take: TakeId, label: &str) -> Markup {
+    html! {
+        button type="button" data-act="ask" data-about="interrupt" data-method="POST"
+            data-ask=(format!("/v1/threads/{thread}/turn/interrupt?take={take}")) { (label) }
+    }
+}
+
+/// What the next request goes out with, and the way to change it.
+pub(crate) fn set_to(studio: &Studio, thread: ThreadId, query: &Asked) -> Result<Markup, Failed> {
+    let looking = studio.timeline.look()?;
+    let take = take_of(&looking, thread, query)?;
+    let settings = looking.settings(&looking.state(thread)?)?;
+    let model = settings.model.as_deref().or(settings.provider.as_deref()).unwrap_or("the usual model");
+    let along = take.context_files.len() + take.screenshots.len();
+    let prompted = !(settings.project_system_prompt.is_empty() && settings.global_system_prompt.is_empty());
+    Ok(html! {
+        button id="set-to" data-live="set-to" type="button" data-act="tab" data-tab="settings"
+            title="Provider, model, prompts and files that go along: in the settings" {
+            span class="model" { (model) }
+            @if settings.temperature != Settings::default().temperature { " · temperature " (settings.temperature) }
+            @if prompted { " · own prompt" }
+            @if along > 0 { " · " (counted(along as u64, "file", "files")) }
         }
     })
 }

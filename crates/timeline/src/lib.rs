@@ -22,6 +22,7 @@ mod changes;
 mod clock;
 mod create;
 mod desk;
+mod differ;
 mod error;
 mod export;
 mod file_changes;
@@ -67,6 +68,7 @@ pub use desk::{
     Advanced, ApartFolder, Around, Changed, ClosedApart, Desk, FileError, FileReport, FilesAt, Glance,
     Halves, Handling, Moment, OpenedApart, Outcome, PathReport, Present, Recovered, Restored, Seen,
 };
+pub use differ::{Differing, EntryDiffers, FieldDiffers};
 pub use error::{ChangeError, LookError};
 pub use export::{ExportError, Exported, Front, Piece};
 pub use file_changes::FileChanges;

@@ -1,5 +1,7 @@
 //! What is done with a whole conversation: the menu of the bar, and the filter.
 
+use fantoccini::key::Key;
+
 use crate::studio::Studio;
 
 const TALK: [(&str, &str); 6] = [
@@ -57,8 +59,9 @@ fn a_moment_is_named_and_a_thread_is_reset() {
     studio.more("save");
     browser.until("document.getElementById('dialog').open");
     browser.type_into("#dialog input", "before the reset");
-    studio.confirm();
-    browser.until_text("#toasts", "before the reset");
+    // Enter is enough.
+    browser.press(&[], Key::Enter.into());
+    browser.until_text("#toasts", "Saved");
     browser.until_text("#history li:first-child", "before the reset");
 
     studio.more("reset");

@@ -98,7 +98,7 @@ fn the_other_take_is_worked_on_or_made_a_thread_from_there() {
     let (browser, sandbox) = (&studio.browser, &studio.server.sandbox);
     let (thread, page) = (studio.thread(), browser.url());
     browser.until_text("#compare .side:first-child h2", "worked on");
-    browser.until_count("#compare .side:first-child .promote", 0);
+    browser.until_count("#compare .side:first-child [data-about=promote]", 0);
     // Files move, and that is shown first.
     browser.click("#compare .side:last-child [data-act=switch]");
     browser.until_text("#dialog-body", "b.txt");
@@ -110,7 +110,7 @@ fn the_other_take_is_worked_on_or_made_a_thread_from_there() {
 
     browser.go(&page);
     browser.until_text("#compare .side:last-child h2", "worked on");
-    browser.click("#compare .side:first-child .promote");
+    browser.click("#compare .side:first-child [data-about=promote]");
     browser.until(&format!(
         "document.getElementById('draft') && document.getElementById('fact-thread').value !== {thread:?}"
     ));

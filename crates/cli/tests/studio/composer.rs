@@ -13,7 +13,7 @@ fn a_call_shows_what_it_would_do_and_waits() {
     browser.until_text(".question pre", "allowed");
     browser.picture("question");
     assert_eq!(sandbox.read("a.txt"), None);
-    browser.click(".question [data-act=allow]");
+    browser.click(".question [data-about=allow]");
     browser.until_gone(".question");
     studio.until_idle();
     assert_eq!(sandbox.read("a.txt").as_deref(), Some("allowed\n"));
@@ -21,7 +21,7 @@ fn a_call_shows_what_it_would_do_and_waits() {
     let before = studio.entries();
     studio.send("create b.txt with denied");
     browser.until_text(".question", "b.txt");
-    browser.click(".question [data-act=deny]");
+    browser.click(".question [data-about=deny]");
     browser.until_gone(".question");
     browser.until(&format!("Number(document.getElementById('conversation').dataset.count) > {before}"));
     studio.until_idle();
@@ -30,7 +30,7 @@ fn a_call_shows_what_it_would_do_and_waits() {
     // This very call is not asked about again.
     studio.send("run echo always >> c.txt");
     browser.until_text(".question", "echo always");
-    browser.click(".question [data-act=always]");
+    browser.click(".question [data-about=always]");
     browser.until_gone(".question");
     studio.until_idle();
     studio.ask("run echo always >> c.txt");
@@ -84,7 +84,11 @@ fn a_turn_hears_what_it_is_told() {
     studio.send("wait 2\nrun true");
     browser.until_text("#send", "Tell it");
     studio.send("say heard you");
+    // It waits where it is seen, until the model is called again.
+    browser.until_text("#turn .queue", "say heard you");
+    browser.picture("queue");
     studio.until_idle();
+    browser.until_gone(".queue");
     browser.until("[...document.querySelectorAll('.entry.assistant')].some((one) => one.textContent.includes('heard you'))");
     assert!(studio.texts().contains(&"say heard you".to_owned()), "{:?}", studio.texts());
 }

@@ -112,7 +112,10 @@ fn a_take_goes_on_from_an_entry_with_the_files_of_that_moment() {
     let all = studio.entries();
     let was = browser.url();
 
+    // Files move: that is asked about first.
     studio.act_on(after_first, "branch");
+    browser.until_text("#dialog-body", "a.txt");
+    studio.confirm();
     studio.until_entries(after_first);
     assert_eq!(studio.server.sandbox.read("a.txt").as_deref(), Some("first\n"));
     browser.until_count("#tree .here .takes li", 2);
@@ -124,6 +127,8 @@ fn a_take_goes_on_from_an_entry_with_the_files_of_that_moment() {
     assert_eq!(studio.server.sandbox.read("a.txt").as_deref(), Some("first\n"));
     browser.until_text(".notice", "Another take is being worked on");
     browser.click(".notice [data-act=switch]");
+    browser.until_text("#dialog-body", "a.txt");
+    studio.confirm();
     browser.until_gone(".notice");
     browser.until(&format!("location.href === {was:?}"));
     assert_eq!(studio.server.sandbox.read("a.txt").as_deref(), Some("second\n"));
@@ -155,8 +160,8 @@ fn what_a_call_did_to_files_is_shown_with_its_result() {
     browser.choose("#approve", "edits");
     studio.ask("create a.txt with hello then read a.txt");
     // Of the two calls one changed something.
-    browser.until_count("[data-act=files-of]", 1);
-    browser.click("[data-act=files-of]");
+    browser.until_text(".files-of summary", "1 file +");
+    browser.click(".files-of summary");
     browser.until_text(".of-call .file", "a.txt");
     browser.until_text(".of-call tr.added", "hello");
     // Offered no longer once the call is undone with its turn.

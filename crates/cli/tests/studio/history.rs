@@ -69,6 +69,7 @@ fn what_was_undone_stands_beside_the_line_of_the_present() {
     assert_eq!(across(&studio, "turn.undone"), [20, 20], "tried twice on one moment: one lane is enough");
     assert_eq!(across(&studio, "turn.past"), [8]);
     assert_eq!(across(&studio, "current"), [8]);
+    browser.run("document.body.classList.add('show-right');", &[]);
     assert_eq!(look_at(browser, "history-undone"), Vec::<String>::new());
 
     browser.click("#history li.turn.undone [data-act=jump]");

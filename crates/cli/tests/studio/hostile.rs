@@ -36,7 +36,7 @@ const FOREIGN: &str = r#"
 const bad = [...(window.found ?? [])];
 const ours = new Set(`html head meta title link script body data div a nav main aside header footer section article h1 h2 h3
   h4 h5 h6 p template span b em strong del code pre kbd mark br hr blockquote ul ol li table thead tbody tr th td details summary
-  button form fieldset legend label input textarea select option optgroup dialog time img svg path circle`.split(/\s+/));
+  button form fieldset legend label input textarea select option optgroup dialog time img svg path line circle`.split(/\s+/));
 const drawn = new Set("above below".split(" "));
 for (const element of document.querySelectorAll("*")) {
   const name = element.localName;
@@ -133,7 +133,7 @@ fn nothing_that_anybody_wrote_runs_loads_or_restyles_anything() {
     }
     for act in ["source", "collapse", "edit", "insert", "role"] {
         browser.run(
-            "document.querySelector(`.piece > .entry [data-act=${arguments[0]}]`).click();",
+            "document.querySelector(`.piece > .entry :is([data-act=${arguments[0]}], [data-about=${arguments[0]}])`).click();",
             &[json!(act)],
         );
         std::thread::sleep(Duration::from_millis(200));
@@ -194,7 +194,7 @@ fn nothing_runs_while_a_model_writes_it() {
     studio.send("go");
     studio.browser.until("document.getElementById('live-text').textContent.length > 300");
     clean(&studio.browser, "words as they come");
-    studio.browser.until("document.querySelector('.question [data-act=allow]')");
+    studio.browser.until("document.querySelector('.question [data-about=allow]')");
     clean(&studio.browser, "the question");
     // What turns letters around is seen for what it is, where somebody decides by how it looks.
     assert!(
@@ -202,8 +202,8 @@ fn nothing_runs_while_a_model_writes_it() {
         "{}",
         studio.browser.text(".question pre")
     );
-    studio.browser.click(".question [data-act=deny]");
-    studio.browser.until_gone(".question [data-act=allow]");
+    studio.browser.click(".question [data-about=deny]");
+    studio.browser.until_gone(".question [data-about=allow]");
     clean(&studio.browser, "the answer");
     assert_eq!(evil.requests().len(), 0, "{:?}", evil.requests());
 }

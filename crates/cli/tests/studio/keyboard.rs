@@ -14,11 +14,14 @@ fn a_thread_is_worked_on_by_keyboard_alone() {
 
     browser.press(&[], 'i');
     browser.until("document.activeElement.id === 'draft'");
-    // What tools may do is one step further.
+    // What it is set to and what tools may do are further on.
+    browser.press(&[], Key::Tab.into());
+    browser.until("document.activeElement.id === 'set-to'");
     browser.press(&[], Key::Tab.into());
     browser.until("document.activeElement.id === 'approve'");
-    browser.type_text("write");
+    browser.type_text("Tools: write");
     assert_eq!(browser.holds("#approve"), "edits");
+    browser.press(&[Key::Shift], Key::Tab.into());
     browser.press(&[Key::Shift], Key::Tab.into());
     browser.type_text("create a.txt with keys");
     browser.press(&[Key::Control], Key::Enter.into());

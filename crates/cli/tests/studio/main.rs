@@ -8,6 +8,7 @@
 //! Each test has all of these to itself. What a test saw is kept as pictures below `target/studio-screenshots`, the last
 //! one before a failure too.
 
+mod ahead;
 mod bar;
 mod beside;
 mod blame;
@@ -31,6 +32,7 @@ mod strangers;
 mod studio;
 #[path = "../support/mod.rs"]
 mod support;
+mod takes;
 mod threads;
 mod views;
 mod windows;

@@ -131,6 +131,6 @@ fn the_tabs_show_history_files_and_settings() {
     browser.until_count("#history", 1);
     browser.click("[data-tab=settings]");
     browser.until_count("#settings", 1);
-    assert_eq!(browser.value("document.querySelector('[data-tab=settings]').ariaSelected"), "true");
+    assert_eq!(browser.value("document.querySelector('[role=tab][data-tab=settings]').ariaSelected"), "true");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }

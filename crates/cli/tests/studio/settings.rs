@@ -87,3 +87,15 @@ fn what_belongs_to_the_thread_is_set_beside_them() {
     browser.until("document.querySelector(\"#settings [name=files]\").value === ''");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
+
+#[test]
+fn what_was_last_sent_to_the_model_can_be_read() {
+    let studio = Studio::with_thread();
+    let browser = &studio.browser;
+    studio.ask("say hello");
+    browser.click("[role=tab][data-tab=settings]");
+    browser.until_count("#settings", 1);
+    browser.click("#settings .sent summary");
+    browser.until_text("#settings .sent", "The system prompt");
+    browser.until_text("#settings .sent", "say hello");
+}

@@ -154,15 +154,20 @@ impl Studio {
         format!(".piece > .entry:nth-child({number})")
     }
 
-    /// Clicks on a button of an entry, as a person does whose mouse is over it.
+    /// Clicks on a button of an entry, as a person does who has gone to it.
     pub(crate) fn act_on(&self, number: usize, act: &str) {
-        self.browser.click(&format!("{} [data-act={act}]", Self::entry(number)));
+        let entry = Self::entry(number);
+        self.browser.until(&format!(
+            "(document.querySelector({0})?.focus(), document.activeElement.matches({0}))",
+            json!(entry)
+        ));
+        self.browser.click(&format!("{entry} :is([data-act={act}], [data-about={act}])"));
     }
 
     /// Clicks on a button in the menu of the bar.
     pub(crate) fn more(&self, act: &str) {
         self.browser.click("#bar details.menu:last-of-type > summary");
-        self.browser.click(&format!("#bar [data-act={act}]"));
+        self.browser.click(&format!("#bar :is([data-act={act}], [data-about={act}])"));
     }
 
     /// Takes the last turn back, by button, and waits until that is done and drawn.

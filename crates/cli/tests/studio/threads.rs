@@ -43,6 +43,7 @@ fn takes_are_compared_worked_on_and_made_a_thread() {
     studio.ask("create b.txt with main only");
     let first = studio.thread();
     studio.act_on(branched_at, "branch");
+    studio.confirm();
     studio.until_entries(branched_at);
     browser.choose("#approve", "edits");
     studio.ask("create c.txt with branch only");
@@ -58,12 +59,14 @@ fn takes_are_compared_worked_on_and_made_a_thread() {
     browser.until_text("#compare .differ", "c.txt");
     browser.picture("compare");
     browser.click("#compare .side:last-child [data-act=switch]");
+    browser.until_text("#dialog-body", "c.txt");
+    studio.confirm();
     browser.until("document.getElementById('draft')");
     assert_eq!(sandbox.read("b.txt").as_deref(), Some("main only\n"));
     assert_eq!(sandbox.read("c.txt"), None);
 
     compare(&studio);
-    browser.click("#compare .side:last-child [data-act=promote]");
+    browser.click("#compare .side:last-child [data-about=promote]");
     browser.until(&format!(
         "document.getElementById('draft') && document.getElementById('fact-thread').value !== {first:?}"
     ));

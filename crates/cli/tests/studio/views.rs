@@ -118,7 +118,7 @@ fn every_view_is_open_to_everybody_in_light_and_dark_narrow_and_wide() {
     browser.until("document.getElementById('draft')");
     browser.choose("#approve", "ask");
     studio.send("create notes.txt with a note");
-    browser.until("document.querySelector('.question [data-act=allow]')");
+    browser.until("document.querySelector('.question [data-about=allow]')");
     wrong.extend(look_at(browser, "question"));
     browser.go(&format!("{}/studio/threads/nothing", studio.server.url));
     wrong.extend(look_at(browser, "failed"));

@@ -3,6 +3,7 @@
 mod apart;
 mod attribution;
 mod complaints;
+mod differ;
 mod entries;
 mod exchange;
 mod files;

@@ -27,13 +27,11 @@ async function move(route, body, title, yes, { quiet, then } = {}) {
   const ahead = await asked("POST", at(`${route}dry_run=true`), body);
   if (!ahead) return;
   const { kind, entries_after: after = 0, entries_before: before = 0 } = ahead.would ?? {};
-  const { from, to } = kind ?? {};
-  const difference = Math.abs(after - before);
-  const words = difference ? `${number(difference, "entry", "entries")} ${after < before ? "go" : "come back"}.` : "No entries come or go.";
-  const differs = to && (await drawn(`${page}/between?${query({ before: from, at: to })}`));
+  const differs = Number(kind?.to) && (await drawn(`${page}/between?${query({ before: kind.from, at: kind.to })}`));
   const chosen = choice(ahead.files);
-  const parts = () => [element("h2", {}, title), element("p", {}, words), pathList(ahead.files), ...chosen, differs || ""];
-  if (!(quiet && !ahead.files?.paths.length) && !(await confirmed(parts(), yes))) return;
+  const words = differs || element("p", {}, after < before ? `${number(before - after, "entry goes", "entries go")}.` : "No entries go.");
+  const asks = !quiet || ahead.files?.paths.length;
+  if (asks && !(await confirmed([element("h2", {}, title), ...chosen, words, pathList(ahead.files)], yes))) return;
   const done = await asked("POST", at(route), { ...body, ...(chosen[0] ? fieldsOf(chosen[0]) : {}) });
   if (!done) return;
   const paths = done.files?.paths ?? [];
@@ -49,16 +47,11 @@ async function move(route, body, title, yes, { quiet, then } = {}) {
 const entryOf = (button) => button.closest(".entry");
 const idOf = (button) => entryOf(button).dataset.entry;
 const approval = () => (byId("approve")?.value ? { approve: byId("approve").value } : {});
-const call = (button) => button.closest("[data-call]").dataset.call;
 
 /** What a button of an entry or of a turn asks for: method, path, body, then what is said or where to go. */
 const requests = {
   delete: (b) => ["DELETE", `entries/${idOf(b)}`, undefined, "Deleted; an undo brings it back."],
   retry: (b) => ["POST", "retry", { entry: idOf(b), ...approval() }, `${page}?take={take}`],
-  allow: (b) => ["POST", "turn/approve", { call: call(b), allow: true }],
-  always: (b) => ["POST", "turn/approve", { call: call(b), allow: true, remember: true }],
-  deny: (b) => ["POST", "turn/approve", { call: call(b), allow: false }],
-  interrupt: () => ["POST", "turn/interrupt", {}],
   resume: () => ["POST", "turn/resume", approval()],
 };
 
@@ -112,7 +105,6 @@ const acts = {
     await panel(sources[b.dataset.tab]());
   },
   show: (b) => panel(b.dataset.src),
-  blame: (b) => panel(`${page}/blame?${query({ path: b.dataset.file, root: b.dataset.root })}`),
   async more(b) {
     const shown = await drawn(b.dataset.src);
     if (!shown) return;
@@ -128,10 +120,14 @@ const acts = {
   details: () => look.toggle("show-right"),
 };
 
+/** Draws something beside the conversation; where there is no such place, its address is gone to. */
 async function panel(source) {
+  const place = byId("panel");
+  if (!place) return location.assign(source);
+  look.add("show-right");
   const shown = await drawn(source);
   if (!shown) return;
-  byId("panel").replaceChildren(shown);
+  place.replaceChildren(shown);
   settle(shown);
 }
 

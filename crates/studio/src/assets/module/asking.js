@@ -81,7 +81,7 @@ function element(name, attributes = {}, ...children) {
 function confirmed(body, yes) {
   const dialog = byId("dialog");
   byId("dialog-body").replaceChildren(...body);
-  byId("dialog-yes").textContent = yes;
+  dialog.ariaLabel = byId("dialog-yes").textContent = yes;
   dialog.returnValue = "no";
   dialog.showModal();
   (one("input, select", dialog) ?? byId("dialog-yes")).focus();

@@ -63,6 +63,7 @@ async function renewTalk() {
 const sources = {
   bar: () => `${page}/bar?take=${take}`,
   turn: () => `${page}/turn?take=${take}`,
+  "set-to": () => `${page}/set-to?take=${take}`,
   history: () => `${page}/history`,
   files: () => `${page}/files`,
   settings: () => `${page}/settings?take=${take}`,
@@ -80,7 +81,7 @@ async function renewPart(name) {
   const active = focus();
   const within = old.contains(active);
   const were = new Map(every("details[data-path]", old).map(({ dataset, open }) => [dataset.path, open]));
-  for (const folded of every("details[data-path]", fresh)) folded.open = were.get(folded.dataset.path) ?? folded.open;
+  for (const file of every("details[data-path]", fresh)) file.open = were.get(file.dataset.path) ?? file.open;
   const scroll = old.parentElement.scrollTop;
   old.replaceWith(fresh);
   fresh.parentElement.scrollTop = scroll;

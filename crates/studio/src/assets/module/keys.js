@@ -90,9 +90,10 @@ on("keydown", (event) => {
   does();
 });
 
-// A menu closes when something else is done.
+// A menu closes when something else is done, and so does what lies over a narrow page.
 on("pointerdown", ({ target }) => {
   for (const menu of every("details.menu[open]")) menu.open = menu.contains(target);
+  if (!target.closest("#left, #right, [data-act]")) look.remove("show-left", "show-right");
 });
 
 // --- begin --------------------------------------------------------------------------------------------------------------

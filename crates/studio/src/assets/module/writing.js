@@ -48,6 +48,7 @@ async function sendDraft() {
   tellAttached();
   memory.removeItem(kept);
   await saveDraft();
+  await renewPart("turn");
   toEnd();
 }
 

@@ -1,0 +1,70 @@
+//! Before a move: what would come, go and change, of words, of settings and of files.
+
+use serde_json::json;
+
+use crate::studio::Studio;
+use crate::views::api;
+
+#[test]
+fn an_undo_names_what_it_takes_along() {
+    let studio = Studio::with_thread();
+    let browser = &studio.browser;
+    browser.choose("#approve", "edits");
+    studio.ask("create a.txt with first line");
+    let count = studio.entries();
+    browser.click("[data-act=undo]:not(:disabled)");
+    browser.until_text("#dialog-body .between", &format!("{count} entries go"));
+    // Each by its words, and the file line by line.
+    browser.until_text("#dialog-body .differs .removed", "create a.txt with first line");
+    browser.until_text("#dialog-body tr.removed", "first line");
+    browser.until_text("#dialog-body .paths", "a.txt");
+    browser.picture("undo-preview");
+    studio.confirm();
+    studio.until_entries(0);
+
+    // And back: the same comes, and the draft that the undo had brought back goes again.
+    browser.click("[data-act=redo]:not(:disabled)");
+    browser.until_text("#dialog-body .between", &format!("{count} entries come"));
+    browser.until_text("#dialog-body .differs .added", "create a.txt with first line");
+    browser.until_text("#dialog-body tr.added", "first line");
+    studio.confirm();
+    studio.until_entries(count);
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn an_undo_names_the_settings_and_the_draft_that_change() {
+    let studio = Studio::with_thread();
+    let browser = &studio.browser;
+    let thread = studio.thread();
+    api(browser, "PATCH", &format!("/v1/threads/{thread}/settings"), &json!({"temperature": 0.5}));
+    browser.until_count("[data-act=undo]:not(:disabled)", 1);
+    browser.until_text("#set-to", "temperature 0.5");
+    browser.click("[data-act=undo]:not(:disabled)");
+    browser.until_text("#dialog-body .fields", "temperature");
+    browser.until_text("#dialog-body .fields del", "0.5");
+    browser.until_text("#dialog-body .between", "No entries come or go");
+    studio.confirm_move();
+    browser.until("!document.getElementById('set-to').textContent.includes('temperature')");
+
+    api(browser, "PUT", &format!("/v1/threads/{thread}/draft"), &json!({"text": "half a thought"}));
+    browser.until_count("[data-act=undo]:not(:disabled)", 1);
+    browser.until("document.getElementById('draft').value === 'half a thought'");
+    browser.click("[data-act=undo]:not(:disabled)");
+    browser.until_text("#dialog-body .fields del", "half a thought");
+    browser.click("#dialog button[value=no]");
+    assert_eq!(browser.holds("#draft"), "half a thought");
+}
+
+#[test]
+fn a_long_way_back_names_some_and_counts_the_others() {
+    let studio = Studio::with_thread();
+    let browser = &studio.browser;
+    studio.add((0..50).map(|number| format!("entry {number}")));
+    studio.until_entries(50);
+    browser.click("[data-act=undo]:not(:disabled)");
+    browser.until_text("#dialog-body .between", "50 entries go");
+    browser.until_text("#dialog-body .between", "and 38 entries more");
+    studio.confirm_move();
+    studio.until_entries(0);
+}

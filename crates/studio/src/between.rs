@@ -1,0 +1,118 @@
+//! What differs between two moments: what a move would bring and take away, and what an operation did.
+
+use maud::{Markup, html};
+use retake_model::entry::EntryVersion;
+use retake_model::id::ThreadId;
+use retake_timeline::{Detail, Differing, EntryDiffers, FieldDiffers, Question, USUAL_CONTEXT};
+use retake_words::number::counted;
+
+use crate::diff;
+use crate::draw::exact;
+use crate::entry::class_of;
+use crate::failed::Failed;
+use crate::studio::{Asked, Studio};
+
+/// So many entries are named; of the others only the number.
+const NAMED: usize = 12;
+
+/// From the moment `before` to the moment `at`.
+pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
+    let (Some(from), Some(to)) = (asked.before, asked.at) else {
+        return Err(Failed::not_found("Two moments are needed: before and at."));
+    };
+    let looking = studio.timeline.look()?;
+    let differing = looking.differing(thread, [from, to], NAMED)?;
+    let files_at = |version| Ok::<_, Failed>(looking.files_at(thread, version)?.map(|at| at.files.after));
+    let files = match (files_at(from)?, files_at(to)?) {
+        (Some(from), Some(to)) if from != to => {
+            let question = Question { paths: Vec::new(), detail: Detail::Hunks(USUAL_CONTEXT) };
+            Some(looking.changes(from, to, &question)?)
+        }
+        _ => None,
+    };
+    Ok(html! {
+        div class="between" {
+            (entries(&differing))
+            (takes(&differing))
+            @if !differing.fields.is_empty() {
+                dl class="fields" { @for field in &differing.fields { (draw_field(field)) } }
+            }
+            @if let Some(files) = &files { (diff::draw(thread, files)) }
+        }
+    })
+}
+
+fn entries(differing: &Differing) -> Markup {
+    let all = differing.entries_came + differing.entries_went + differing.entries_changed;
+    let more = all.saturating_sub(differing.entries.len() as u64);
+    let several = |many: u64, one: &str, more: &str| {
+        (many > 0)
+            .then(|| format!("{} {}", counted(many, "entry", "entries"), if many == 1 { one } else { more }))
+    };
+    let sum = [
+        several(differing.entries_went, "goes", "go"),
+        several(differing.entries_came, "comes", "come"),
+        several(differing.entries_changed, "changes", "change"),
+    ];
+    let sum: Vec<String> = sum.into_iter().flatten().collect();
+    html! {
+        p { @if sum.is_empty() { "No entries come or go." } @else { (sum.join(", ")) "." } }
+        @if all > 0 {
+            ul class="differs" { @for entry in &differing.entries { (draw_entry(entry)) } }
+        }
+        @if more > 0 { p class="quiet" { "and " (counted(more, "entry", "entries")) " more" } }
+    }
+}
+
+fn draw_entry(differs: &EntryDiffers) -> Markup {
+    let (class, sign, word) = match (&differs.before, &differs.after) {
+        (Some(_), None) => ("removed", "−", "goes"),
+        (None, _) => ("added", "+", "comes"),
+        _ => ("changed", "±", "changes"),
+    };
+    let line = |entry: &EntryVersion| {
+        html! { span class=(format!("role {}", class_of(&entry.role))) { (entry.role) } " " span class="preview" { (exact(&entry.preview())) } }
+    };
+    html! {
+        li class=(class) {
+            span class="sign" aria-hidden="true" { (sign) }
+            span class="hidden" { (word) " " } span class="number" { (differs.number) } " "
+            @match (&differs.before, &differs.after) {
+                (Some(before), Some(after)) if before.preview() != after.preview() => {
+                    (line(before)) " → " span class="preview" { (exact(&after.preview())) }
+                }
+                (_, Some(entry)) | (Some(entry), None) => (line(entry)),
+                (None, None) => {}
+            }
+        }
+    }
+}
+
+fn takes(differing: &Differing) -> Markup {
+    let list = |names: &[String], class: &str, sign: &str| {
+        html! {
+            @for name in names { li class=(class) { span class="sign" aria-hidden="true" { (sign) } "take " span class="name" { (name) } } }
+        }
+    };
+    html! {
+        @if !(differing.takes_came.is_empty() && differing.takes_went.is_empty()) {
+            ul class="differs" { (list(&differing.takes_came, "added", "+")) (list(&differing.takes_went, "removed", "−")) }
+        }
+    }
+}
+
+fn draw_field(field: &FieldDiffers) -> Markup {
+    let value =
+        |text: &str| html! { @if text.is_empty() { i { "nothing" } } @else { (exact(&shortened(text))) } };
+    html! {
+        dt { (field.name.replace('_', " ")) }
+        dd { del { (value(&field.before)) } " → " ins { (value(&field.after)) } }
+    }
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(120) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,193 @@
+//! What differs between two moments of a thread: what a move there would bring and take away, and what an operation did.
+//!
+//! Files are not told here: the operations name their snapshots, and [`Looking::changes`] compares those.
+
+use std::collections::HashMap;
+
+use retake_model::entry::EntryVersion;
+use retake_model::id::{EntryId, ThreadId};
+use retake_model::list::{EntryCell, Hunk, List, TakeCell};
+use retake_model::object::load;
+use retake_model::operation::Version;
+use retake_model::settings::Settings;
+use retake_model::state::ThreadState;
+use retake_model::take::{FileItem, FileList, Take};
+use serde::Serialize;
+
+use crate::{LookError, Looking};
+
+/// What differs between two moments.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Differing {
+    /// Entries of the take that is worked on, in order, at most as many as were asked for.
+    pub entries: Vec<EntryDiffers>,
+    /// How many entries came, in all.
+    pub entries_came: u64,
+    /// How many went.
+    pub entries_went: u64,
+    /// How many are there still, and say something else.
+    pub entries_changed: u64,
+    /// Texts and values that differ, by name: the title, the draft, settings, lists.
+    pub fields: Vec<FieldDiffers>,
+    /// Names of takes that came.
+    pub takes_came: Vec<String>,
+    /// Names of takes that went.
+    pub takes_went: Vec<String>,
+}
+
+/// An entry that came, went or is another.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct EntryDiffers {
+    /// Its place, counted from 1, where it is; where it was, if it went.
+    pub number: u64,
+    /// Its identity.
+    pub id: EntryId,
+    /// What it was.
+    pub before: Option<EntryVersion>,
+    /// What it is.
+    pub after: Option<EntryVersion>,
+}
+
+/// Something with a name that has another value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FieldDiffers {
+    /// Its name, as the API calls it.
+    pub name: String,
+    /// What it was.
+    pub before: String,
+    /// What it is.
+    pub after: String,
+}
+
+impl Looking<'_> {
+    /// What differs between two moments of a thread, from one to the other, with at most that many entries.
+    pub fn differing(
+        &self,
+        thread: ThreadId,
+        [from, to]: [Version; 2],
+        most: usize,
+    ) -> Result<Differing, LookError> {
+        let (before, after) = (self.state_at(thread, from)?, self.state_at(thread, to)?);
+        let queries = self.queries();
+        let (old, new) = (before.active_take(&queries)?, after.active_take(&queries)?);
+        let mut differing = Differing::default();
+        for hunk in List::diff(&queries, &old.entries, &new.entries)? {
+            self.tell_entries(hunk, most, &mut differing)?;
+        }
+        for hunk in List::diff(&queries, &before.takes, &after.takes)? {
+            self.tell_takes(&hunk, &mut differing)?;
+        }
+        differing.fields = self.fields(&before, &old)?.differing(self.fields(&after, &new)?);
+        Ok(differing)
+    }
+
+    fn tell_entries(
+        &self,
+        hunk: Hunk<EntryCell>,
+        most: usize,
+        differing: &mut Differing,
+    ) -> Result<(), LookError> {
+        let mut gone: HashMap<EntryId, (u64, EntryCell)> = HashMap::new();
+        let was = (hunk.old_start..).zip(hunk.removed);
+        let mut told: Vec<(u64, EntryId, [Option<EntryCell>; 2])> = Vec::new();
+        let stays: std::collections::HashSet<EntryId> = hunk.added.iter().map(|cell| cell.entry).collect();
+        for (place, cell) in was {
+            if stays.contains(&cell.entry) {
+                gone.insert(cell.entry, (place, cell));
+            } else {
+                told.push((place, cell.entry, [Some(cell), None]));
+            }
+        }
+        for (place, cell) in (hunk.new_start..).zip(hunk.added) {
+            let old = gone.remove(&cell.entry).map(|(_, old)| old);
+            if old.is_none_or(|old| old.version != cell.version) {
+                told.push((place, cell.entry, [old, Some(cell)]));
+            }
+        }
+        for (place, id, cells) in told {
+            match cells {
+                [None, _] => differing.entries_came += 1,
+                [_, None] => differing.entries_went += 1,
+                _ => differing.entries_changed += 1,
+            }
+            if differing.entries.len() >= most {
+                continue;
+            }
+            let read = |cell: Option<EntryCell>| {
+                cell.map(|cell| load(&self.queries(), cell.version)).transpose().map_err(LookError::from)
+            };
+            let [before, after] = cells;
+            let (before, after) = (read(before)?, read(after)?);
+            differing.entries.push(EntryDiffers { number: place + 1, id, before, after });
+        }
+        Ok(())
+    }
+
+    fn tell_takes(&self, hunk: &Hunk<TakeCell>, differing: &mut Differing) -> Result<(), LookError> {
+        let name = |cell: &TakeCell| -> Result<String, LookError> {
+            Ok(load::<Take>(&self.queries(), cell.content)?.name)
+        };
+        let without =
+            |cell: &&TakeCell, others: &[TakeCell]| !others.iter().any(|other| other.take == cell.take);
+        for cell in hunk.added.iter().filter(|cell| without(cell, &hunk.removed)) {
+            differing.takes_came.push(name(cell)?);
+        }
+        for cell in hunk.removed.iter().filter(|cell| without(cell, &hunk.added)) {
+            differing.takes_went.push(name(cell)?);
+        }
+        Ok(())
+    }
+
+    /// Everything at a moment that has a name and a value.
+    fn fields(&self, state: &ThreadState, take: &Take) -> Result<Fields, LookError> {
+        let settings: Settings = self.settings(state)?;
+        let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
+        let mut fields = Fields(vec![
+            ("title", state.title.clone()),
+            ("tags", state.tags.iter().cloned().collect::<Vec<_>>().join(", ")),
+            ("pinned", yes(state.pinned)),
+            ("private", yes(state.private)),
+            ("visibility", format!("{:?}", state.visibility).to_lowercase()),
+            ("shared_with_support", yes(state.shared_with_support)),
+            ("put_away", yes(state.deleted.is_some())),
+            ("roles", state.roles.join(", ")),
+            ("take", take.name.clone()),
+            ("draft", take.draft.clone()),
+            ("files", paths(take.file_list(FileList::Files))),
+            ("context_files", paths(take.file_list(FileList::ContextFiles))),
+            ("screenshots", paths(take.file_list(FileList::Screenshots))),
+        ]);
+        fields.0.extend([
+            ("project_system_prompt", settings.project_system_prompt),
+            ("global_system_prompt", settings.global_system_prompt),
+            ("base_system_prompt", settings.base_system_prompt),
+            ("use_default_base_prompt", yes(settings.use_default_base_prompt)),
+            ("temperature", settings.temperature.to_string()),
+            ("top_p", settings.top_p.to_string()),
+            ("max_tokens", settings.max_tokens.to_string()),
+            ("auto_add_history", yes(settings.auto_add_history)),
+            ("provider", settings.provider.unwrap_or_default()),
+            ("model", settings.model.unwrap_or_default()),
+        ]);
+        Ok(fields)
+    }
+}
+
+/// Names with their values, in one order always.
+struct Fields(Vec<(&'static str, String)>);
+
+impl Fields {
+    fn differing(self, after: Self) -> Vec<FieldDiffers> {
+        let both = self.0.into_iter().zip(after.0);
+        both.filter(|((_, before), (_, after))| before != after)
+            .map(|((name, before), (_, after))| FieldDiffers { name: name.to_owned(), before, after })
+            .collect()
+    }
+}
+
+fn paths(items: &[FileItem]) -> String {
+    items.iter().map(|item| item.path.as_str()).collect::<Vec<_>>().join("\n")
+}
