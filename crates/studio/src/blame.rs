@@ -93,14 +93,12 @@ fn origins(looking: &Looking<'_>, here: ThreadId, blame: &Blame) -> Result<Vec<O
     let mut asked = HashMap::new();
     let mut origins = Vec::with_capacity(blame.origins.len());
     for WroteLines { by, .. } in &blame.origins {
-        let question = match asked.get(&by.turn) {
-            Some(known) => Option::clone(known),
-            None => {
-                let found = question::of(looking, &looking.thread(by.thread)?, by.version)?;
-                asked.insert(by.turn, found.clone());
-                found
-            }
-        };
+        // Steps of one turn are told by the same question.
+        if !asked.contains_key(&by.turn) {
+            let found = question::of(looking, &looking.thread(by.thread)?, by.version)?;
+            asked.insert(by.turn, found);
+        }
+        let question = asked.get(&by.turn).cloned().flatten();
         let entry = match &question {
             Some(question) => question::address_of(looking, by.thread, question.entry)?,
             None => None,

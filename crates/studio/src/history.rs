@@ -158,7 +158,7 @@ fn draw_row(
                     @if steps.is_empty() {
                         (changed)
                     } @else {
-                        details class="steps" data-path=(format!("steps-{first}")) {
+                        details class="of-turn" data-path=(format!("steps-{first}")) {
                             summary { (counted(steps.len() as u64, "step", "steps")) }
                             (changed)
                             ol { @for step in &steps { (step) } }

@@ -27,13 +27,18 @@ fn a_turn_is_one_row_and_each_of_its_steps_can_be_gone_to() {
     assert_eq!(browser.value("document.querySelectorAll('#history circle.current').length"), 1);
 
     // Its steps are folded; what is opened stays open when something happens.
-    let steps = "#history li.turn .steps";
+    let steps = "#history li.turn .of-turn";
     assert_eq!(browser.value(&format!("document.querySelector('{steps}').open")), false);
     browser.click(&format!("{steps} > summary"));
     browser.until_text(&format!("{steps} ol"), "answered");
+    browser.click(&format!("{steps} .changed > summary"));
+    browser.until_text(&format!("{steps} .between"), "4 entries come");
+    browser.until_text(&format!("{steps} .between .file"), "a.txt");
+    browser.picture("history-steps");
     api(browser, "PUT", &format!("/v1/threads/{}/pinned", studio.thread()), &json!({"pinned": true}));
     browser.until_text("#history li:first-child", "pinned the thread");
     browser.until(&format!("document.querySelector('{steps}').open"));
+    browser.until_text(&format!("{steps} .between .file"), "a.txt");
 
     // Into the middle of the turn: the row parts there, and redo leads on.
     let asked = browser.text(&format!("{steps} ol > li:last-child .number"));

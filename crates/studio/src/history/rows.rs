@@ -74,6 +74,6 @@ impl Row<'_> {
     pub(super) fn files(&self) -> Option<(FileChange, FileChange)> {
         let mut touched = self.0.iter().filter_map(|step| step.files);
         let last = touched.next()?;
-        Some((touched.last().unwrap_or(last), last))
+        Some((touched.next_back().unwrap_or(last), last))
     }
 }
