@@ -192,7 +192,8 @@ pub(crate) enum Command {
     Snapshot(commands::snapshot::Command),
     /// Run a command, and record what it does to files as one change that can be undone.
     Exec(commands::exec::Arguments),
-    /// Serve the HTTP API: everything that the command line can do, for any program.
+    /// Serve the studio to a browser, and the HTTP API to any program.
+    #[command(visible_alias = "studio")]
     Serve(commands::serve::Arguments),
     /// Go to any moment of a thread's history.
     Jump(commands::jump::Arguments),

@@ -148,3 +148,54 @@ fn an_address_that_is_none_is_refused_with_one_that_is() {
         assert!(output.code != 0 && output.stderr.contains("localhost:7878"), "{none}: {}", output.stderr);
     }
 }
+
+/// A browser that only notes which address it was to open.
+fn noting_browser(sandbox: &Sandbox) -> (String, std::path::PathBuf) {
+    let folder = sandbox.config().with_file_name("browser");
+    std::fs::create_dir_all(&folder).expect("our folder");
+    let noted = folder.join("opened");
+    let script = format!("#!/bin/sh\necho \"$1\" > '{0}.part' && mv '{0}.part' '{0}'\n", noted.display());
+    let program = folder.join("xdg-open");
+    std::fs::write(&program, script).expect("our folder");
+    let mode = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755);
+    std::fs::set_permissions(&program, mode).expect("our file");
+    (format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default()), noted)
+}
+
+#[test]
+fn the_studio_is_opened_in_the_browser_that_is_there() {
+    let sandbox = Sandbox::new();
+    let (path, noted) = noting_browser(&sandbox);
+    let serve = |arguments: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_retake"))
+            .args(arguments)
+            .current_dir(sandbox.project())
+            .env_clear()
+            .envs(sandbox.environment())
+            .env("PATH", &path)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the program is there")
+    };
+    let opened = || {
+        for _ in 0..200 {
+            if let Ok(link) = std::fs::read_to_string(&noted) {
+                std::fs::remove_file(&noted).expect("it was just read");
+                return Value::from(link.trim());
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        panic!("no browser was opened");
+    };
+    let _serving = Serving {
+        child: serve(&["studio", "--open", "--log", "off", "--listen", "127.0.0.1:0"]),
+        said: Value::Null,
+    };
+    assert_eq!(followed(&opened()), "303");
+    // The one that runs is opened again, and no second one is started.
+    let mut second = serve(&["serve", "--open"]);
+    assert_eq!(followed(&opened()), "303");
+    assert!(second.wait().expect("it ends").success());
+}

@@ -1,9 +1,11 @@
 //! What differs between two moments: what a move would bring and take away, and what an operation did.
 
 use maud::{Markup, html};
+use retake_model::content::ContentId;
 use retake_model::entry::EntryVersion;
 use retake_model::id::ThreadId;
-use retake_timeline::{Detail, Differing, EntryDiffers, FieldDiffers, Question, USUAL_CONTEXT};
+use retake_model::operation::Version;
+use retake_timeline::{Detail, Differing, EntryDiffers, FieldDiffers, Looking, Question, USUAL_CONTEXT};
 use retake_words::number::counted;
 
 use crate::diff;
@@ -22,8 +24,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
     };
     let looking = studio.timeline.look()?;
     let differing = looking.differing(thread, [from, to], NAMED)?;
-    let files_at = |version| Ok::<_, Failed>(looking.files_at(thread, version)?.map(|at| at.files.after));
-    let files = match (files_at(from)?, files_at(to)?) {
+    let files = match (files_at(&looking, thread, from)?, files_at(&looking, thread, to)?) {
         (Some(from), Some(to)) if from != to => {
             let question = Question { paths: Vec::new(), detail: Detail::Hunks(USUAL_CONTEXT) };
             Some(looking.changes(from, to, &question)?)
@@ -40,6 +41,15 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
             @if let Some(files) = &files { (diff::draw(thread, files)) }
         }
     })
+}
+
+/// The files of a moment; those that were first known, if it was before that.
+fn files_at(looking: &Looking<'_>, thread: ThreadId, version: Version) -> Result<Option<ContentId>, Failed> {
+    if let Some(at) = looking.files_at(thread, version)? {
+        return Ok(Some(at.files.after));
+    }
+    let first = looking.files(thread, None, usize::MAX)?.pop();
+    Ok(first.map(|first| first.files.before))
 }
 
 fn entries(differing: &Differing) -> Markup {

@@ -28,7 +28,7 @@ pub(crate) fn document(title: &str, facts: &[(&str, String)], body: &Markup) -> 
                         // What Enter does comes first; it is drawn last.
                         p class="acts" {
                             button value="yes" class="primary" id="dialog-yes" { "Do it" }
-                            button value="no" formnovalidate { "Leave it" }
+                            button value="no" id="dialog-no" formnovalidate { "Leave it" }
                         }
                     }
                 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use maud::{Markup, html};
 use retake_agent::provider::prices::Prices;
 use retake_model::entry::{Block, EntryVersion, RoleKind};
-use retake_model::id::ThreadId;
+use retake_model::id::{EntryId, ThreadId};
 use retake_timeline::{EntryView, Stat};
 use retake_words::number::{count, counted};
 
@@ -28,7 +28,8 @@ pub(crate) fn draw(
 ) -> Markup {
     let entry = &view.entry;
     let (id, kind) = (view.id.to_string(), class_of(&entry.role));
-    let shown = format!("{}{}", u8::from(view.shown.collapsed), u8::from(view.shown.source));
+    let (collapsed, source) = (view.shown.collapsed, view.shown.source);
+    let shown = format!("{}{}", u8::from(collapsed), u8::from(source));
     html! {
         article class=(format!("entry {kind}")) id=(format!("e-{id}")) data-entry=(id) data-role=(entry.role)
             data-version=(format!("{}-{shown}", view.version)) data-number=(view.number) tabindex="-1"
@@ -43,8 +44,8 @@ pub(crate) fn draw(
                 }
                 span class="acts" {
                     (button("edit", "Edit", "Edit this entry (E)"))
-                    (button("collapse", if view.shown.collapsed { "Expand" } else { "Collapse" }, "Show only a preview (C)"))
-                    (button("source", if view.shown.source { "Read" } else { "Source" }, "Rendered, or as it is written"))
+                    (shown_as("collapse", if collapsed { "Expand" } else { "Collapse" }, "Show only a preview (C)", [!collapsed, source]))
+                    (shown_as("source", if source { "Read" } else { "Source" }, "Rendered, or as it is written", [collapsed, !source]))
                     (button("copy", "Copy", "Copy the text"))
                     (button("insert", "Insert", "Put an entry behind this one"))
                     (button("branch", "Branch", "A take that goes on from here, with the files of this moment (B)"))
@@ -60,7 +61,7 @@ pub(crate) fn draw(
                 pre class="plain" { (entry.text()) }
             } @else {
                 div class="said" {
-                    @for block in &entry.blocks { (draw_block(thread, block)) }
+                    @for block in &entry.blocks { (draw_block(thread, view.id, block)) }
                     (extra(thread, entry))
                     @if let Some((call, stat)) = answered(entry).and_then(|call| Some((call, moved.get(call)?))) {
                         details class="files-of" data-src=(address(&format!("/studio/threads/{thread}/call"), &[("q", call)])) {
@@ -71,6 +72,12 @@ pub(crate) fn draw(
             }
         }
     }
+}
+
+/// A button that shows an entry in another way.
+fn shown_as(act: &str, label: &str, title: &str, [collapsed, source]: [bool; 2]) -> Markup {
+    let body = format!("{{\"collapsed\":{collapsed},\"source\":{source}}}");
+    html! { button type="button" data-act=(act) data-body=(body) title=(title) { (label) } }
 }
 
 /// Fields that came with an entry and that nobody here knows; and the way to what a summary stands for.
@@ -122,7 +129,7 @@ fn cost(entry: &EntryVersion, prices: &Prices) -> Markup {
     }
 }
 
-fn draw_block(thread: ThreadId, block: &Block) -> Markup {
+fn draw_block(thread: ThreadId, entry: EntryId, block: &Block) -> Markup {
     match block {
         Block::Text { text, .. } => markdown::draw(text),
         Block::Thinking { text, .. } => html! {
@@ -131,9 +138,8 @@ fn draw_block(thread: ThreadId, block: &Block) -> Markup {
         Block::ToolCall { name, input, .. } => call(name, input.as_str()),
         Block::ToolResult { text, failed, .. } => result(text, *failed),
         Block::Image { blob, media, .. } => html! {
-            // The bytes come from the API, and are shown only as a picture.
-            img class="picture" alt=(format!("A picture ({media})")) data-picture=(format!("/v1/threads/{thread}/pictures/{blob}"))
-                data-media=(media);
+            img class="picture" alt=(format!("A picture ({media})"))
+                src=(format!("/studio/threads/{thread}/picture?entry={entry}&q={blob}"));
         },
         Block::Unknown { kind, .. } => html! { p class="quiet" { "A part of type " code { (kind) } "." } },
     }

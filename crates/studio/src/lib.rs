@@ -26,6 +26,7 @@ mod files;
 mod history;
 mod markdown;
 mod page;
+mod picture;
 mod question;
 mod search;
 mod settings;

@@ -27,7 +27,6 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
         ("active", (take.id == state.active).to_string()),
         ("version", standing.version.to_string()),
         ("sequence", looking.queries().last_sequence()?.to_string()),
-        ("roles", state.roles.join("\n")),
         ("past", asked.at.map_or_else(String::new, |at| at.to_string())),
     ];
     let running = turn::draw(studio, thread, asked)?;
@@ -58,6 +57,12 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
                     (conversation)
                     (running)
                     (composer(thread, &take, &set_to))
+                    template id="editor" { (writing("editor", "Keep", "leave-edit", &html! {})) }
+                    template id="inserting" {
+                        (writing("inserting", "Put it in", "leave-insert", &html! {
+                            select aria-label="Role" { @for role in &state.roles { option value=(role) { (role) } } }
+                        }))
+                    }
                 }
                 aside id="right" aria-label="Details" {
                     div class="tabs" role="tablist" {
@@ -145,6 +150,20 @@ fn draw_bar(looking: &Looking<'_>, thread: ThreadId, take: &Take) -> Result<Mark
             button type="button" class="narrow" data-act="details" aria-label="Details" { "⋯" }
         }
     })
+}
+
+/// A form with a text to write.
+fn writing(class: &str, yes: &str, leave: &str, fields: &Markup) -> Markup {
+    html! {
+        form class=(class) {
+            (fields)
+            textarea aria-label="Text" rows="4" {}
+            p class="acts" {
+                button class="primary" title="Ctrl+Enter" { (yes) }
+                button type="button" data-act=(leave) title="Esc" { "Leave it" }
+            }
+        }
+    }
 }
 
 fn composer(thread: ThreadId, take: &Take, set_to: &Markup) -> Markup {

@@ -62,7 +62,7 @@ pub(crate) fn sent(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
         Ok(cut.map_or(text.clone(), |at| format!("{}\n…", &text[..at])))
     };
     let parts =
-        [("The system prompt", text(sent.system_prompt)?), ("The conversation", text(sent.markdown)?)];
+        [("The system prompt", text(sent.system_prompt)?), ("Files that went along", text(sent.markdown)?)];
     Ok(html! {
         div {
             @for (name, text) in &parts {

@@ -18,6 +18,7 @@ use serde::Deserialize;
 use tokio::sync::Semaphore;
 
 use crate::failed::Failed;
+use crate::picture::{self, Picture};
 use crate::{
     assets, between, blame, compare, conversation, dialog, files, history, page, search, settings, tree, turn,
     welcome,
@@ -27,7 +28,7 @@ use crate::{
 pub const HOME: &str = "/studio";
 
 /// What a page may do: load its own style and module, and talk to its own server. Nothing is ever inline.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// So many pages are drawn at once; further ones wait.
@@ -99,6 +100,7 @@ impl Studio {
             .route("/studio/search", studio.plain(search::draw))
             .route("/studio/threads/{thread}", of_thread(page::draw))
             .route("/studio/threads/{thread}/entries", of_thread(conversation::draw))
+            .route("/studio/threads/{thread}/picture", studio.picture())
             .route("/studio/threads/{thread}/bar", of_thread(page::bar))
             .route("/studio/threads/{thread}/turn", of_thread(turn::draw))
             .route("/studio/threads/{thread}/set-to", of_thread(turn::set_to))
@@ -126,6 +128,23 @@ impl Studio {
                 Err(failed) => Err(failed),
             };
             show(drawn)
+        })
+    }
+
+    fn picture(self: &Arc<Self>) -> MethodRouter {
+        let studio = Arc::clone(self);
+        get(move |request: Request| async move {
+            let read = match read(request).await {
+                Ok((Some(thread), asked)) => {
+                    studio.draw(move |studio| picture::read(studio, thread, &asked)).await
+                }
+                Ok((None, _)) => Err(Failed::not_found("That is no thread.")),
+                Err(failed) => Err(failed),
+            };
+            match read {
+                Ok(picture) => send(picture),
+                Err(failed) => show(Err(failed)),
+            }
         })
     }
 
@@ -188,6 +207,16 @@ fn show(drawn: Result<Markup, Failed>) -> Response<Body> {
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    response
+}
+
+/// What is named by its content never changes.
+fn send(picture: Picture) -> Response<Body> {
+    let mut response = Response::new(Body::from(picture.bytes));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(picture.media));
+    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, max-age=31536000, immutable"));
     response
 }
 

@@ -11,12 +11,13 @@ use retake_api::TokenFile;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Serve the HTTP API.
+/// Serve the studio to a browser, and the HTTP API to any program.
 #[derive(Args)]
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "\
 Examples:
+  retake serve --open                       the studio, in your browser
   retake serve                              on 127.0.0.1:7878, for this folder's project
   retake serve --listen 127.0.0.1:0         on any free port
   curl -H \"Authorization: Bearer $(retake serve token)\" http://127.0.0.1:7878/v1/threads

@@ -35,12 +35,7 @@ impl Browser {
             json!({"width": look.width, "height": look.height, "deviceScaleFactor": 1, "mobile": false});
         self.devtools("Emulation.setDeviceMetricsOverride", metrics);
         let scheme = if look.scheme == Scheme::Dark { "dark" } else { "light" };
-        // A narrow window is a telephone's: nothing hovers over it.
-        let hover = if look.width > 720 { "hover" } else { "none" };
-        let features = json!({"features": [
-            {"name": "prefers-color-scheme", "value": scheme},
-            {"name": "hover", "value": hover},
-        ]});
+        let features = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
         self.devtools("Emulation.setEmulatedMedia", features);
         self.until(&format!("innerWidth === {}", look.width));
     }

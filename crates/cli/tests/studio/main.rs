@@ -20,6 +20,7 @@ mod entries;
 mod finding;
 mod history;
 mod hostile;
+mod kept;
 mod keyboard;
 mod moving;
 mod opening;

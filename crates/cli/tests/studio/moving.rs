@@ -95,13 +95,13 @@ fn files_that_do_not_merge_show_both_versions_and_a_choice() {
         browser.until_text("#dialog-body fieldset details", "one");
         browser.picture("conflict");
         browser.click(&format!("#dialog-body [value={way}]"));
-        studio.confirm();
         if way == "keep" {
             // What was left as it is is told path by path.
+            browser.click("#dialog-yes");
             browser.until_text("#dialog-body h2", "Done, but not everywhere");
             browser.until_text("#dialog-body .paths", &file);
-            studio.confirm();
         }
+        studio.confirm();
         studio.until_idle();
         let now = sandbox.read(&file).expect("it is there");
         assert!(now.starts_with(left), "{way}: {now}");

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::studio::Studio;
+use crate::views::api;
 
 /// Changes a field as a person does, and leaves it.
 fn set(studio: &Studio, field: &str, value: &str) {
@@ -92,10 +93,14 @@ fn what_belongs_to_the_thread_is_set_beside_them() {
 fn what_was_last_sent_to_the_model_can_be_read() {
     let studio = Studio::with_thread();
     let browser = &studio.browser;
+    studio.server.sandbox.write("seen.txt", "seen by the model");
+    let path = format!("/v1/threads/{}/lists/context_files", studio.thread());
+    api(browser, "PUT", &path, &json!({"items": [{"path": "seen.txt"}]}));
+    browser.until_text("#set-to", "1 file");
     studio.ask("say hello");
     browser.click("[role=tab][data-tab=settings]");
     browser.until_count("#settings", 1);
     browser.click("#settings .sent summary");
     browser.until_text("#settings .sent", "The system prompt");
-    browser.until_text("#settings .sent", "say hello");
+    browser.until_text("#settings .sent", "seen by the model");
 }

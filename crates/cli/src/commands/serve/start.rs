@@ -25,6 +25,9 @@ pub(crate) struct Start {
     /// A further name that the server may be called by: NAME or NAME:PORT. May be given often.
     #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
+    /// Open the studio in your browser; that of a server that runs already, if there is one.
+    #[arg(long)]
+    open: bool,
     /// How the log is written to standard error [default: text at a terminal, json otherwise].
     #[arg(long, value_enum, value_name = "HOW")]
     log: Option<Log>,
@@ -48,6 +51,13 @@ impl Start {
         let token = token_file(context)?;
         let secret = token.read_or_make()?;
         let timeline = context.timeline()?.clone();
+        let link = new_ticket(&timeline.store().ledger()?, &secret, timeline.now())?;
+        let running = AddressFile::of(context)?.answering().filter(|_| self.open && self.listen.is_none());
+        if let Some(address) = running {
+            context.remark("A server runs already; its studio is opened.")?;
+            tell(context, address, &link)?;
+            return browse(context, address, &link);
+        }
         let address = self.listen.as_ref().unwrap_or(&context.config.serve.listen).address()?;
         if !address.ip().is_loopback() {
             context.remark(&format!(
@@ -67,7 +77,6 @@ impl Start {
             limits: Limits::default(),
             pages: Some(Pages { routes: studio.routes(), home: HOME }),
         };
-        let link = new_ticket(&timeline.store().ledger()?, &secret, timeline.now())?;
         let interruptible = Interruptible::new()?;
         let (place, mut listening, mut told) = (AddressFile::of(context)?, None, Ok(()));
         let served = retake_api::serve(options, address, interruptible.cancel(), |address| {
@@ -76,6 +85,9 @@ impl Start {
                 context.remark(&format!("`retake serve link` will not know where this server is: {error}"))
             });
             told = noted.and_then(|()| tell(context, address, &link));
+            if self.open {
+                told = std::mem::replace(&mut told, Ok(())).and_then(|()| browse(context, address, &link));
+            }
         });
         if let Some(address) = listening {
             place.remove(address);
@@ -97,6 +109,16 @@ fn tell(context: &Context, address: SocketAddr, link: &str) -> Result<(), Failur
         writeln!(out, "{muted}Ctrl-C stops it; turns that run are recorded as interrupted.{muted:#}")?;
         out.flush()
     })
+}
+
+/// Opens the studio in the user's browser.
+fn browse(context: &Context, address: SocketAddr, link: &str) -> Result<(), Failure> {
+    match open::that_detached(format!("http://{}{link}", reachable(address))) {
+        Ok(()) => Ok(()),
+        Err(error) => {
+            context.remark(&format!("No browser could be opened ({error}); open the link yourself."))
+        }
+    }
 }
 
 impl Log {

@@ -14,7 +14,7 @@ function pathList(report) {
 function choice(report) {
   const conflicts = (report?.paths ?? []).filter(({ outcome }) => outcome === "conflicted");
   if (!conflicts.length) return [];
-  const set = byId("choice").content.firstElementChild.cloneNode(true);
+  const set = copyOf("choice");
   for (const { path, root = "", theirs = "" } of conflicts) {
     const both = query({ path, root, ours: report.before, theirs });
     one("legend", set).after(element("details", { "data-src": `${page}/versions?${both}` }, element("summary", {}, path)));
@@ -48,10 +48,14 @@ const entryOf = (button) => button.closest(".entry");
 const idOf = (button) => entryOf(button).dataset.entry;
 const approval = () => (byId("approve")?.value ? { approve: byId("approve").value } : {});
 
+const shown = (b) => ["PUT", at(`entries/${idOf(b)}/shown`), JSON.parse(b.dataset.body)];
+
 /** What a button of an entry or of a turn asks for: method, path, body, then what is said or where to go. */
 const requests = {
   delete: (b) => ["DELETE", `entries/${idOf(b)}`, undefined, "Deleted; an undo brings it back."],
   retry: (b) => ["POST", "retry", { entry: idOf(b), ...approval() }, `${page}?take={take}`],
+  collapse: shown,
+  source: shown,
   resume: () => ["POST", "turn/resume", approval()],
 };
 
@@ -91,15 +95,13 @@ const acts = {
   edit: (b) => edit(entryOf(b)),
   "leave-edit": (b) => leaveEdit(entryOf(b)),
   insert: (b) => insertBehind(entryOf(b)),
-  "leave-insert": (b) => b.closest("form").remove(),
+  "leave-insert": (b) => leaveInsert(b.closest("form")),
   async copy(b) {
     const shown = await read(entryOf(b));
     if (!shown) return;
     await navigator.clipboard.writeText(shown.entry.content);
     say("Copied.");
   },
-  collapse: (b) => showAs(entryOf(b), 0),
-  source: (b) => showAs(entryOf(b), 1),
   async tab(b) {
     for (const tab of every("[role=tab]")) tab.ariaSelected = String(tab.dataset.tab === b.dataset.tab);
     await panel(sources[b.dataset.tab]());
@@ -129,18 +131,6 @@ async function panel(source) {
   if (!shown) return;
   place.replaceChildren(shown);
   settle(shown);
-}
-
-function roleSelect() {
-  const options = fact("roles").split("\n").map((role) => element("option", { value: role }, role));
-  return element("select", { ariaLabel: "Role" }, ...options);
-}
-
-async function showAs(entry, which) {
-  const flags = (entry.dataset.version.split("-")[1] ?? "00").split("").map(Number);
-  flags[which] = 1 - flags[which];
-  const done = await asked("PUT", at(`entries/${entry.dataset.entry}/shown`), { collapsed: !!flags[0], source: !!flags[1] });
-  if (done) await renewTalk();
 }
 
 function applyFilter() {

@@ -77,11 +77,15 @@ function element(name, attributes = {}, ...children) {
   return made;
 }
 
+/** A form that the page has ready. */
+const copyOf = (id) => byId(id).content.firstElementChild.cloneNode(true);
+
 /** Asks in a dialog; gives whether it is to be done. */
 function confirmed(body, yes) {
   const dialog = byId("dialog");
   byId("dialog-body").replaceChildren(...body);
   dialog.ariaLabel = byId("dialog-yes").textContent = yes;
+  byId("dialog-no").hidden = yes === "Understood";
   dialog.returnValue = "no";
   dialog.showModal();
   (one("input, select", dialog) ?? byId("dialog-yes")).focus();
@@ -120,19 +124,11 @@ function tellTimes(root = document) {
   }
 }
 
-/** Pictures come as text over the API, and become pictures here: nothing that a model wrote names an address. */
-async function showPictures(root) {
-  for (const image of every("img[data-picture]:not([src])", root)) {
-    const { media, picture } = image.dataset;
-    if (!/^image\/(png|jpeg|gif|webp)$/.test(media)) continue;
-    const { base64 } = await ask("GET", picture);
-    image.src = `data:${media};base64,${base64}`;
-  }
-}
-
 function settle(root) {
   tellTimes(root);
-  for (const entry of every(".piece > .entry", root)) if (memory.getItem(placeOf(entry))) edit(entry);
-  showPictures(root).catch(ignore);
+  for (const entry of every(".piece > .entry", root)) {
+    if (memory.getItem(placeOf(entry))) edit(entry);
+    if (memory.getItem(placeBehind(entry))) insertBehind(entry);
+  }
   applyFilter();
 }

@@ -5,18 +5,17 @@
 const editor = (entry) => one(":scope > .editor", entry);
 const contentOf = (entry) => entry.dataset.version.split("-")[0];
 
-/** Puts newly drawn entries in the place of the old ones. What is the same stays, and what is being edited too. */
-function renew(old, fresh) {
-  const present = new Map([...old.children].map((entry) => [entry.id, entry]));
+/** Puts newly drawn entries in the place of the old ones. What is the same stays, and what is being edited too, even if
+ * it stands in another piece now: `drawn` are the ids of all that is. */
+function renew(old, fresh, drawn) {
   const inserting = every(".inserting", old);
   const next = [...fresh.children].map((entry) => {
-    const known = present.get(entry.id);
-    present.delete(entry.id);
+    const known = byId(entry.id);
     if (known && editor(known) && contentOf(known) !== contentOf(entry)) showConflict(known, one(".said, .plain, .preview", entry));
     return known && (editor(known) || known.dataset.version === entry.dataset.version) ? known : entry;
   });
   // What was deleted elsewhere while it was edited here stays until what was typed is kept or left.
-  const left = [...present.values()].filter((entry) => entry.id && editor(entry));
+  const left = [...old.children].filter((entry) => entry.id && editor(entry) && !drawn.has(entry.id));
   for (const entry of left) showConflict(entry);
   const all = [...next, ...left].flatMap((entry) => [entry, ...inserting.filter((form) => form.dataset.after === entry.dataset.entry)]);
   all.push(...inserting.filter((form) => !all.includes(form)));
@@ -46,8 +45,9 @@ async function renewTalk() {
     settle(piece);
   } else {
     const fresh = await Promise.all(drawn.map((piece) => pieceAt(piece.dataset.from)));
+    const ids = new Set(fresh.flatMap((piece) => [...piece.children].map(({ id }) => id)));
     holding(() => {
-      drawn.forEach((piece, index) => renew(piece, fresh[index]));
+      drawn.forEach((piece, index) => renew(piece, fresh[index], ids));
       talk.dataset.count = fresh[0]?.dataset.count ?? 0;
       for (const piece of pieces()) if (!piece.children.length) piece.remove();
     });
@@ -72,12 +72,16 @@ const sources = {
 
 const busy = (part) => one(":is(input,textarea,select):focus,details.menu[open]", part);
 
-/** Draws a part again, unless somebody is typing in it, or began to meanwhile. */
+/** Draws a part again; one that somebody is typing in, or began to meanwhile, when they have left it. */
 async function renewPart(name) {
   const old = one(`[data-live="${name}"]`);
-  if (!old || busy(old)) return;
-  const fresh = await part(sources[name]());
-  if (!old.isConnected || busy(old)) return;
+  const fresh = old && !busy(old) && (await part(sources[name]()));
+  if (!old?.isConnected) return;
+  if (busy(old)) {
+    clearTimeout(old.again);
+    old.again = setTimeout(() => renewPart(name).catch(ignore), 1000);
+    return;
+  }
   const active = focus();
   const within = old.contains(active);
   const were = new Map(every("details[data-path]", old).map(({ dataset, open }) => [dataset.path, open]));
@@ -183,5 +187,9 @@ function follow(after) {
     if (look.contains("offline")) renewAll();
     look.remove("offline");
   };
-  stream.onerror = () => look.add("offline");
+  stream.onerror = () => {
+    look.add("offline");
+    // What the server does not take up again begins anew: what is typed is kept.
+    if (stream.readyState === stream.CLOSED) setTimeout(() => location.reload(), 3000);
+  };
 }

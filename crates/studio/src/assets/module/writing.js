@@ -78,25 +78,17 @@ async function inBase64(file) {
 
 // --- editing in place -------------------------------------------------------------------------------------------
 
-/** A form with a text to write. */
-function writing(className, yes, leave, ...fields) {
-  const area = element("textarea", { ariaLabel: "Text", rows: 4 });
-  const form = element("form", { className }, ...fields, area,
-    element("p", { className: "acts" },
-      element("button", { className: "primary", title: "Ctrl+Enter" }, yes),
-      element("button", { type: "button", "data-act": leave, title: "Esc" }, "Leave it")));
-  return [form, area];
-}
-
 const read = (entry) => asked("GET", ofTake(at(`entries/${entry.dataset.entry}`)));
 
-/** Where a half-typed edit is kept: what it began with, and what it is. */
+/** Where a half-typed edit is kept: what it began with, and what it is; and what is being put in behind an entry. */
 const placeOf = (entry) => take + entry.id;
+const placeBehind = (entry) => `${placeOf(entry)}+`;
 
 async function edit(entry) {
   const shown = await read(entry);
   if (!shown || editor(entry)) return;
-  const [form, area] = writing("editor", "Keep", "leave-edit");
+  const form = copyOf("editor");
+  const area = one("textarea", form);
   const { content } = shown.entry;
   const left = JSON.parse(memory.getItem(placeOf(entry)));
   const [before, text] = left ?? [content, content];
@@ -132,13 +124,23 @@ function leaveEdit(entry) {
 
 function insertBehind(entry) {
   if (entry.nextElementSibling?.matches(".inserting")) return;
-  const [form, area] = writing("inserting", "Put it in", "leave-insert", roleSelect());
+  const form = copyOf("inserting");
+  const area = one("textarea", form);
+  const place = placeBehind(entry);
   form.dataset.after = entry.dataset.entry;
+  form.dataset.place = place;
+  area.value = memory.getItem(place);
+  area.oninput = () => memory.setItem(place, area.value);
   entry.after(form);
-  area.focus();
+  if (!area.value) area.focus();
+}
+
+function leaveInsert(form) {
+  memory.removeItem(form.dataset.place);
+  form.remove();
 }
 
 async function putIn(form) {
   const entries = [{ role: one("select", form).value, content: one("textarea", form).value }];
-  if (await asked("POST", ofTake(at("entries")), { entries, after: form.dataset.after })) form.remove();
+  if (await asked("POST", ofTake(at("entries")), { entries, after: form.dataset.after })) leaveInsert(form);
 }

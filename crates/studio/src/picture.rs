@@ -1,0 +1,44 @@
+//! Pictures of entries. What kind they are is read from their bytes, never from what somebody claims: a browser gets
+//! nothing that it would take for a page or a script.
+
+use retake_model::content::ContentId;
+use retake_model::entry::{Block, media_of};
+use retake_model::id::ThreadId;
+use retake_timeline::Looking;
+
+use crate::conversation::take_of;
+use crate::failed::Failed;
+use crate::studio::{Asked, Studio};
+
+/// A picture, and what kind it is.
+pub(crate) struct Picture {
+    pub(crate) media: &'static str,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// A picture that an entry of the thread shows, or showed at some time.
+pub(crate) fn read(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Picture, Failed> {
+    let none = || Failed::not_found("No entry of this thread shows such a picture, or ever did.");
+    let looking = studio.timeline.look()?;
+    let blob: ContentId = asked.q.as_deref().and_then(|text| text.parse().ok()).ok_or_else(none)?;
+    if !(shown_now(&looking, thread, asked, blob)? || looking.shows_picture(thread, blob)?) {
+        return Err(none());
+    }
+    let bytes = looking.blob(blob)?;
+    let media = media_of(&bytes).ok_or_else(none)?;
+    Ok(Picture { media, bytes })
+}
+
+/// Whether the entry that is named shows it: most do, and need no search.
+fn shown_now(
+    looking: &Looking<'_>,
+    thread: ThreadId,
+    asked: &Asked,
+    picture: ContentId,
+) -> Result<bool, Failed> {
+    let Some(entry) = asked.entry else { return Ok(false) };
+    let take = take_of(looking, thread, asked)?;
+    let found = looking.entry(&take, entry)?;
+    let shows = |block: &Block| matches!(block, Block::Image { blob, .. } if *blob == picture);
+    Ok(found.is_some_and(|(_, version)| version.blocks.iter().any(shows)))
+}
