@@ -9,6 +9,7 @@
 //! It is drawn into the panel beside a conversation, or as a page of its own for whoever opens its address.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use maud::{Markup, html};
 use retake_model::id::ThreadId;
@@ -94,11 +95,12 @@ fn origins(looking: &Looking<'_>, here: ThreadId, blame: &Blame) -> Result<Vec<O
     let mut origins = Vec::with_capacity(blame.origins.len());
     for WroteLines { by, .. } in &blame.origins {
         // Steps of one turn are told by the same question.
-        if !asked.contains_key(&by.turn) {
-            let found = question::of(looking, &looking.thread(by.thread)?, by.version)?;
-            asked.insert(by.turn, found);
-        }
-        let question = asked.get(&by.turn).cloned().flatten();
+        let question = match asked.entry(by.turn) {
+            Entry::Occupied(known) => known.get().clone(),
+            Entry::Vacant(place) => {
+                place.insert(question::of(looking, &looking.thread(by.thread)?, by.version)?).clone()
+            }
+        };
         let entry = match &question {
             Some(question) => question::address_of(looking, by.thread, question.entry)?,
             None => None,

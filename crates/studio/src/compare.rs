@@ -42,12 +42,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
         return Err(Failed::not_found("That is the same take twice."));
     }
     let comparison = put_side_by_side(&looking, thread, [&one, &other], &studio.setup.prices)?;
-    let page = Page {
-        studio,
-        looking: &looking,
-        thread,
-        active: looking.state(thread)?.active,
-    };
+    let page = Page { studio, looking: &looking, thread, active: looking.state(thread)?.active };
     // No take is named: nothing on this page means one without saying which.
     let facts =
         [("thread", thread.to_string()), ("sequence", looking.queries().last_sequence()?.to_string())];
@@ -172,7 +167,10 @@ impl Page<'_> {
         let from = [other, one].into_iter().zip([one, other]).find(|(_, into)| into.take == self.active);
         let from = from.map(|(from, _)| from);
         let all = from.map(|from| {
-            let title = format!("All files of the folder become what they are in {}; an undo brings these back", from.name);
+            let title = format!(
+                "All files of the folder become what they are in {}; an undo brings these back",
+                from.name
+            );
             self.take_over((one, other), from, &[], ("Take all of them over", &title))
         });
         html! {

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use maud::{Markup, html};
 use retake_model::content::ContentId;
 use retake_model::id::{TakeId, ThreadId};
-use retake_model::operation::{OperationKind, TurnStep};
+use retake_model::operation::{OperationKind, TurnStep, Version};
 use retake_model::path::{RootPath, TreePath};
 use retake_model::tree::{Happened, Reason};
 use retake_timeline::{
@@ -24,6 +24,8 @@ const SHOWN: usize = 10;
 const LOOKED_BACK: usize = 200;
 /// So many operations are looked through for the one that a call made.
 const LOOKED_THROUGH: usize = 2_000;
+/// What so many of the last operations on files did is summed up.
+const SUMMED: usize = 500;
 /// So many files are listed of those that have changed in all.
 const LISTED: usize = 50;
 /// So many paths are named that are not held.
@@ -74,10 +76,12 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
     })
 }
 
-/// The files that differ between when Retake first looked, and now.
+/// The files that differ between when Retake first looked, and now. In a very long thread, since some moment.
 fn in_all(looking: &Looking<'_>, thread: ThreadId) -> Result<Markup, Failed> {
-    let known = looking.files(thread, None, LOOKED_THROUGH)?;
-    let (Some(first), Some(now)) = (known.last(), latest(looking, thread, None)?) else { return Ok(html! {}) };
+    let known = looking.files(thread, None, SUMMED)?;
+    let (Some(first), Some(now)) = (known.last(), latest(looking, thread, None)?) else {
+        return Ok(html! {});
+    };
     let ask = |detail| looking.changes(first.files.before, now, &Question { paths: Vec::new(), detail });
     let mut changes = ask(Detail::Paths)?;
     if changes.files.is_empty() {
@@ -87,14 +91,18 @@ fn in_all(looking: &Looking<'_>, thread: ThreadId) -> Result<Markup, Failed> {
     if changes.files.len() <= LISTED {
         changes = ask(Detail::Counts)?;
     }
-    Ok(list(thread, &changes))
+    let since = (known.len() == SUMMED).then_some(first.version);
+    Ok(list(thread, since, &changes))
 }
 
-fn list(thread: ThreadId, changes: &Changes) -> Markup {
+fn list(thread: ThreadId, since: Option<Version>, changes: &Changes) -> Markup {
     let left = changes.files.len().saturating_sub(LISTED);
     html! {
         section class="in-all" {
-            h2 { "Changed in all" @if left == 0 { " " (diff::stat(&changes.stat)) } }
+            h2 {
+                @match since { None => "Changed in all", Some(version) => { "Changed since operation " (version) } }
+                @if left == 0 { " " (diff::stat(&changes.stat)) }
+            }
             ul {
                 @for file in changes.files.iter().take(LISTED) { li { (blamed(thread, file)) } }
             }

@@ -46,9 +46,7 @@ pub(crate) fn of(
             next = operation.place.parent;
             continue;
         };
-        if *turn.get_or_insert(operation.turn) == operation.turn
-            && matches!(step, TurnStep::Started { .. })
-        {
+        if *turn.get_or_insert(operation.turn) == operation.turn && matches!(step, TurnStep::Started { .. }) {
             let state: ThreadState = load(&queries, operation.after)?;
             let (Some(added), Some(take)) = (added, state.take(&queries, take)?) else { return Ok(None) };
             // What was asked stands behind what went along with it.

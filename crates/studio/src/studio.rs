@@ -20,8 +20,8 @@ use tokio::sync::Semaphore;
 use crate::failed::Failed;
 use crate::picture::{self, Picture};
 use crate::{
-    assets, between, blame, compare, conversation, dialog, files, history, page, search, settings, tree, turn,
-    welcome,
+    assets, between, blame, compare, conversation, dialog, files, history, page, search, settings, tree,
+    turn, welcome,
 };
 
 /// Where a browser begins.

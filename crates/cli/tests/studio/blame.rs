@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::server::Server;
 use crate::browser::Look;
+use crate::server::Server;
 use crate::studio::Studio;
 use crate::support::Sandbox;
 use crate::views::look_at;

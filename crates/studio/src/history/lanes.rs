@@ -64,7 +64,8 @@ pub(super) struct Point {
 impl Lanes {
     /// The lanes that an address holds; none where it holds something else.
     pub(super) fn read(text: &str) -> Self {
-        let lanes = text.split('.').take(MOST_READ).map(|lane| lane.parse().ok().filter(|version| *version > 0));
+        let lanes =
+            text.split('.').take(MOST_READ).map(|lane| lane.parse().ok().filter(|version| *version > 0));
         Self(lanes.collect())
     }
 
@@ -80,10 +81,13 @@ impl Lanes {
             self.0.push(None);
         }
         let above = self.0[0];
-        let waiting = |lane: &Option<Version>, versions: &[Version]| lane.is_some_and(|version| versions.contains(&version));
+        let waiting = |lane: &Option<Version>, versions: &[Version]| {
+            lane.is_some_and(|version| versions.contains(&version))
+        };
         let versions = node.map_or(&[][..], |node| node.versions);
         let from: Vec<usize> = (0..self.0.len()).filter(|lane| waiting(&self.0[*lane], versions)).collect();
-        let passing = (0..self.0.len()).filter(|lane| self.0[*lane].is_some() && !from.contains(lane)).collect();
+        let passing =
+            (0..self.0.len()).filter(|lane| self.0[*lane].is_some() && !from.contains(lane)).collect();
         let point = node.map(|node| {
             let lane = match from.iter().find(|lane| **lane > 0) {
                 _ if node.on_line => 0,
@@ -201,17 +205,31 @@ mod tests {
 
     #[test]
     fn what_was_undone_stands_beside_the_line() {
-        let check = |rows: &[Option<(&[Version], Version, bool)>], wanted: &[&str]| assert_eq!(drawn(rows), wanted);
+        let check =
+            |rows: &[Option<(&[Version], Version, bool)>], wanted: &[&str]| assert_eq!(drawn(rows), wanted);
         // Nothing undone: one line.
         check(&[Some((&[3], 2, true)), Some((&[2], 1, true)), Some((&[1], 0, true))], &["*>0", "*>0", "*"]);
         // 3 and 4 were undone (5), then 6 was made: they join the line at once.
         check(
-            &[Some((&[6], 2, true)), None, Some((&[4], 3, false)), Some((&[3], 2, false)), Some((&[2], 1, true))],
+            &[
+                Some((&[6], 2, true)),
+                None,
+                Some((&[4], 3, false)),
+                Some((&[3], 2, false)),
+                Some((&[2], 1, true)),
+            ],
             &["*>0", "|", "|*>1", "|*>0", "* >0"],
         );
         // Tried three times on one moment: one lane is enough.
         check(
-            &[Some((&[6], 1, true)), None, Some((&[4], 1, false)), None, Some((&[2], 1, false)), Some((&[1], 0, true))],
+            &[
+                Some((&[6], 1, true)),
+                None,
+                Some((&[4], 1, false)),
+                None,
+                Some((&[2], 1, false)),
+                Some((&[1], 0, true)),
+            ],
             &["*>0", "|", "|*>0", "| ", "|*>0", "* "],
         );
         // Back at 1, and what was made since lies above: nothing is on the line there, and the lane ends in its parent.

@@ -27,7 +27,9 @@ fn continues(newer: &Step, older: &Step) -> bool {
     use OperationKind::{Jumped, Redone, Undone};
     let (above, below) = (&newer.item, &older.item);
     match (&above.kind, &below.kind) {
-        (Undone { .. }, Undone { .. }) | (Redone { .. }, Redone { .. }) | (Jumped { .. }, Jumped { .. }) => true,
+        (Undone { .. }, Undone { .. }) | (Redone { .. }, Redone { .. }) | (Jumped { .. }, Jumped { .. }) => {
+            true
+        }
         (kind, other) if kind.moves_only() || other.moves_only() => false,
         _ => {
             above.turn == below.turn
