@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use maud::{Markup, html};
-use retake_model::id::ThreadId;
+use retake_model::id::{ThreadId, TurnId};
 use retake_model::operation::Actor;
 use retake_timeline::{Blame, BlameLine, Looking, WroteLines};
 use retake_words::number::{count, counted};
@@ -20,7 +20,7 @@ use retake_words::number::{count, counted};
 use crate::draw::{address, document, exact, moment};
 use crate::failed::Failed;
 use crate::files::{latest, path_of};
-use crate::question;
+use crate::question::{self, Question};
 use crate::studio::{Asked, Studio};
 
 /// So many lines are shown at once.
@@ -91,7 +91,7 @@ struct Origin {
 }
 
 fn origins(looking: &Looking<'_>, here: ThreadId, blame: &Blame) -> Result<Vec<Origin>, Failed> {
-    let mut asked = HashMap::new();
+    let mut asked: HashMap<TurnId, Option<Question>> = HashMap::new();
     let mut origins = Vec::with_capacity(blame.origins.len());
     for WroteLines { by, .. } in &blame.origins {
         // Steps of one turn are told by the same question.
