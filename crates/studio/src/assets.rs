@@ -13,6 +13,8 @@ pub(crate) const STYLE: &str = concat!(
     include_str!("assets/style/conversation.css"),
     include_str!("assets/style/composer.css"),
     include_str!("assets/style/panel.css"),
+    include_str!("assets/style/history.css"),
+    include_str!("assets/style/blame.css"),
     include_str!("assets/style/dialog.css"),
     include_str!("assets/style/compare.css"),
     include_str!("assets/style/narrow.css"),

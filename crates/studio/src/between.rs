@@ -38,7 +38,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
             @if !differing.fields.is_empty() {
                 dl class="fields" { @for field in &differing.fields { (draw_field(field)) } }
             }
-            @if let Some(files) = &files { (diff::draw(files)) }
+            @if let Some(files) = &files { (diff::draw(thread, files)) }
         }
     })
 }

@@ -2,24 +2,44 @@
 
 use maud::{Markup, html};
 use retake_model::diff::Side;
+use retake_model::id::ThreadId;
 use retake_model::tree::Happened;
 use retake_timeline::{Changes, Compared, FileDiff, HunkView, LineView, Stat};
 use retake_words::number::counted;
 
-use crate::draw::exact;
+use crate::draw::{address, exact};
 
 /// More lines are not drawn at once.
 const MOST_LINES: usize = 1_000;
 
-/// All files that differ.
-pub(crate) fn draw(changes: &Changes) -> Markup {
+/// All files that differ, each with a way to see who wrote its lines.
+pub(crate) fn draw(thread: ThreadId, changes: &Changes) -> Markup {
+    draw_with(changes, |file| {
+        html! {
+            @if file.happened != Happened::Removed {
+                @let to = blame_of(thread, file);
+                a class="blame-of" href=(to) data-act="show" data-src=(to) title="Which turn wrote each line" { "Blame" }
+            }
+        }
+    })
+}
+
+/// Where it is said who wrote the lines of a file.
+pub(crate) fn blame_of(thread: ThreadId, file: &FileDiff) -> String {
+    let path = file.path.path.to_string();
+    address(&format!("/studio/threads/{thread}/blame"), &[("path", &path), ("root", &file.path.root)])
+}
+
+/// All files that differ, each with what can be done with it.
+pub(crate) fn draw_with(changes: &Changes, acts: impl Fn(&FileDiff) -> Markup) -> Markup {
     html! {
-        p { (stat(&changes.stat)) }
-        @for file in &changes.files { (draw_file(file)) }
+        // One file says itself how much of it differs.
+        @if changes.files.len() != 1 { p { (stat(&changes.stat)) } }
+        @for file in &changes.files { (draw_file(file, &acts(file))) }
     }
 }
 
-/// How much differs.
+/// How many files and lines differ.
 pub(crate) fn stat(stat: &Stat) -> Markup {
     html! {
         span class="stat" {
@@ -29,24 +49,25 @@ pub(crate) fn stat(stat: &Stat) -> Markup {
     }
 }
 
-fn draw_file(file: &FileDiff) -> Markup {
-    let lines: usize = file.hunks.iter().map(|hunk| hunk.lines.len()).sum();
-    let path = path_of(file);
+/// What happened to a file, and to how many of its lines.
+pub(crate) fn headline(file: &FileDiff) -> Markup {
     html! {
-        details class="file" open[lines <= 200] data-path=(path) {
-            summary {
-                span class=(format!("badge {}", class_of(file.happened))) { (word(file.happened)) } " "
-                code { (exact(&path)) }
-                @if let Some(from) = &file.from { span class="quiet" { " from " (exact(&from.to_string())) } }
-                @if let Some(lines) = &file.lines {
-                    " " span class="added" { "+" (lines.added) } " " span class="removed" { "−" (lines.removed) }
-                }
-            }
+        span class=(format!("badge {}", class_of(file.happened))) { (word(file.happened)) } " "
+        code { (exact(&path_of(file))) }
+        @if let Some(from) = &file.from { span class="quiet" { " from " (exact(&from.to_string())) } }
+        @if let Some(lines) = &file.lines {
+            " " span class="added" { "+" (lines.added) } " " span class="removed" { "−" (lines.removed) }
+        }
+    }
+}
+
+fn draw_file(file: &FileDiff, acts: &Markup) -> Markup {
+    let lines: usize = file.hunks.iter().map(|hunk| hunk.lines.len()).sum();
+    html! {
+        details class="file" open[lines <= 200] data-path=(path_of(file)) {
+            summary { (headline(file)) }
             // Beside the line that folds, not in it: what is pressed there folds.
-            @if file.happened != Happened::Removed {
-                button type="button" class="blame-of" data-act="blame" data-file=(file.path.path.to_string()) data-root=(file.path.root)
-                    title="Which turn wrote each line" { "Blame" }
-            }
+            span class="of-file" { (acts) }
             @match file.content {
                 Compared::Binary => p class="quiet" { "Not text." },
                 Compared::TooLarge => p class="quiet" { "Too large to be compared line by line." },
@@ -61,6 +82,9 @@ fn hunks(file: &FileDiff) -> Markup {
     let mut left = MOST_LINES;
     let mut shown = Vec::new();
     for hunk in &file.hunks {
+        if left == 0 {
+            break;
+        }
         let few = left.min(hunk.lines.len());
         left -= few;
         shown.push((hunk, numbered(hunk, few)));

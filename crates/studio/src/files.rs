@@ -1,18 +1,22 @@
-//! Files: what each operation did to them, and who wrote each line.
+//! Files: which have changed in all, what each operation did to them, and what is not held.
 
 use std::collections::{HashMap, HashSet};
 
 use maud::{Markup, html};
 use retake_model::content::ContentId;
-use retake_model::id::ThreadId;
-use retake_model::operation::{OperationKind, TurnStep};
+use retake_model::id::{TakeId, ThreadId};
+use retake_model::operation::{OperationKind, TurnStep, Version};
 use retake_model::path::{RootPath, TreePath};
-use retake_timeline::{Detail, EntryView, Looking, Question, Stat, USUAL_CONTEXT};
+use retake_model::tree::{Happened, Reason};
+use retake_timeline::{
+    Changes, Detail, EntryView, FileDiff, Looking, NotHeld, Question, Stat, USUAL_CONTEXT,
+};
+use retake_words::number::{count, counted};
 
 use crate::draw::{exact, moment};
 use crate::failed::Failed;
 use crate::studio::{Asked, Studio};
-use crate::{diff, entry};
+use crate::{diff, entry, question};
 
 /// How many operations are shown at once.
 const SHOWN: usize = 10;
@@ -20,40 +24,138 @@ const SHOWN: usize = 10;
 const LOOKED_BACK: usize = 200;
 /// So many operations are looked through for the one that a call made.
 const LOOKED_THROUGH: usize = 2_000;
+/// What so many of the last operations on files did is summed up.
+const SUMMED: usize = 500;
+/// So many files are listed of those that have changed in all.
+const LISTED: usize = 50;
+/// So many paths are named that are not held.
+const NOT_HELD: usize = 50;
 /// So many bytes of a version are shown.
 const SHOWN_OF_FILE: u64 = 64 * 1024;
 
-/// What was done to files, newest first.
+/// What was done to files, newest first. Above it those that have changed in all, below it what is not held.
 pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
     let looking = studio.timeline.look()?;
+    let row = looking.thread(thread)?;
     let found = looking.files(thread, asked.before, SHOWN + 1)?;
     let more = (found.len() > SHOWN).then(|| found[SHOWN - 1].version);
     let mut drawn = Vec::new();
-    for at in found.iter().take(SHOWN) {
+    for at in found.iter().take(SHOWN).filter(|at| at.files.before != at.files.after) {
         let question = Question { paths: Vec::new(), detail: Detail::Hunks(USUAL_CONTEXT) };
-        drawn.push((at, looking.changes(at.files.before, at.files.after, &question)?));
+        let changes = looking.changes(at.files.before, at.files.after, &question)?;
+        drawn.push((at, question::of(&looking, &row, at.version)?, changes));
     }
+    let (all, held) = match asked.before {
+        None => (in_all(&looking, thread)?, not_held(&looking, thread)?),
+        Some(_) => (html! {}, html! {}),
+    };
     Ok(html! {
         div id="files" data-live="files" {
-            @if drawn.is_empty() {
+            @if drawn.is_empty() && more.is_none() && asked.before.is_none() {
                 p class="quiet" {
                     "No files have changed here yet. What a turn, a tool or your own hand does to the project's folder is \
                      shown here, line by line, and goes along with every undo."
                 }
             }
-            @for (at, changes) in &drawn {
+            (all)
+            @for (at, question, changes) in &drawn {
                 section class="change" {
-                    h3 {
-                        a href=(format!("/studio/threads/{thread}?at={}", at.version)) {
-                            (retake_words::operation(&at.kind))
-                        }
-                        " " (moment(at.time))
+                    h2 {
+                        a href=(format!("/studio/threads/{thread}?at={}", at.version)) { (retake_words::operation(&at.kind)) }
+                        " " span class="quiet" { (moment(at.time)) }
                     }
-                    (diff::draw(changes))
+                    @if let Some(question) = question { p class="asked" title="What was asked" { (question.text) } }
+                    (diff::draw(thread, changes))
                 }
             }
             @if let Some(before) = more {
                 button type="button" data-act="more" data-src=(format!("/studio/threads/{thread}/files?before={before}")) { "Older changes" }
+            }
+            (held)
+        }
+    })
+}
+
+/// The files that differ between when Retake first looked, and now. In a very long thread, since some moment.
+fn in_all(looking: &Looking<'_>, thread: ThreadId) -> Result<Markup, Failed> {
+    let known = looking.files(thread, None, SUMMED)?;
+    let (Some(first), Some(now)) = (known.last(), latest(looking, thread, None)?) else {
+        return Ok(html! {});
+    };
+    let ask = |detail| looking.changes(first.files.before, now, &Question { paths: Vec::new(), detail });
+    let mut changes = ask(Detail::Paths)?;
+    if changes.files.is_empty() {
+        return Ok(html! {});
+    }
+    // Lines are counted where that is soon done.
+    if changes.files.len() <= LISTED {
+        changes = ask(Detail::Counts)?;
+    }
+    let since = (known.len() == SUMMED).then_some(first.version);
+    Ok(list(thread, since, &changes))
+}
+
+fn list(thread: ThreadId, since: Option<Version>, changes: &Changes) -> Markup {
+    let left = changes.files.len().saturating_sub(LISTED);
+    html! {
+        section class="in-all" {
+            h2 {
+                @match since { None => "Changed in all", Some(version) => { "Changed since operation " (version) } }
+                @if left == 0 { " " (diff::stat(&changes.stat)) }
+            }
+            ul {
+                @for file in changes.files.iter().take(LISTED) { li { (blamed(thread, file)) } }
+            }
+            @if left > 0 { p class="quiet" { "And " (count(left as u64)) " more." } }
+        }
+    }
+}
+
+/// A file as a way to who wrote its lines.
+fn blamed(thread: ThreadId, file: &FileDiff) -> Markup {
+    html! {
+        @if file.happened == Happened::Removed {
+            span { (diff::headline(file)) }
+        } @else {
+            @let to = diff::blame_of(thread, file);
+            a href=(to) data-act="show" data-src=(to) title="Which turn wrote each line" { (diff::headline(file)) }
+        }
+    }
+}
+
+/// What the last snapshot could not hold. What nobody left out on purpose is told at once, what is ignored only to those
+/// who ask.
+fn not_held(looking: &Looking<'_>, thread: ThreadId) -> Result<Markup, Failed> {
+    let Some(now) = latest(looking, thread, None)? else { return Ok(html! {}) };
+    let Some(held) = looking.held(now, NOT_HELD)? else { return Ok(html! {}) };
+    let on_purpose = |left: &&NotHeld| matches!(left.reason, Reason::Ignored | Reason::Repository);
+    let (ignored, others): (Vec<&NotHeld>, Vec<&NotHeld>) = held.left_out.iter().partition(on_purpose);
+    let unnamed = held.left_out_count.saturating_sub(held.left_out.len() as u64);
+    let paths = |paths: &[&NotHeld]| {
+        html! {
+            ul {
+                @for left in paths {
+                    li {
+                        code { @if !left.root.is_empty() { (exact(&left.root)) ":" } (exact(&left.path)) }
+                        " " span class="quiet" { (left.reason.words()) }
+                    }
+                }
+            }
+        }
+    };
+    Ok(html! {
+        @if !others.is_empty() {
+            section class="not-held" {
+                h2 { (counted(others.len() as u64, "path", "paths")) " not held" }
+                p { "An undo does not bring these back: they are not in the snapshots." }
+                (paths(&others))
+            }
+        }
+        @if !ignored.is_empty() {
+            details class="ignored" data-path="ignored" {
+                summary { (counted(ignored.len() as u64 + unnamed, "path", "paths")) " left out on purpose" }
+                (paths(&ignored))
+                @if unnamed > 0 { p class="quiet" { "And " (count(unnamed)) " more." } }
             }
         }
     })
@@ -70,7 +172,7 @@ pub(crate) fn of_call(studio: &Studio, thread: ThreadId, asked: &Asked) -> Resul
         found.ok_or_else(|| Failed::not_found("What this call did to files is not known any more."))?;
     let question = Question { paths: Vec::new(), detail: Detail::Hunks(USUAL_CONTEXT) };
     let changes = looking.changes(found.files.before, found.files.after, &question)?;
-    Ok(html! { div class="of-call" { (diff::draw(&changes)) } })
+    Ok(html! { div class="of-call" { (diff::draw(thread, &changes)) } })
 }
 
 /// What the calls that these entries answer did to files, as far as they are among the last operations.
@@ -127,47 +229,26 @@ pub(crate) fn versions(studio: &Studio, thread: ThreadId, asked: &Asked) -> Resu
     })
 }
 
-/// Who wrote each line of a file.
-pub(crate) fn blame(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
-    let looking = studio.timeline.look()?;
-    let path = path_of(asked)?;
-    let row = looking.thread(thread)?;
-    let snapshot = latest(&looking, thread)?;
-    let blame = looking.blame(row.home, &path, snapshot, None)?;
-    Ok(html! {
-        div id="blame" {
-            h3 { button type="button" data-act="tab" data-tab="files" { "←" } " " code { (path.path.to_string()) } }
-            table class="blame" {
-                @for line in &blame.lines {
-                    @let origin = line.origin.and_then(|index| blame.origins.get(index));
-                    tr {
-                        td class="who" {
-                            @if let Some(origin) = origin {
-                                a href=(format!("/studio/threads/{}?at={}", origin.by.thread, origin.by.version))
-                                    title=(format!("{}: {}", origin.by.title, retake_words::operation(&origin.by.kind))) {
-                                    (retake_words::actor(&origin.by.actor)) " · " (origin.by.version)
-                                }
-                            }
-                        }
-                        td class="number" { (line.number) }
-                        td { code { (exact(&line.text)) } }
-                    }
-                }
-            }
-        }
-    })
-}
-
-fn path_of(asked: &Asked) -> Result<RootPath, Failed> {
+pub(crate) fn path_of(asked: &Asked) -> Result<RootPath, Failed> {
     let text = asked.path.as_deref().unwrap_or_default();
     let path: TreePath =
         text.parse().map_err(|error| Failed::not_found(format!("{text:?} is no path: {error}.")))?;
     Ok(RootPath { root: asked.root.clone().unwrap_or_default(), path })
 }
 
-fn latest(looking: &Looking<'_>, thread: ThreadId) -> Result<ContentId, Failed> {
+/// The last files of a take that are known; of the one that is worked on if none is named.
+pub(crate) fn latest(
+    looking: &Looking<'_>,
+    thread: ThreadId,
+    take: Option<TakeId>,
+) -> Result<Option<ContentId>, Failed> {
     let active = looking.state(thread)?.active;
-    looking
-        .files_of_take(thread, active)?
-        .ok_or_else(|| Failed::not_found("No files of this take are known yet."))
+    let take = take.unwrap_or(active);
+    // What a hand did since is seen in the folder, and no part of a take's own changes.
+    let seen = looking.files(thread, None, 1)?.into_iter().next();
+    let seen = seen.filter(|at| take == active && at.files.take == take);
+    match seen {
+        Some(at) => Ok(Some(at.files.after)),
+        None => Ok(looking.files_of_take(thread, take)?),
+    }
 }

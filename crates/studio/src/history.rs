@@ -1,54 +1,220 @@
 //! History: every operation, what it changed, and the way back to each.
+//!
+//! ```text
+//!   ●   make it faster            12     a row for each turn, with its steps folded,
+//!   │   you · 2 files +3 −1              and for each thing that somebody did by hand
+//!   ├─○ make it faster            7
+//!   │   you · undone                     what was undone stays, beside the line of the present
+//! ```
+
+mod lanes;
+mod rows;
 
 use maud::{Markup, html};
+use retake_model::history as log;
 use retake_model::id::ThreadId;
-use retake_words::{actor, story};
+use retake_model::operation::{OperationKind, Version};
+use retake_timeline::store::ThreadRow;
+use retake_timeline::{Detail, HistoryItem, Looking, Question as Asking, Unit};
+use retake_words::number::counted;
+use retake_words::story;
 
+use self::lanes::{Lanes, Node, Strip};
+use self::rows::{Row, Step, rows};
 use crate::draw::moment;
 use crate::failed::Failed;
 use crate::studio::{Asked, Studio};
+use crate::{diff, question};
 
-/// How many operations are shown at once.
-const SHOWN: usize = 60;
+/// How many operations are looked at at once.
+const LOOKED_AT: usize = 60;
+/// How many rows are shown at once.
+const SHOWN: usize = 30;
+/// The lines of so many files are counted for a row; where there are more, only the files are.
+const COUNTED: u64 = 50;
 
 /// Operations, newest first. Those that the present does not contain stay visible, and can be gone to.
 pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
     let looking = studio.timeline.look()?;
-    let items = looking.history(thread, asked.before, SHOWN)?;
-    let next = items.last().map(|last| last.version).filter(|last| *last > 1);
-    let mut told = Vec::with_capacity(items.len());
-    for item in &items {
-        told.push((item, story::tell(&looking, &item.kind, item.state)?));
+    let row = looking.thread(thread)?;
+    let steps = steps(&looking, &row, asked.before)?;
+    let mut rows = rows(&steps);
+    // The last row may go on behind what was looked at: then it is one for the next page.
+    if steps.len() == LOOKED_AT && rows.len() > 1 {
+        rows.pop();
+    }
+    rows.truncate(SHOWN);
+    let next = rows.last().map(|last| last.oldest().item.version).filter(|last| *last > 1);
+    let mut lanes = Lanes::read(asked.lanes.as_deref().unwrap_or_default());
+    let strips: Vec<Strip> = rows.iter().map(|row| strip(&mut lanes, row)).collect();
+    let width = strips.iter().map(Strip::width).max().unwrap_or(0);
+    let place = looking.head(thread)?.operation.place;
+    let redo = log::redo(&looking.queries().log(row.number), &place, Unit::Turn)?;
+    let mut drawn = Vec::with_capacity(rows.len());
+    for (each, strip) in rows.iter().zip(&strips) {
+        let told = tell(&looking, &row, each)?;
+        let redo = redo.filter(|to| each.0.iter().any(|step| step.item.version == to.position));
+        let picture = strip.draw(class_of(&each.newest().item), place.position, width);
+        drawn.push(draw_row(&looking, &row, each, &told, (redo.is_some(), &picture))?);
     }
     Ok(html! {
         div id="history" data-live="history" {
-            ol class="history" {
-                @for (item, told) in &told {
-                    li id=(format!("v-{}", item.version)) class=(class_of(item.current, item.undone, item.redoable))
-                        aria-current=[item.current.then_some("step")] {
-                        button type="button" data-act="jump" data-version=(item.version) disabled[item.current]
-                            title=(if item.current { "This is now" } else { "Go to this moment" }) {
-                            span class="number" { (item.version) }
-                            span class="words" { (told.words) }
-                            @if let Some(preview) = &told.preview { span class="preview" { (preview) } }
-                            span class="facts" {
-                                (actor(&item.actor)) " · " (moment(item.time))
-                                @if item.undone { " · undone" }
-                                @if item.redoable { " · redo leads here" }
-                            }
-                        }
-                    }
-                }
-            }
+            ol class="history" { @for row in &drawn { (row) } }
             @if let Some(before) = next {
-                button type="button" data-act="more" data-src=(format!("/studio/threads/{thread}/history?before={before}")) { "Older operations" }
+                button type="button" data-act="more"
+                    data-src=(format!("/studio/threads/{thread}/history?before={before}&lanes={}", lanes.write())) { "Older operations" }
             }
         }
     })
 }
 
-fn class_of(current: bool, undone: bool, redoable: bool) -> &'static str {
-    match (current, undone, redoable) {
+/// Operations before a version, each with its place.
+fn steps(looking: &Looking<'_>, row: &ThreadRow, before: Option<Version>) -> Result<Vec<Step>, Failed> {
+    let queries = looking.queries();
+    let items = looking.history(row.summary.id, before, LOOKED_AT)?;
+    let mut steps = Vec::with_capacity(items.len());
+    for item in items {
+        let Some(stored) = queries.operation(row.number, item.version)? else { continue };
+        let files = stored.operation.files.filter(|files| files.before != files.after);
+        steps.push(Step { item, parent: stored.operation.place.parent, files });
+    }
+    Ok(steps)
+}
+
+fn strip(lanes: &mut Lanes, row: &Row<'_>) -> Strip {
+    let newest = &row.newest().item;
+    if newest.kind.moves_only() {
+        return lanes.next(None);
+    }
+    let versions: Vec<Version> = row.0.iter().map(|step| step.item.version).collect();
+    let on_line = !newest.undone || newest.redoable;
+    lanes.next(Some(&Node { versions: &versions, parent: row.oldest().parent, on_line }))
+}
+
+/// A row in words.
+struct Told {
+    words: String,
+    preview: Option<String>,
+}
+
+fn tell(looking: &Looking<'_>, thread: &ThreadRow, row: &Row<'_>) -> Result<Told, Failed> {
+    let newest = &row.newest().item;
+    if row.is_turn()
+        && let Some(question) = question::of(looking, thread, newest.version)?
+    {
+        return Ok(Told { words: question.text, preview: None });
+    }
+    let told = story::tell(looking, &newest.kind, newest.state)?;
+    let words = match row.0.len() {
+        times if times > 1 && newest.kind.moves_only() => format!("{}, {times} times", told.words),
+        _ => told.words,
+    };
+    Ok(Told { words, preview: told.preview })
+}
+
+fn draw_row(
+    looking: &Looking<'_>,
+    thread: &ThreadRow,
+    row: &Row<'_>,
+    told: &Told,
+    (redo_leads_here, picture): (bool, &Markup),
+) -> Result<Markup, Failed> {
+    let newest = &row.newest().item;
+    let badge = badge(looking, row)?;
+    let mut steps = Vec::new();
+    if row.0.len() > 1 {
+        for step in row.0 {
+            steps.push(draw_step(&step.item, &story::tell(looking, &step.item.kind, step.item.state)?));
+        }
+    }
+    let first = row.oldest().item.version;
+    let between =
+        format!("/studio/threads/{}/between?before={}&at={}", thread.summary.id, first - 1, newest.version);
+    let saved = matches!(newest.kind, OperationKind::Saved { .. });
+    let changed = html! {
+        @if first > 1 && !saved {
+            details class="changed" data-path=(format!("changed-{first}")) data-src=(between) { summary { "What it changed" } }
+        }
+    };
+    let id = steps.is_empty().then(|| format!("v-{}", newest.version));
+    Ok(html! {
+        li id=[id] class=(row_class(row)) aria-current=[newest.current.then_some("step")] {
+            (picture)
+            div class="what" {
+                (jump(newest, &html! {
+                    span class="number" { (newest.version) }
+                    @match &newest.kind {
+                        OperationKind::Saved { name } => span class="words" { "saved as " span class="label" { (name) } },
+                        _ => span class="words" { (told.words) @if let Some(preview) = &told.preview { " " span class="preview" { (preview) } } },
+                    }
+                }))
+                div class="foot" {
+                    span class="facts" {
+                        span { (row.who()) } (moment(newest.time))
+                        (badge)
+                        @if let Some(trouble) = row.trouble() { span class="trouble" { (trouble) } }
+                        @if redo_leads_here { span class="next" { "redo leads here" } }
+                        @else if newest.undone { span { "undone" } }
+                    }
+                    @if steps.is_empty() {
+                        (changed)
+                    } @else {
+                        details class="of-turn" data-path=(format!("steps-{first}")) {
+                            summary { (counted(steps.len() as u64, "step", "steps")) }
+                            (changed)
+                            ol { @for step in &steps { (step) } }
+                        }
+                    }
+                }
+            }
+        }
+    })
+}
+
+fn draw_step(item: &HistoryItem, told: &story::Told) -> Markup {
+    html! {
+        li id=(format!("v-{}", item.version)) class=(class_of(item)) {
+            (jump(item, &html! {
+                span class="number" { (item.version) }
+                span class="words" { (told.words) @if let Some(preview) = &told.preview { " " span class="preview" { (preview) } } }
+            }))
+        }
+    }
+}
+
+/// The way to a moment.
+fn jump(item: &HistoryItem, body: &Markup) -> Markup {
+    html! {
+        button type="button" data-act="jump" data-version=(item.version) disabled[item.current]
+            title=(if item.current { "This is now" } else { "Go to this moment" }) { (body) }
+    }
+}
+
+/// What a row did to files.
+fn badge(looking: &Looking<'_>, row: &Row<'_>) -> Result<Markup, Failed> {
+    let Some((first, last)) = row.files() else { return Ok(html! {}) };
+    let ask = |detail| looking.changes(first.before, last.after, &Asking { paths: Vec::new(), detail });
+    let paths = ask(Detail::Paths)?.stat;
+    Ok(match paths.files {
+        0 => html! {},
+        1..=COUNTED => diff::stat(&ask(Detail::Counts)?.stat),
+        more => html! { span class="stat" { (counted(more, "file", "files")) } },
+    })
+}
+
+fn row_class(row: &Row<'_>) -> String {
+    let kind = match &row.newest().item.kind {
+        OperationKind::Saved { .. } => "quiet-row saved",
+        OperationKind::DraftChanged { .. } => "quiet-row typed",
+        kind if kind.moves_only() => "quiet-row moves",
+        _ if row.is_turn() => "turn",
+        _ => "single",
+    };
+    format!("{kind} {}", class_of(&row.newest().item))
+}
+
+fn class_of(item: &HistoryItem) -> &'static str {
+    match (item.current, item.undone, item.redoable) {
         (true, ..) => "current",
         (_, _, true) => "redoable",
         (_, true, _) => "undone",

@@ -14,6 +14,8 @@
 
 mod assets;
 mod between;
+mod blame;
+mod compare;
 mod conversation;
 mod dialog;
 mod diff;
@@ -25,6 +27,7 @@ mod history;
 mod markdown;
 mod page;
 mod picture;
+mod question;
 mod search;
 mod settings;
 mod studio;

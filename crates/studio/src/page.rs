@@ -1,22 +1,15 @@
-//! The whole page of a thread, and two takes beside each other.
+//! The whole page of a thread.
 
 use maud::{Markup, html};
-use retake_agent::compare::{Side, compare as put_side_by_side};
 use retake_model::id::ThreadId;
 use retake_model::take::Take;
-use retake_timeline::{Detail, Looking, Question, USUAL_CONTEXT};
-use retake_words::number::counted;
+use retake_timeline::Looking;
 
 use crate::conversation::{take_of, whole};
-use crate::diff;
-use crate::draw::{button, document, dollars};
-use crate::entry;
+use crate::draw::{button, document};
 use crate::failed::Failed;
 use crate::studio::{Asked, Studio};
-use crate::{files, history, tree, turn};
-
-/// So many entries of each side are drawn beside each other.
-const COMPARED: usize = 200;
+use crate::{history, tree, turn};
 
 /// The page of a thread.
 pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
@@ -202,79 +195,4 @@ fn composer(thread: ThreadId, take: &Take, set_to: &Markup) -> Markup {
             }
         }
     }
-}
-
-/// Two takes beside each other.
-pub(crate) fn compare(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
-    let looking = studio.timeline.look()?;
-    let title = looking.thread(thread)?.summary.title;
-    let one = take_of(&looking, thread, asked)?;
-    let other = take_of(&looking, thread, &Asked { take: asked.other, ..Asked::default() })?;
-    if one.id == other.id {
-        return Err(Failed::not_found("That is the same take twice."));
-    }
-    let comparison = put_side_by_side(&looking, thread, [&one, &other], &studio.setup.prices)?;
-    let files = match comparison.sides.each_ref().map(|side| side.files) {
-        [Some(one), Some(other)] => {
-            let question = Question { paths: Vec::new(), detail: Detail::Hunks(USUAL_CONTEXT) };
-            Some(looking.changes(one, other, &question)?)
-        }
-        _ => None,
-    };
-    let facts = [
-        ("thread", thread.to_string()),
-        ("take", one.id.to_string()),
-        ("sequence", looking.queries().last_sequence()?.to_string()),
-    ];
-    Ok(document(
-        &format!("Compare · {title}"),
-        &facts,
-        &html! {
-            main id="compare" {
-                header id="bar" {
-                    a href=(format!("/studio/threads/{thread}")) { "← " (title) }
-                    h1 { "Two takes" }
-                    span class="space" {}
-                    span class="quiet" { "Both begin with the same " (counted(comparison.shared, "entry", "entries")) }
-                }
-                div class="sides" {
-                    @for side in &comparison.sides { (draw_side(studio, &looking, thread, side)?) }
-                }
-                section class="differ" {
-                    h2 { "Files, from " (one.name) " to " (other.name) }
-                    @match &files {
-                        None => p class="quiet" { "The files of one of the two are not known." },
-                        Some(files) if files.files.is_empty() => p class="quiet" { "The files are the same." },
-                        Some(files) => (diff::draw(files)),
-                    }
-                }
-            }
-        },
-    ))
-}
-
-fn draw_side(
-    studio: &Studio,
-    looking: &Looking<'_>,
-    thread: ThreadId,
-    side: &Side,
-) -> Result<Markup, Failed> {
-    let entries = &side.entries[..side.entries.len().min(COMPARED)];
-    let moved = files::moved_by_calls(looking, thread, entries)?;
-    Ok(html! {
-        section class="side" data-take=(side.take.to_string()) {
-            h2 { (side.name) }
-            p class="quiet" {
-                (counted(side.count, "entry", "entries")) " · " (counted(side.calls.made, "tool call", "tool calls")) " · "
-                @match side.micro_dollars { Some(cost) => (dollars(cost)), None => "cost not known" }
-            }
-            p class="acts" {
-                button type="button" data-act="switch" data-take=(side.take.to_string()) { "Work on it" }
-                button type="button" data-act="ask" data-about="promote" data-method="POST" data-ask=(format!("/v1/threads/{thread}/takes/{}/promote", side.take))
-                    data-then="/studio/threads/{thread}" title="The take becomes a thread of its own" { "Make it a thread" }
-            }
-            @for view in entries { (entry::draw(thread, view, &studio.setup.prices, &moved)) }
-            @if side.entries.len() > COMPARED { p class="quiet" { "More entries are not shown here." } }
-        }
-    })
 }

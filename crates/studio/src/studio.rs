@@ -20,7 +20,8 @@ use tokio::sync::Semaphore;
 use crate::failed::Failed;
 use crate::picture::{self, Picture};
 use crate::{
-    assets, between, conversation, dialog, files, history, page, search, settings, tree, turn, welcome,
+    assets, between, blame, compare, conversation, dialog, files, history, page, search, settings, tree,
+    turn, welcome,
 };
 
 /// Where a browser begins.
@@ -73,6 +74,10 @@ pub(crate) struct Asked {
     pub(crate) about: Option<String>,
     /// An entry.
     pub(crate) entry: Option<EntryId>,
+    /// The lanes of the picture beside a list that goes on.
+    pub(crate) lanes: Option<String>,
+    /// Whether a page of its own is wanted, and not a part of one.
+    pub(crate) whole: Option<String>,
 }
 
 /// A page that is about a thread.
@@ -102,13 +107,13 @@ impl Studio {
             .route("/studio/threads/{thread}/files", of_thread(files::draw))
             .route("/studio/threads/{thread}/call", of_thread(files::of_call))
             .route("/studio/threads/{thread}/versions", of_thread(files::versions))
-            .route("/studio/threads/{thread}/blame", of_thread(files::blame))
+            .route("/studio/threads/{thread}/blame", of_thread(blame::draw))
             .route("/studio/threads/{thread}/history", of_thread(history::draw))
             .route("/studio/threads/{thread}/settings", of_thread(settings::draw))
             .route("/studio/threads/{thread}/sent", of_thread(settings::sent))
             .route("/studio/threads/{thread}/between", of_thread(between::draw))
             .route("/studio/threads/{thread}/dialog", of_thread(dialog::draw))
-            .route("/studio/threads/{thread}/compare", of_thread(page::compare))
+            .route("/studio/threads/{thread}/compare", of_thread(compare::draw))
             .route("/studio/studio.css", asset("text/css; charset=utf-8", assets::STYLE))
             .route("/studio/studio.js", asset("text/javascript; charset=utf-8", &assets::MODULE))
             .route("/studio/icon.svg", asset("image/svg+xml", assets::ICON))
@@ -181,8 +186,12 @@ impl Studio {
 /// What a request asks for: a thread, if its path names one, and the query.
 async fn read(request: Request) -> Result<(Option<ThreadId>, Asked), Failed> {
     let (mut parts, _) = request.into_parts();
-    let asked = serde_urlencoded::from_str(parts.uri.query().unwrap_or_default())
+    let mut asked: Asked = serde_urlencoded::from_str(parts.uri.query().unwrap_or_default())
         .map_err(|error| Failed::not_found(format!("The address is not understood: {error}.")))?;
+    // Who opens the address of a part in a browser wants a page.
+    if parts.headers.get("sec-fetch-dest").is_some_and(|kind| kind == "document") {
+        asked.whole.get_or_insert_default();
+    }
     let named = RawPathParams::from_request_parts(&mut parts, &()).await.map_err(|_| Failed::broken())?;
     let thread = named.iter().find(|(name, _)| *name == "thread").and_then(|(_, text)| text.parse().ok());
     Ok((thread, asked))

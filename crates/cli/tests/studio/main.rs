@@ -10,12 +10,15 @@
 
 mod ahead;
 mod bar;
+mod beside;
+mod blame;
 mod browser;
 mod composer;
 mod crashes;
 mod devtools;
 mod entries;
 mod finding;
+mod history;
 mod hostile;
 mod kept;
 mod keyboard;

@@ -123,7 +123,7 @@ fn the_tabs_show_history_files_and_settings() {
     studio.ask("create b.txt with two");
     browser.until_text("#files", "by hand");
     browser.picture("files");
-    browser.click("#files .change:last-of-type h3 a");
+    browser.click("#files .change:last-of-type h2 a");
     browser.until_text(".notice", "This is how it was after operation");
     browser.click(".notice a");
     browser.until_gone(".notice");

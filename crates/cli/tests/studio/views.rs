@@ -53,7 +53,7 @@ fn barriers(browser: &Browser) -> Vec<String> {
 const LOOKS: &[(u32, u32)] = &[(360, 740), (1920, 1080)];
 
 /// Looks at a view in all ways, keeps a picture of each, and gives what is wrong.
-fn look_at(browser: &Browser, view: &str) -> Vec<String> {
+pub(crate) fn look_at(browser: &Browser, view: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     for &(width, height) in LOOKS {
         for scheme in [Scheme::Light, Scheme::Dark] {

@@ -104,11 +104,9 @@ const acts = {
   },
   async tab(b) {
     for (const tab of every("[role=tab]")) tab.ariaSelected = String(tab.dataset.tab === b.dataset.tab);
-    look.add("show-right");
     await panel(sources[b.dataset.tab]());
   },
   show: (b) => panel(b.dataset.src),
-  blame: (b) => panel(`${page}/blame?${query({ path: b.dataset.file, root: b.dataset.root })}`),
   async more(b) {
     const shown = await drawn(b.dataset.src);
     if (!shown) return;
@@ -124,10 +122,14 @@ const acts = {
   details: () => look.toggle("show-right"),
 };
 
+/** Draws something beside the conversation; where there is no such place, its address is gone to. */
 async function panel(source) {
+  const place = byId("panel");
+  if (!place) return location.assign(source);
+  look.add("show-right");
   const shown = await drawn(source);
   if (!shown) return;
-  byId("panel").replaceChildren(shown);
+  place.replaceChildren(shown);
   settle(shown);
 }
 

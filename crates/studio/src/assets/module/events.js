@@ -84,8 +84,8 @@ async function renewPart(name) {
   }
   const active = focus();
   const within = old.contains(active);
-  const closed = new Set(every("details[data-path]:not([open])", old).map((file) => file.dataset.path));
-  for (const file of every("details[data-path]", fresh)) if (closed.has(file.dataset.path)) file.open = false;
+  const were = new Map(every("details[data-path]", old).map(({ dataset, open }) => [dataset.path, open]));
+  for (const file of every("details[data-path]", fresh)) file.open = were.get(file.dataset.path) ?? file.open;
   const scroll = old.parentElement.scrollTop;
   old.replaceWith(fresh);
   fresh.parentElement.scrollTop = scroll;

@@ -1,0 +1,96 @@
+//! Who wrote each line, in the panel and as a page; which files have changed in all, and what is not held.
+
+use serde_json::json;
+
+use crate::browser::Look;
+use crate::server::Server;
+use crate::studio::Studio;
+use crate::support::Sandbox;
+use crate::views::look_at;
+
+#[test]
+fn lines_are_told_by_what_was_asked_and_lead_to_where_it_was() {
+    let studio = Studio::with_thread();
+    let (browser, sandbox) = (&studio.browser, &studio.server.sandbox);
+    browser.choose("#approve", "edits");
+    studio.ask("create a.txt with \"one\\ntwo\\nthree\\nfour\\n\"");
+    studio.ask("edit a.txt: replace \"two\" with \"2\"");
+    sandbox.write("a.txt", "one\n2\nthree\nby hand\n");
+    studio.ask("create b.txt with b");
+    browser.click("[data-tab=files]");
+    browser.until_text("#files .in-all", "a.txt");
+    browser.until_text("#files .in-all .stat", "2 files");
+    browser.click("#files .in-all li a");
+    browser.until_count("#blame .blame td.number", 4);
+    let who = browser.texts("#blame .who a");
+    assert_eq!(who.len(), 4, "lines that were written together are told once: {who:?}");
+    assert!(who[0].starts_with("create a.txt") && who[2] == who[0], "{who:?}");
+    assert!(who[1].starts_with("edit a.txt"), "{who:?}");
+    assert_eq!(who[3], "by hand");
+    browser.picture("blame-panel");
+
+    // To the very entry.
+    browser.click("#blame tbody:nth-of-type(2) .who a");
+    browser.until("location.hash && document.activeElement.id === location.hash.slice(1)");
+    let said = browser.value("document.activeElement.textContent");
+    assert!(said.as_str().is_some_and(|said| said.contains("edit a.txt")), "{said}");
+
+    // What the present does not hold leads to the moment.
+    studio.act_on(1, "delete");
+    studio.until_entries(studio.texts().len());
+    browser.click("[data-tab=files]");
+    browser.click("#files .in-all li a");
+    browser.click("#blame .who a");
+    browser.until_text(".notice", "This is how it was after operation");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn the_address_of_a_blame_is_a_page_with_bounded_pieces() {
+    let studio = Studio::with_thread();
+    let (browser, sandbox) = (&studio.browser, &studio.server.sandbox);
+    browser.choose("#approve", "all");
+    studio.ask("run seq 1 4500 > long.txt");
+    let thread = studio.thread();
+    let at = format!("{}/studio/threads/{thread}/blame?path=long.txt", studio.server.url);
+    // As a part it is what is put into the panel.
+    let part = browser.run("return fetch(arguments[0]).then((answer) => answer.text());", &[json!(at)]);
+    assert!(part.as_str().is_some_and(|part| part.starts_with("<div id=\"blame\">")), "{part:.100}");
+
+    browser.go(&at);
+    browser.until_text("h1", "long.txt");
+    browser.until_text("#whole .who a", "run seq");
+    browser.until_text(".bounded", "Lines 1 to 2,000 of 4,500");
+    assert_eq!(look_at(browser, "blame"), Vec::<String>::new());
+    browser.click(".bounded a");
+    browser.until_text(".bounded", "Lines 2,001 to 4,000 of 4,500");
+    browser.click(".bounded a:last-child");
+    browser.until_text(".bounded", "Lines 4,001 to 4,500 of 4,500");
+    browser.until_count("#blame td.number", 500);
+    // Who opened nothing that there is is told so on a page.
+    browser.go(&at.replace("long.txt", "none.txt"));
+    browser.until_text("#failed", "there is no such file");
+    assert_eq!(sandbox.read("none.txt"), None);
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn what_a_snapshot_could_not_hold_is_told() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".gitignore", "ignored.txt\n");
+    sandbox.write("ignored.txt", "nobody looks\n");
+    sandbox.write(".env", "PASSWORD=x\n");
+    let studio = Studio::over(Server::over(sandbox), Look::default());
+    let browser = &studio.browser;
+    studio.make_thread();
+    browser.choose("#approve", "edits");
+    studio.ask("create a.txt with one");
+    browser.click("[data-tab=files]");
+    browser.until_text("#files .in-all", "a.txt");
+    browser.until_text("#files .not-held", ".env");
+    browser.until_text("#files .not-held", "likely a secret");
+    browser.click("#files .ignored summary");
+    browser.until_text("#files .ignored", "ignored.txt");
+    browser.picture("not-held");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}

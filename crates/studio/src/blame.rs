@@ -1,0 +1,181 @@
+//! Blame: which turn wrote each line of a file, and the way there.
+//!
+//! ```text
+//!   make it faster    1  fn main() {         lines that were written together are told once,
+//!                     2      run();          by what was asked for
+//!   by hand           3      // soon
+//! ```
+//!
+//! It is drawn into the panel beside a conversation, or as a page of its own for whoever opens its address.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use maud::{Markup, html};
+use retake_model::id::{ThreadId, TurnId};
+use retake_model::operation::Actor;
+use retake_timeline::{Blame, BlameLine, Looking, WroteLines};
+use retake_words::number::{count, counted};
+
+use crate::draw::{address, document, exact, moment};
+use crate::failed::Failed;
+use crate::files::{latest, path_of};
+use crate::question::{self, Question};
+use crate::studio::{Asked, Studio};
+
+/// So many lines are shown at once.
+const SHOWN: usize = 2_000;
+
+/// Who wrote each line of a file.
+pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
+    let looking = studio.timeline.look()?;
+    let path = path_of(asked)?;
+    let row = looking.thread(thread)?;
+    let snapshot = latest(&looking, thread, asked.take)?
+        .ok_or_else(|| Failed::not_found("No files of this take are known yet."))?;
+    let blame = looking.blame(row.home, &path, snapshot, None)?;
+    let origins = origins(&looking, thread, &blame)?;
+    let name = match path.root.as_str() {
+        "" => path.path.to_string(),
+        root => format!("{root}:{}", path.path),
+    };
+    let lines = html! {
+        p class="quiet" {
+            (counted(blame.lines.len() as u64, "line", "lines")) ", written by "
+            (counted(origins.len() as u64, "step", "steps")) ". What was asked leads to where it was asked."
+        }
+        (draw_lines(thread, asked, &blame, &origins))
+    };
+    if asked.whole.is_none() {
+        return Ok(html! {
+            div id="blame" {
+                h2 {
+                    button type="button" data-act="tab" data-tab="files" aria-label="Back to the files" { "←" }
+                    " " code { (exact(&name)) }
+                    a class="alone-link" href=(address_of(thread, asked, &[("whole", "1")])) { "As a page" }
+                }
+                (lines)
+            }
+        });
+    }
+    Ok(document(
+        &format!("{name} · {}", row.summary.title),
+        &[("thread", thread.to_string()), ("sequence", looking.queries().last_sequence()?.to_string())],
+        &html! {
+            main id="whole" {
+                header id="bar" {
+                    a href=(format!("/studio/threads/{thread}")) { "← " (row.summary.title) }
+                    h1 { code { (exact(&name)) } }
+                }
+                div id="blame" { (lines) }
+            }
+        },
+    ))
+}
+
+/// The same address, with something else in it.
+fn address_of(thread: ThreadId, asked: &Asked, others: &[(&str, &str)]) -> String {
+    let take = asked.take.map(|take| take.to_string());
+    let known = [("path", asked.path.as_deref()), ("root", asked.root.as_deref()), ("take", take.as_deref())];
+    let known = known.iter().filter_map(|(name, value)| value.map(|value| (*name, value)));
+    let all: Vec<(&str, &str)> = known.chain(others.iter().copied()).collect();
+    address(&format!("/studio/threads/{thread}/blame"), &all)
+}
+
+/// Who wrote some lines, in words, and where that was.
+struct Origin {
+    short: String,
+    title: String,
+    to: String,
+    time: Markup,
+}
+
+fn origins(looking: &Looking<'_>, here: ThreadId, blame: &Blame) -> Result<Vec<Origin>, Failed> {
+    let mut asked: HashMap<TurnId, Option<Question>> = HashMap::new();
+    let mut origins = Vec::with_capacity(blame.origins.len());
+    for WroteLines { by, .. } in &blame.origins {
+        // Steps of one turn are told by the same question.
+        let question = match asked.entry(by.turn) {
+            Entry::Occupied(known) => known.get().clone(),
+            Entry::Vacant(place) => {
+                place.insert(question::of(looking, &looking.thread(by.thread)?, by.version)?).clone()
+            }
+        };
+        let entry = match &question {
+            Some(question) => question::address_of(looking, by.thread, question.entry)?,
+            None => None,
+        };
+        let what = retake_words::operation(&by.kind);
+        let who = match &by.actor {
+            Actor::Human => "by hand".to_owned(),
+            other => retake_words::actor(other),
+        };
+        let place = if by.thread == here { String::new() } else { format!(" in “{}”", by.title) };
+        origins.push(Origin {
+            title: match &question {
+                Some(question) => format!("“{}”: {what}{place}, operation {}", question.text, by.version),
+                None => format!("{who}: {what}{place}, operation {}", by.version),
+            },
+            short: question.map_or(who, |question| question.text),
+            to: entry.unwrap_or_else(|| format!("/studio/threads/{}?at={}", by.thread, by.version)),
+            time: moment(by.time),
+        });
+    }
+    Ok(origins)
+}
+
+fn draw_lines(thread: ThreadId, asked: &Asked, blame: &Blame, origins: &[Origin]) -> Markup {
+    let all = blame.lines.len();
+    let start = usize::try_from(asked.from.unwrap_or(0)).unwrap_or(usize::MAX).min(all);
+    let end = all.min(start.saturating_add(SHOWN));
+    let piece = |from: usize, words: &str| {
+        let from = from.to_string();
+        let part = address_of(thread, asked, &[("from", &from)]);
+        let page = address_of(thread, asked, &[("from", &from), ("whole", "1")]);
+        html! {
+            @if asked.whole.is_some() { a href=(page) { (words) } }
+            @else { a href=(page) data-act="show" data-src=(part) { (words) } }
+        }
+    };
+    html! {
+        table class="blame" {
+            thead { tr { @for name in ["Written by", "Line", "Text"] { th scope="col" { span class="hidden" { (name) } } } } }
+            @for lines in blame.lines[start..end].chunk_by(|one, next| one.origin == next.origin) {
+                tbody { (draw_group(lines, origins)) }
+            }
+        }
+        @if end - start < all {
+            p class="notice bounded" {
+                "Lines " (count(start as u64 + 1)) " to " (count(end as u64)) " of " (count(all as u64)) " are shown. "
+                @if start > 0 { (piece(start.saturating_sub(SHOWN), "Those before")) " " }
+                @if end < all { (piece(end, "Those after")) }
+            }
+        }
+    }
+}
+
+/// Lines of one origin, which is told beside the first of them.
+fn draw_group(lines: &[BlameLine], origins: &[Origin]) -> Markup {
+    let origin = lines.first().and_then(|line| line.origin).and_then(|index| origins.get(index));
+    html! {
+        @for (index, line) in lines.iter().enumerate() {
+            tr {
+                @if index == 0 {
+                    th class="who" scope="rowgroup" rowspan=(lines.len()) {
+                        div {
+                            @match origin {
+                                Some(origin) => {
+                                    a href=(origin.to) title=(origin.title) { (origin.short) }
+                                    @if lines.len() > 1 { span class="quiet" { (origin.time) } }
+                                }
+                                None => span class="quiet" title="Nobody knows: Retake had not looked yet" { "before Retake" },
+                            }
+                        }
+                    }
+                }
+                td class="number" { (line.number) }
+                td { code { (exact(&line.text)) } }
+            }
+        }
+    }
+}

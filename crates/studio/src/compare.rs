@@ -1,0 +1,268 @@
+//! Two takes beside each other, aligned where they part.
+//!
+//! ```text
+//!   both      1 … 14                          folded; the last of them stands for what both go on from
+//!   ─────────────────────────┬──────────────
+//!   what was asked, and what │ the same of     a row for each turn: questions stand beside questions
+//!   came of it               │ the other
+//!   ─────────────────────────┴──────────────
+//!   files, from the one to the other          each can be taken over into the take that is worked on
+//! ```
+
+use std::collections::HashMap;
+
+use maud::{Markup, html};
+use retake_agent::compare::{Comparison, Side, compare as put_side_by_side};
+use retake_model::entry::RoleKind;
+use retake_model::id::{TakeId, ThreadId};
+use retake_model::take::Take;
+use retake_model::tree::Happened;
+use retake_timeline::{Changes, Detail, EntryView, FileDiff, Looking, Question, Stat, USUAL_CONTEXT};
+use retake_words::number::{count, counted};
+use serde_json::json;
+
+use crate::conversation::take_of;
+use crate::draw::{address, document, dollars};
+use crate::failed::Failed;
+use crate::studio::{Asked, Studio};
+use crate::{diff, entry, files};
+
+/// So many entries of each side are drawn beside each other. The style has rows for so many.
+const COMPARED: usize = 200;
+/// So many of the entries that both begin with are named.
+const NAMED: u64 = 30;
+
+/// Two takes beside each other.
+pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
+    let looking = studio.timeline.look()?;
+    let title = looking.thread(thread)?.summary.title;
+    let one = take_of(&looking, thread, asked)?;
+    let other = take_of(&looking, thread, &Asked { take: asked.other, ..Asked::default() })?;
+    if one.id == other.id {
+        return Err(Failed::not_found("That is the same take twice."));
+    }
+    let comparison = put_side_by_side(&looking, thread, [&one, &other], &studio.setup.prices)?;
+    let page = Page { studio, looking: &looking, thread, active: looking.state(thread)?.active };
+    // No take is named: nothing on this page means one without saying which.
+    let facts =
+        [("thread", thread.to_string()), ("sequence", looking.queries().last_sequence()?.to_string())];
+    let (both, differ) = (page.shared(&one, comparison.shared)?, page.files(&comparison)?);
+    Ok(document(
+        &format!("Compare · {title}"),
+        &facts,
+        &html! {
+            main id="compare" {
+                header id="bar" {
+                    a href=(format!("/studio/threads/{thread}")) { "← " (title) }
+                    h1 { (one.name) " and " (other.name) }
+                }
+                div class="top" { (table(&comparison)) (both) }
+                div class="sides" {
+                    @for side in &comparison.sides { (page.side(side)?) }
+                }
+                (differ)
+            }
+        },
+    ))
+}
+
+/// What all parts of the page are drawn from.
+struct Page<'a> {
+    studio: &'a Studio,
+    looking: &'a Looking<'a>,
+    thread: ThreadId,
+    /// The take that is worked on.
+    active: TakeId,
+}
+
+impl Page<'_> {
+    /// What both begin with: folded, and the last of it as what they go on from.
+    fn shared(&self, take: &Take, shared: u64) -> Result<Markup, Failed> {
+        let Some(last) = shared.checked_sub(1) else {
+            return Ok(html! { p class="both quiet" { "The two have no beginning in common." } });
+        };
+        let views = self.looking.page(self.thread, take, shared.saturating_sub(NAMED)..shared)?;
+        let to = |view: &EntryView| {
+            format!("/studio/threads/{}?take={}&from={}#e-{}", self.thread, take.id, view.number - 1, view.id)
+        };
+        Ok(html! {
+            section class="both" aria-label="What both begin with" {
+                details {
+                    summary { "Both begin with the same " (counted(shared, "entry", "entries")) }
+                    @if last >= NAMED { p class="quiet" { "These are the last " (NAMED) " of them." } }
+                    ol start=(shared - views.len() as u64 + 1) {
+                        @for view in &views {
+                            li { a href=(to(view)) { span class="role" { (view.entry.role) } " " span class="preview" { (view.entry.preview()) } } }
+                        }
+                    }
+                }
+                @if let Some(view) = views.last() { (self.entry(view, &self.moved(&views[views.len() - 1..])?)) }
+            }
+        })
+    }
+
+    fn side(&self, side: &Side) -> Result<Markup, Failed> {
+        let (thread, take) = (self.thread, side.take.to_string());
+        let shown = &side.entries[..side.entries.len().min(COMPARED)];
+        // What was asked begins a row, so that it stands beside what was asked in the other.
+        let turns = shown.chunk_by(|_, next| RoleKind::of(&next.entry.role) != RoleKind::User);
+        let moved = self.moved(shown)?;
+        Ok(html! {
+            section class="side" data-take=(take) aria-label=(format!("The take {}", side.name)) {
+                h2 {
+                    a href=(format!("/studio/threads/{thread}?take={take}")) { (side.name) }
+                    @if side.take == self.active { " " span class="label" { "worked on" } }
+                }
+                p class="acts" {
+                    button type="button" data-act="switch" data-take=(take) { @if side.take == self.active { "Go on with it" } @else { "Work on it" } }
+                    // The one that is worked on stays where it is.
+                    @if side.take != self.active {
+                        button type="button" data-act="ask" data-about="promote" data-method="POST" data-ask=(format!("/v1/threads/{thread}/takes/{take}/promote"))
+                            data-then="/studio/threads/{thread}" title="The take becomes a thread of its own" { "Make it a thread" }
+                    }
+                }
+                @if shown.is_empty() { p class="quiet" { "Nothing was said here since." } }
+                @for turn in turns { div class="cell" { @for view in turn { (self.entry(view, &moved)) } } }
+                @if side.entries.len() > COMPARED {
+                    p class="quiet" { "The first " (COMPARED) " of " (counted(side.count, "entry", "entries")) " are shown." }
+                }
+            }
+        })
+    }
+
+    /// What the calls of some entries did to files.
+    fn moved(&self, views: &[EntryView]) -> Result<HashMap<String, Stat>, Failed> {
+        files::moved_by_calls(self.looking, self.thread, views)
+    }
+
+    fn entry(&self, view: &EntryView, moved: &HashMap<String, Stat>) -> Markup {
+        entry::draw(self.thread, view, &self.studio.setup.prices, moved)
+    }
+
+    /// What differs between the files of the two.
+    fn files(&self, comparison: &Comparison) -> Result<Markup, Failed> {
+        let [one, other] = &comparison.sides;
+        let files = match (one.files, other.files) {
+            (Some(before), Some(after)) => {
+                let question = Question { paths: Vec::new(), detail: Detail::Hunks(USUAL_CONTEXT) };
+                Some(self.looking.changes(before, after, &question)?)
+            }
+            _ => None,
+        };
+        Ok(html! {
+            section class="differ" {
+                h2 { "Files, from " (one.name) " to " (other.name) }
+                @match &files {
+                    None => p class="quiet" { "The files of one of the two are not known." },
+                    Some(files) if files.files.is_empty() => p class="quiet" { "The files are the same." },
+                    Some(files) => (self.differing(comparison, files)),
+                }
+            }
+        })
+    }
+
+    fn differing(&self, comparison: &Comparison, files: &Changes) -> Markup {
+        let [one, other] = &comparison.sides;
+        // Files are taken over from the other one into the one that is worked on.
+        let from = [other, one].into_iter().zip([one, other]).find(|(_, into)| into.take == self.active);
+        let from = from.map(|(from, _)| from);
+        let all = from.map(|from| {
+            let title = format!(
+                "All files of the folder become what they are in {}; an undo brings these back",
+                from.name
+            );
+            self.take_over((one, other), from, &[], ("Take all of them over", &title))
+        });
+        html! {
+            @if let Some(from) = from {
+                p class="acts" { (all.unwrap_or_default()) span class="quiet" { "Or file by file, from " (from.name) " into the take that is worked on." } }
+            }
+            (diff::draw_with(files, |file| html! {
+                @if file.happened != Happened::Removed { (self.blame(file, other.take)) }
+                @if let Some(from) = from {
+                    (self.take_over((one, other), from, &paths(file), ("Take over", &format!("As it is in {}; an undo brings this one back", from.name))))
+                }
+            }))
+        }
+    }
+
+    fn blame(&self, file: &FileDiff, take: TakeId) -> Markup {
+        let (path, take) = (file.path.path.to_string(), take.to_string());
+        let asked = [("path", path.as_str()), ("root", &file.path.root), ("take", &take), ("whole", "1")];
+        let to = address(&format!("/studio/threads/{}/blame", self.thread), &asked);
+        html! { a class="blame-of" href=(to) title="Which turn wrote each line" { "Blame" } }
+    }
+
+    /// A button that makes files of the folder what they are in one of the two; all of them, if none is named.
+    fn take_over(
+        &self,
+        (one, other): (&Side, &Side),
+        from: &Side,
+        paths: &[serde_json::Value],
+        (label, title): (&str, &str),
+    ) -> Markup {
+        let Some(snapshot) = from.files else { return html! {} };
+        let body = json!({"thread": self.thread, "paths": paths}).to_string();
+        let here = format!("/studio/threads/{}/compare?take={}&other={}", self.thread, one.take, other.take);
+        html! {
+            button type="button" class="take-over" data-act="ask" data-method="POST" data-ask=(format!("/v1/snapshots/{snapshot}/restore"))
+                data-body=(body) data-then=(here) title=(title) { (label) }
+        }
+    }
+}
+
+/// The paths that a file has in the two, as the API takes them.
+fn paths(file: &FileDiff) -> Vec<serde_json::Value> {
+    let names = std::iter::once(&file.path.path).chain(&file.from);
+    names.map(|path| json!({"root": file.path.root, "path": path.to_string()})).collect()
+}
+
+/// What each of them took.
+fn table(comparison: &Comparison) -> Markup {
+    let row = |name: &str, tell: &dyn Fn(&Side) -> String| {
+        html! { tr { th scope="row" { (name) } @for side in &comparison.sides { td { (tell(side)) } } } }
+    };
+    html! {
+        table class="took" {
+            caption class="hidden" { "What each of the two took since they parted" }
+            thead { tr { td {} @for side in &comparison.sides { th scope="col" { (side.name) } } } }
+            tbody {
+                (row("Entries", &|side| count(side.count)))
+                (row("Tool calls", &|side| match side.calls.failed {
+                    0 => count(side.calls.made),
+                    failed => format!("{}, {} failed", count(side.calls.made), count(failed)),
+                }))
+                (row("Tokens", &|side| format!("{} → {}", count(side.usage.read()), count(side.usage.output_tokens))))
+                (row("Cost", &|side| side.micro_dollars.map_or_else(|| "not known".to_owned(), dollars)))
+                (row("Time", &|side| duration(side.millis)))
+                (row("Models", &|side| if side.models.is_empty() { "–".to_owned() } else { side.models.join(", ") }))
+            }
+        }
+    }
+}
+
+/// A time in the two units that matter.
+fn duration(millis: i64) -> String {
+    let seconds = millis / 1000;
+    match seconds {
+        0..10 => format!("{}.{} s", seconds, millis % 1000 / 100),
+        10..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_in_units_that_matter() {
+        let check = |millis: i64, wanted: &str| assert_eq!(duration(millis), wanted, "{millis}");
+        check(0, "0.0 s");
+        check(9_999, "9.9 s");
+        check(59_999, "59 s");
+        check(61_000, "1 min 1 s");
+        check(7_260_000, "2 h 1 min");
+    }
+}
