@@ -223,8 +223,7 @@ fn table(comparison: &Comparison) -> Markup {
         html! { tr { th scope="row" { (name) } @for side in &comparison.sides { td { (tell(side)) } } } }
     };
     html! {
-        table class="took" {
-            caption class="hidden" { "What each of the two took since they parted" }
+        table class="took" aria-label="What each of the two took since they parted" {
             thead { tr { td {} @for side in &comparison.sides { th scope="col" { (side.name) } } } }
             tbody {
                 (row("Entries", &|side| count(side.count)))
