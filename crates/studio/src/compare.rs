@@ -86,7 +86,8 @@ impl Page<'_> {
             format!("/studio/threads/{}?take={}&from={}#e-{}", self.thread, take.id, view.number - 1, view.id)
         };
         Ok(html! {
-            section class="both" aria-label="What both begin with" {
+            section class="both" {
+                h2 class="hidden" { "What both begin with" }
                 details {
                     summary { "Both begin with the same " (counted(shared, "entry", "entries")) }
                     @if last >= NAMED { p class="quiet" { "These are the last " (NAMED) " of them." } }
