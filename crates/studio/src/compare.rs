@@ -86,7 +86,8 @@ impl Page<'_> {
             format!("/studio/threads/{}?take={}&from={}#e-{}", self.thread, take.id, view.number - 1, view.id)
         };
         Ok(html! {
-            section class="both" aria-label="What both begin with" {
+            section class="both" {
+                h2 class="hidden" { "What both begin with" }
                 details {
                     summary { "Both begin with the same " (counted(shared, "entry", "entries")) }
                     @if last >= NAMED { p class="quiet" { "These are the last " (NAMED) " of them." } }
@@ -223,8 +224,7 @@ fn table(comparison: &Comparison) -> Markup {
         html! { tr { th scope="row" { (name) } @for side in &comparison.sides { td { (tell(side)) } } } }
     };
     html! {
-        table class="took" {
-            caption class="hidden" { "What each of the two took since they parted" }
+        table class="took" aria-label="What each of the two took since they parted" {
             thead { tr { td {} @for side in &comparison.sides { th scope="col" { (side.name) } } } }
             tbody {
                 (row("Entries", &|side| count(side.count)))

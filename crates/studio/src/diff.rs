@@ -9,8 +9,12 @@ use retake_words::number::counted;
 
 use crate::draw::{address, exact};
 
-/// More lines are not drawn at once.
+/// More lines of a file are not drawn.
 const MOST_LINES: usize = 1_000;
+/// More files are not drawn.
+const MOST_FILES: usize = 50;
+/// When so many lines are drawn, of further files only the names are.
+const MOST_IN_ALL: usize = 3_000;
 
 /// All files that differ, each with a way to see who wrote its lines.
 pub(crate) fn draw(thread: ThreadId, changes: &Changes) -> Markup {
@@ -32,11 +36,23 @@ pub(crate) fn blame_of(thread: ThreadId, file: &FileDiff) -> String {
 
 /// All files that differ, each with what can be done with it.
 pub(crate) fn draw_with(changes: &Changes, acts: impl Fn(&FileDiff) -> Markup) -> Markup {
+    let left = changes.files.len().saturating_sub(MOST_FILES) as u64;
+    let mut room = MOST_IN_ALL;
+    let mut files = Vec::new();
+    for file in changes.files.iter().take(MOST_FILES) {
+        files.push(draw_file(file, &acts(file), room.min(MOST_LINES)));
+        room = room.saturating_sub(lines_of(file).min(MOST_LINES));
+    }
     html! {
         // One file says itself how much of it differs.
         @if changes.files.len() != 1 { p { (stat(&changes.stat)) } }
-        @for file in &changes.files { (draw_file(file, &acts(file))) }
+        @for file in &files { (file) }
+        @if left > 0 { p class="quiet" { "And " (counted(left, "file", "files")) " more." } }
     }
+}
+
+fn lines_of(file: &FileDiff) -> usize {
+    file.hunks.iter().map(|hunk| hunk.lines.len()).sum()
 }
 
 /// How many files and lines differ.
@@ -61,25 +77,23 @@ pub(crate) fn headline(file: &FileDiff) -> Markup {
     }
 }
 
-fn draw_file(file: &FileDiff, acts: &Markup) -> Markup {
-    let lines: usize = file.hunks.iter().map(|hunk| hunk.lines.len()).sum();
+fn draw_file(file: &FileDiff, acts: &Markup, most: usize) -> Markup {
     html! {
-        details class="file" open[lines <= 200] data-path=(path_of(file)) {
+        details class="file" open[lines_of(file) <= most.min(200)] data-path=(path_of(file)) {
             summary { (headline(file)) }
             // Beside the line that folds, not in it: what is pressed there folds.
             span class="of-file" { (acts) }
             @match file.content {
                 Compared::Binary => p class="quiet" { "Not text." },
                 Compared::TooLarge => p class="quiet" { "Too large to be compared line by line." },
-                _ => (hunks(file)),
+                _ => (hunks(file, most)),
             }
         }
     }
 }
 
-fn hunks(file: &FileDiff) -> Markup {
-    let lines: usize = file.hunks.iter().map(|hunk| hunk.lines.len()).sum();
-    let mut left = MOST_LINES;
+fn hunks(file: &FileDiff, most: usize) -> Markup {
+    let mut left = most;
     let mut shown = Vec::new();
     for hunk in &file.hunks {
         if left == 0 {
@@ -102,8 +116,8 @@ fn hunks(file: &FileDiff) -> Markup {
                     }
                 }
             }
-            @if lines > MOST_LINES { p class="quiet" { "More lines differ than are shown." } }
         }
+        @if lines_of(file) > most { p class="quiet" { "More lines differ than are shown." } }
     }
 }
 

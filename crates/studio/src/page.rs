@@ -54,6 +54,8 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
                             button type="button" data-act="switch" data-take=(take.id.to_string()) { "Work on this one" }
                         }
                     }
+                    // What entries are headed with is below this.
+                    h2 class="hidden" { "Conversation" }
                     (conversation)
                     (running)
                     (composer(thread, &take, &set_to))
@@ -67,7 +69,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
                 aside id="right" aria-label="Details" {
                     div class="tabs" role="tablist" {
                         @for (name, label) in [("history", "History"), ("files", "Files"), ("settings", "Settings")] {
-                            button type="button" role="tab" data-act="tab" data-tab=(name)
+                            button type="button" role="tab" aria-controls="panel" data-act="tab" data-tab=(name)
                                 aria-selected=(if name == "history" { "true" } else { "false" }) { (label) }
                         }
                     }

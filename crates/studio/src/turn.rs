@@ -40,7 +40,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &Asked) -> Result<M
         div id="turn" data-live="turn" data-running=(running) data-draft=(take.draft) {
             @for question in &questions {
                 section class="question" role="alertdialog" aria-label="A call waits for you" data-call=(question.call) {
-                    h3 { "May it run " code { (exact(&question.question.tool)) } "?" }
+                    h2 { "May it run " code { (exact(&question.question.tool)) } "?" }
                     pre class="plain" tabindex="0" {
                         @for line in &question.question.what {
                             span class=(match line.chars().next() { Some('+') => "added", Some('-') => "removed", _ => "" }) { (exact(line)) "\n" }
@@ -51,7 +51,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &Asked) -> Result<M
             }
             @if let Some(message) = failed {
                 section class="question failed" role="alert" {
-                    h3 { "The turn failed" }
+                    h2 { "The turn failed" }
                     p { (message) }
                     p class="acts" {
                         button type="button" class="primary" data-act="resume" { "Go on" }
@@ -60,7 +60,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &Asked) -> Result<M
                 }
             } @else if left {
                 section class="question" role="alert" {
-                    h3 { "A turn is unfinished" }
+                    h2 { "A turn is unfinished" }
                     p { "Its program did not live to end it. Tools that ran then are not run again." }
                     p class="acts" {
                         button type="button" class="primary" data-act="resume" { "Go on" }

@@ -48,7 +48,7 @@ fn lines_are_told_by_what_was_asked_and_lead_to_where_it_was() {
 #[test]
 fn the_address_of_a_blame_is_a_page_with_bounded_pieces() {
     let studio = Studio::with_thread();
-    let (browser, sandbox) = (&studio.browser, &studio.server.sandbox);
+    let browser = &studio.browser;
     browser.choose("#approve", "all");
     studio.ask("run seq 1 4500 > long.txt");
     let thread = studio.thread();
@@ -70,7 +70,25 @@ fn the_address_of_a_blame_is_a_page_with_bounded_pieces() {
     // Who opened nothing that there is is told so on a page.
     browser.go(&at.replace("long.txt", "none.txt"));
     browser.until_text("#failed", "there is no such file");
-    assert_eq!(sandbox.read("none.txt"), None);
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn a_change_of_very_many_files_is_told_and_not_drawn_whole() {
+    let studio = Studio::with_thread();
+    let browser = &studio.browser;
+    browser.choose("#approve", "all");
+    studio.ask("run for n in $(seq 1 300); do seq 1 100 > $n.txt; done");
+    browser.until_text("#history li.turn .stat", "300 files");
+    browser.click("[data-tab=files]");
+    browser.until_count("#files .change .file", 50);
+    browser.until_text("#files .change", "And 250 files more.");
+    browser.until_text("#files .change .stat", "300 files +30000");
+    browser.until_text("#files .in-all", "And 250 more.");
+    // Of the last of them only the names are there.
+    browser.until_text("#files .change .file:last-of-type", "More lines differ than are shown.");
+    let rows = browser.value("document.querySelectorAll('#files .diff tr').length");
+    assert!(rows.as_u64().is_some_and(|rows| rows < 4_000), "{rows}");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 

@@ -50,6 +50,15 @@ fn barriers(browser: &Browser) -> Vec<String> {
     found.as_array().expect("a list").iter().map(|one| one.as_str().unwrap_or_default().to_owned()).collect()
 }
 
+/// The first heading that is more than one level below the one before it.
+fn skipped(browser: &Browser) -> Option<String> {
+    let headings = "[...document.querySelectorAll('h1, h2, h3, h4, h5, h6')]";
+    let found = browser.value(&format!(
+        "{headings}.find((one, index, all) => all[index - 1] && one.tagName[1] - all[index - 1].tagName[1] > 1)?.outerHTML"
+    ));
+    found.as_str().map(str::to_owned)
+}
+
 const LOOKS: &[(u32, u32)] = &[(360, 740), (1920, 1080)];
 
 /// Looks at a view in all ways, keeps a picture of each, and gives what is wrong.
@@ -63,6 +72,7 @@ pub(crate) fn look_at(browser: &Browser, view: &str) -> Vec<String> {
             let name = format!("{view}-{width}-{}", if scheme == Scheme::Dark { "dark" } else { "light" });
             browser.picture(&name);
             wrong.extend(barriers(browser).into_iter().map(|barrier| format!("{name}: {barrier}")));
+            wrong.extend(skipped(browser).map(|heading| format!("{name}: a level is skipped at {heading}")));
             if browser.value("document.documentElement.scrollWidth > innerWidth") == json!(true) {
                 wrong.push(format!("{name}: it is wider than the window"));
             }
