@@ -6,7 +6,8 @@ use retake_model::operation::{Actor, OperationKind};
 use retake_model::path::{RootPath, TreePath};
 use retake_model::replay::OnConflict;
 use retake_timeline::{
-    Caller, ChangeError, Command, FileError, Goal, Halves, Handling, NewThread, Outcome, Unit,
+    Caller, ChangeError, Command, Detail, FileError, Goal, Halves, Handling, NewThread, Outcome, Question,
+    Unit,
 };
 
 use crate::support::{FileWorld, PROJECT, outcome};
@@ -191,6 +192,48 @@ fn switching_takes_brings_their_files_and_forking_keeps_what_is_there() {
     // One undo goes back to the take before, with its files.
     world.undo();
     assert_eq!(world.files(), files(&[("mine", "on main"), ("shared", "1"), ("uncommitted", "by hand")]));
+}
+
+#[test]
+fn each_take_is_known_by_the_files_that_it_began_with_and_has_now() {
+    let world = FileWorld::new();
+    let thread = world.world.thread;
+    // The names of what differs between the files that a take began with and those that it has.
+    let changed = |take| {
+        let looking = world.world.look();
+        let known = looking.files_of_takes(thread, 100).expect("files");
+        assert!(!known.more);
+        assert_eq!(
+            known.takes.get(&take).map(|files| files.now),
+            looking.files_of_take(thread, take).expect("files")
+        );
+        let Some(files) = known.takes.get(&take) else { return Vec::new() };
+        let question = Question { paths: Vec::new(), detail: Detail::Paths };
+        let changes = looking.changes(files.began, files.now, &question).expect("both are there");
+        changes.files.iter().map(|file| file.path.path.to_string()).collect::<Vec<_>>()
+    };
+    world.write("before", "0");
+    world.world.say("User", "first");
+    let main = world.world.state().active;
+    world.agent(|world| world.write("a", "1"));
+    world.world.say("AI", "done");
+    world.agent(|world| world.write("b", "1"));
+    assert_eq!(changed(main), ["a", "b"]);
+    let at = Some(world.world.entry(1));
+    world.change(Command::Branch { from: main, at, name: Some("other".to_owned()) });
+    let other = world.world.state().active;
+    assert_eq!(changed(other), Vec::<String>::new());
+    world.agent(|world| world.write("c", "1"));
+    world.agent(|world| world.write("d", "1"));
+    assert_eq!(
+        (changed(main), changed(other)),
+        (vec!["a".to_owned(), "b".to_owned()], vec!["c".to_owned(), "d".to_owned()])
+    );
+    world.undo();
+    assert_eq!(changed(other), ["c"], "what was undone is not there");
+    world.change(Command::Switch { take: main });
+    assert_eq!((changed(main), changed(other)), (vec!["a".to_owned(), "b".to_owned()], vec!["c".to_owned()]));
+    assert!(world.world.look().files_of_takes(thread, 2).expect("files").more);
 }
 
 #[test]
