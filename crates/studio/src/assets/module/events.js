@@ -67,17 +67,20 @@ const sources = {
   history: () => `${page}/history`,
   files: () => `${page}/files`,
   settings: () => `${page}/settings?take=${take}`,
-  tree: () => `/studio/tree?${query({ path: thread, q: byId("find")?.value ?? "" })}`,
+  tree: () => `/studio/tree?${query(new FormData(byId("filters")))}`,
 };
 
 const busy = (part) => one(":is(input,textarea,select):focus,details.menu[open]", part);
 
 /** Draws a part again, unless somebody is typing in it, or began to meanwhile. */
 async function renewPart(name) {
-  const old = one(`[data-live="${name}"]`);
-  if (!old || busy(old)) return;
-  const fresh = await part(sources[name]());
-  if (!old.isConnected || busy(old)) return;
+  const find = () => one(`[data-live="${name}"]`);
+  if (!find() || busy(find())) return;
+  const source = sources[name]();
+  const fresh = await part(source);
+  const old = find();
+  // Something else may be wanted by now.
+  if (!old || busy(old) || source !== sources[name]()) return;
   const active = focus();
   const within = old.contains(active);
   const closed = new Set(every("details[data-path]:not([open])", old).map((file) => file.dataset.path));
@@ -85,7 +88,7 @@ async function renewPart(name) {
   const scroll = old.parentElement.scrollTop;
   old.replaceWith(fresh);
   fresh.parentElement.scrollTop = scroll;
-  if (within) one(`[data-act="${active.dataset.act}"]`, fresh)?.focus();
+  if (within) (byId(active.id) ?? one(`[data-act="${active.dataset.act}"]`, fresh))?.focus();
   settle(fresh);
   if (name === "turn") showRunning();
 }
@@ -101,7 +104,8 @@ async function renewAll() {
   try {
     while (again) {
       again = false;
-      await renewTalk();
+      // A take that is gone is no reason to show an old tree.
+      await renewTalk().catch(ignore);
       await Promise.all(Object.keys(sources).map(renewPart));
     }
   } catch {
