@@ -27,7 +27,7 @@ use crate::failed::Failed;
 use crate::studio::{Asked, Studio};
 
 /// How many threads a page of the list has.
-const SHOWN: usize = 100;
+const SHOWN: usize = 60;
 /// However often further pages were asked for, so many threads are drawn at once.
 const MOST: usize = 1000;
 
@@ -67,12 +67,13 @@ pub(crate) fn threads(studio: &Studio, asked: &Asked) -> Result<Markup, Failed> 
     let looking = studio.timeline.look()?;
     let here: Option<ThreadId> = asked.path.as_deref().and_then(|path| path.parse().ok());
     let here = here.filter(|here| page.items.iter().any(|thread| thread.summary.id == *here));
-    let here = match here {
-        Some(here) => Some((here, studio.badges.of(&looking, here)?)),
-        None => None,
+    let known = studio.badges.of(&looking, &page.items, here)?;
+    let saved = match here.and_then(|here| known.get(&here)) {
+        Some(known) => known.saved(&looking)?.to_vec(),
+        None => Vec::new(),
     };
     let running: HashSet<TakeId> = running.into_iter().map(|turn| turn.take).collect();
-    let mut view = View::new(asked, running, here);
+    let mut view = View::new(asked, running, here, known, saved);
     let projects = by_project(view.arrange(&page.items));
     let paths: HashMap<ProjectId, String> =
         looking.queries().projects()?.into_iter().map(|row| (row.id, row.path)).collect();

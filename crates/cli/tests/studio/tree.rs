@@ -88,6 +88,13 @@ fn a_take_shows_where_it_parted_what_it_did_to_files_and_the_way_to_it() {
     browser.until_count(&format!("{} > a.active[aria-current=page]", line(2)), 1);
     browser.picture("tree-takes");
 
+    // Seen from another thread, the take that is worked on speaks for the thread.
+    let (thread, other) = (studio.thread(), make(browser, "Other"));
+    browser.go(&format!("{}/studio/threads/{other}", studio.server.url));
+    browser.until_text(&format!("[data-thread='{thread}'] > a .changed"), "1 file +2 −1");
+    browser.go(&format!("{}/studio/threads/{thread}", studio.server.url));
+    browser.until("document.getElementById('draft')");
+
     // An undo takes the badge back with the files.
     studio.undo();
     browser.until_gone(&format!("{} .changed", line(2)));
@@ -227,7 +234,7 @@ fn threads_far_away_are_found_by_name_take_and_id_or_page_by_page() {
     make_many(browser, MANY);
     let last = make(browser, "The last");
     browser.go(&format!("{}/studio/threads/{last}", studio.server.url));
-    browser.until_count("#tree .thread", 100);
+    browser.until_count("#tree .thread", 60);
     for typed in ["a thread", "CUNNING", &first, &take] {
         browser.fill("#find", typed);
         until_titles(browser, &["A thread"]);
@@ -238,8 +245,10 @@ fn threads_far_away_are_found_by_name_take_and_id_or_page_by_page() {
     browser.fill("#find", "no such thread");
     browser.until_text("#threads", "No thread is called that.");
     browser.fill("#find", "");
-    browser.until_count("#tree .thread", 100);
+    browser.until_count("#tree .thread", 60);
 
+    browser.click("#threads [data-act=more]");
+    browser.until_count("#tree .thread", 120);
     browser.click("#threads [data-act=more]");
     browser.until_count("#tree .thread", MANY + 2);
     browser.until_gone("#threads [data-act=more]");
@@ -276,6 +285,48 @@ fn what_was_found_and_the_keyboard_stay_when_something_happens_elsewhere() {
     assert_eq!(browser.value("document.activeElement.id"), json!(link), "the keyboard is where it was");
 }
 
+/// The tree is drawn again whenever something happens: that must cost little, however much there is.
+#[test]
+fn a_tree_of_many_threads_is_small_and_soon_there() {
+    let studio = Studio::with_entries(&[("User", "one"), ("AI", "two")]);
+    let browser = &studio.browser;
+    let here = studio.thread();
+    // On a page that is not drawn again after each of them.
+    browser.go(&format!("{}/studio/threads/none", studio.server.url));
+    let ask = "
+        const ask = (path, body) => fetch(path, {
+            method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body),
+        }).then((answer) => answer.json());";
+    let make = "
+        const make = async (number) => {
+            const { thread } = await ask('/v1/threads', { title: `Number ${number}` });
+            await ask(`/v1/threads/${thread}/entries`, { entries: [{ content: 'one' }] });
+            const { items: [{ id: entry }] } = await (await fetch(`/v1/threads/${thread}/entries`)).json();
+            for (let take = 0; take < 2; take++) await ask(`/v1/threads/${thread}/fork`, { entry });
+        };
+        return Promise.all(Array.from({ length: 10 }, (_, number) => make(arguments[0] + number))).then(() => {});";
+    for tens in 0..10 {
+        browser.run(&format!("{ask}{make}"), &[json!(tens * 10)]);
+    }
+    let measure = "
+        const [here] = arguments;
+        return (async () => {
+            const times = [];
+            let bytes;
+            for (let time = 0; time < 9; time++) {
+                await ask(`/v1/threads/${here}/entries`, { entries: [{ content: 'one' }] });
+                const began = performance.now();
+                bytes = (await (await fetch(`/studio/tree?path=${here}`)).text()).length;
+                times.push(performance.now() - began);
+            }
+            return { bytes, median: times.sort((one, other) => one - other)[4] };
+        })();";
+    let measured = browser.run(&format!("{ask}{measure}"), &[json!(here)]);
+    assert!(measured["bytes"].as_u64().is_some_and(|bytes| bytes < 60_000), "{measured}");
+    // Generous: this may be a slow build on a busy machine.
+    assert!(measured["median"].as_f64().is_some_and(|median| median < 500.0), "{measured}");
+}
+
 /// A tree with everything in it, to be looked at.
 #[test]
 fn the_tree_is_a_picture_in_light_and_dark_narrow_and_wide() {
@@ -287,12 +338,14 @@ fn the_tree_is_a_picture_in_light_and_dark_narrow_and_wide() {
     studio.ask("create login.txt with \"one\\ntwo\\nthree\\n\"");
     let first =
         browser.run("return document.querySelector('.piece > .entry:last-child').dataset.entry;", &[]);
+    let main = takes(&studio)[0]["id"].as_str().expect("an id").to_owned();
     studio.ask("edit login.txt: replace \"two\" with \"zwei\\ndrei\"\ncreate notes.txt with a note");
     for (name, text) in [
         ("stricter", "create strict.txt with \"a\\nb\\nc\\n\""),
         ("with a limit", "edit login.txt: replace \"one\" with \"1\""),
     ] {
-        api(browser, "POST", &format!("/v1/threads/{thread}/branch"), &json!({"entry": first, "name": name}));
+        let path = format!("/v1/threads/{thread}/branch?take={main}");
+        api(browser, "POST", &path, &json!({"entry": first, "name": name}));
         browser.go(&format!("{}/studio/threads/{thread}", studio.server.url));
         browser.until("document.getElementById('draft')");
         browser.choose("#approve", "edits");

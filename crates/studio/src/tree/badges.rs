@@ -1,17 +1,18 @@
-//! What takes did to files, and which moments were saved: read from the log of the thread that is looked at.
+//! What takes did to files, and which moments were saved: read from the logs of threads.
 //!
 //! The tree is drawn again whenever anything happens anywhere, so what was read of a thread is kept until its next
-//! operation, and what was compared until the files are others.
+//! operation, and what was compared until the files are others. The thread that is looked at is always read; others as long
+//! as that takes no time, and the rest with the next drawing.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use maud::{Markup, html};
-use retake_model::content::ContentId;
 use retake_model::diff::Counts;
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::operation::{OperationKind, Version};
-use retake_timeline::{Detail, Looking, Question};
+use retake_timeline::{Detail, FilesOfTakes, Looking, Question, TakeFiles, TreeThread};
 use retake_words::number::{count, counted};
 
 use crate::failed::Failed;
@@ -25,7 +26,9 @@ const LOOKED_THROUGH: usize = 300;
 /// So many saved moments are shown.
 const MOMENTS: usize = 4;
 /// What is known of so many threads is kept.
-const KEPT: usize = 16;
+const KEPT: usize = 300;
+/// So long are threads read that nobody looks at.
+const TIME_FOR_OTHERS: Duration = Duration::from_millis(10);
 
 /// What is known of the threads that were looked at last.
 #[derive(Default)]
@@ -35,12 +38,10 @@ pub(crate) struct Badges(Mutex<VecDeque<Arc<Known>>>);
 pub(super) struct Known {
     thread: ThreadId,
     version: Version,
-    takes: HashMap<TakeId, (ContentId, ContentId)>,
-    /// Whether older operations were not looked at.
-    more: bool,
-    changed: HashMap<(ContentId, ContentId), Changed>,
-    /// The moments that were saved last, newest first.
-    pub(super) saved: Vec<(Version, String)>,
+    files: FilesOfTakes,
+    /// What differs between the files that a take began with and those that it has.
+    changed: HashMap<TakeFiles, Changed>,
+    saved: OnceLock<Vec<(Version, String)>>,
 }
 
 /// How the files of two moments differ.
@@ -52,33 +53,53 @@ struct Changed {
 }
 
 impl Badges {
-    /// What is known of a thread now.
-    pub(super) fn of(&self, looking: &Looking<'_>, thread: ThreadId) -> Result<Arc<Known>, Failed> {
-        let row = looking.thread(thread)?;
-        let before = self.kept(thread);
-        if let Some(known) = before.as_ref().filter(|known| known.version == row.summary.version) {
-            return Ok(Arc::clone(known));
+    /// What is known of threads now: of one for certain, of the others as far as there is time.
+    pub(super) fn of(
+        &self,
+        looking: &Looking<'_>,
+        threads: &[TreeThread],
+        here: Option<ThreadId>,
+    ) -> Result<HashMap<ThreadId, Arc<Known>>, Failed> {
+        let began = Instant::now();
+        let mut all = HashMap::new();
+        // The sort is stable: the others come in the order of the list.
+        let mut threads: Vec<&TreeThread> = threads.iter().collect();
+        threads.sort_by_key(|thread| Some(thread.summary.id) != here);
+        for thread in threads {
+            let id = thread.summary.id;
+            let before = self.kept(id);
+            let known = match before {
+                Some(known) if known.version == thread.summary.version => known,
+                _ if Some(id) == here || began.elapsed() < TIME_FOR_OTHERS => {
+                    self.read(looking, id, before.as_deref())?
+                }
+                // What was so a moment ago is better than nothing.
+                Some(known) => known,
+                None => continue,
+            };
+            all.insert(id, known);
         }
-        let found = looking.files_of_takes(thread, LOOKED_AT)?;
-        let takes: HashMap<_, _> =
-            found.takes.into_iter().map(|(take, files)| (take, (files.began, files.now))).collect();
+        Ok(all)
+    }
+
+    fn read(
+        &self,
+        looking: &Looking<'_>,
+        thread: ThreadId,
+        before: Option<&Known>,
+    ) -> Result<Arc<Known>, Failed> {
+        let version = looking.thread(thread)?.summary.version;
+        let files = looking.files_of_takes(thread, before.map(|before| &before.files), LOOKED_AT)?;
         let mut changed = HashMap::new();
-        for pair in takes.values().filter(|(began, now)| began != now) {
-            let known = before.as_ref().and_then(|before| before.changed.get(pair).copied());
+        for files in files.takes.values().filter(|files| files.began != files.now) {
+            let known = before.and_then(|before| before.changed.get(files).copied());
             // Files that are not there any more are no reason to show no tree.
-            if let Some(now) = known.or_else(|| Changed::between(looking, *pair)) {
-                changed.insert(*pair, now);
+            if let Some(now) = known.or_else(|| Changed::between(looking, *files)) {
+                changed.insert(*files, now);
             }
         }
-        let operations =
-            looking.queries().operations_back(row.number, row.summary.version, LOOKED_THROUGH)?;
-        let saved = operations.into_iter().filter_map(|stored| match stored.operation.kind {
-            OperationKind::Saved { name } => Some((stored.operation.version, name)),
-            _ => None,
-        });
-        let (version, more) = (row.summary.version, found.more);
-        let saved = saved.take(MOMENTS).collect();
-        let known = Arc::new(Known { thread, version, takes, more, changed, saved });
+        let known = Known { thread, version, files, changed, saved: OnceLock::new() };
+        let known = Arc::new(known);
         self.keep(&known);
         Ok(known)
     }
@@ -97,7 +118,7 @@ impl Badges {
 }
 
 impl Changed {
-    fn between(looking: &Looking<'_>, (began, now): (ContentId, ContentId)) -> Option<Self> {
+    fn between(looking: &Looking<'_>, TakeFiles { began, now }: TakeFiles) -> Option<Self> {
         let question = Question { paths: Vec::new(), detail: Detail::Counts };
         let found = looking.some_changes(began, now, &question, 0, COMPARED).ok()?;
         let lines = (found.files.len() as u64 == found.count).then(|| {
@@ -111,13 +132,27 @@ impl Changed {
 }
 
 impl Known {
+    /// The moments that were saved last, newest first.
+    pub(super) fn saved(&self, looking: &Looking<'_>) -> Result<&[(Version, String)], Failed> {
+        if let Some(saved) = self.saved.get() {
+            return Ok(saved);
+        }
+        let row = looking.thread(self.thread)?;
+        let operations = looking.queries().operations_back(row.number, self.version, LOOKED_THROUGH)?;
+        let saved = operations.into_iter().filter_map(|stored| match stored.operation.kind {
+            OperationKind::Saved { name } => Some((stored.operation.version, name)),
+            _ => None,
+        });
+        Ok(self.saved.get_or_init(|| saved.take(MOMENTS).collect()))
+    }
+
     /// Whether a take changed files.
     pub(super) fn has_badge(&self, take: TakeId) -> bool {
         self.changed_by(take).is_some_and(|changed| changed.files > 0)
     }
 
     fn changed_by(&self, take: TakeId) -> Option<Changed> {
-        self.changed.get(self.takes.get(&take)?).copied()
+        self.changed.get(self.files.takes.get(&take)?).copied()
     }
 
     /// How many files and lines a take changed since it began.
@@ -125,7 +160,7 @@ impl Known {
         let Some(changed) = self.changed_by(take).filter(|changed| changed.files > 0) else {
             return html! {};
         };
-        let since = if self.more { "Lately" } else { "Since the take began" };
+        let since = if self.files.more { "Lately" } else { "Since the take began" };
         html! {
             span class="changed" title=(since) {
                 (counted(changed.files, "file", "files"))

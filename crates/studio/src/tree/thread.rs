@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use maud::{Markup, html};
 use retake_model::id::{TakeId, ThreadId};
+use retake_model::operation::Version;
 use retake_timeline::TreeThread;
 use retake_words::number::{count, counted};
 
@@ -20,7 +21,7 @@ const TAKES_HERE: usize = 60;
 /// So many takes of each other thread.
 const TAKES_OF_OTHER: usize = 8;
 /// And so many of all others together, so that a page stays small.
-const TAKES_OF_OTHERS: usize = 120;
+const TAKES_OF_OTHERS: usize = 60;
 /// Threads below threads are set in so far, and no further.
 const DEEPEST: usize = 4;
 
@@ -28,8 +29,12 @@ const DEEPEST: usize = 4;
 pub(super) struct View<'a> {
     asked: &'a Asked,
     running: HashSet<TakeId>,
-    /// The thread that is looked at, with what is known of it.
-    here: Option<(ThreadId, Arc<Known>)>,
+    /// The thread that is looked at.
+    here: Option<ThreadId>,
+    /// What threads did to files, as far as it is known.
+    known: HashMap<ThreadId, Arc<Known>>,
+    /// The moments of the thread that is looked at.
+    saved: Vec<(Version, String)>,
     /// The threads that stand below another.
     below: HashMap<ThreadId, Vec<&'a TreeThread>>,
     /// How many takes may still be drawn.
@@ -40,9 +45,12 @@ impl<'a> View<'a> {
     pub(super) fn new(
         asked: &'a Asked,
         running: HashSet<TakeId>,
-        here: Option<(ThreadId, Arc<Known>)>,
+        here: Option<ThreadId>,
+        known: HashMap<ThreadId, Arc<Known>>,
+        saved: Vec<(Version, String)>,
     ) -> Self {
-        Self { asked, running, here, below: HashMap::new(), room: Cell::new(TAKES_OF_OTHERS) }
+        let (below, room) = (HashMap::new(), Cell::new(TAKES_OF_OTHERS));
+        Self { asked, running, here, known, saved, below, room }
     }
 
     /// Puts threads below those that they were once takes of; gives the others.
@@ -72,11 +80,12 @@ impl<'a> View<'a> {
     /// A thread with all that stands below it.
     pub(super) fn draw(&self, thread: &TreeThread, depth: usize) -> Markup {
         let summary = &thread.summary;
-        let known = self.here.as_ref().filter(|(here, _)| *here == summary.id).map(|(_, known)| &**known);
+        let here = self.here == Some(summary.id);
+        let known = self.known.get(&summary.id).filter(|known| known.has_badge(summary.active.id));
         let below = self.below.get(&summary.id);
         html! {
-            li class=(if known.is_some() { "thread here" } else { "thread" }) data-thread=(summary.id.to_string()) {
-                a id=(format!("t-{}", summary.id)) href=(self.to(thread, &[])) aria-current=[known.map(|_| "true")] {
+            li class=(if here { "thread here" } else { "thread" }) data-thread=(summary.id.to_string()) {
+                a id=(format!("t-{}", summary.id)) href=(self.to(thread, &[])) aria-current=[here.then_some("true")] {
                     span class="title" {
                         @if summary.pinned { span class="pin" title="Pinned" role="img" aria-label="Pinned" { "⚑" } " " }
                         (summary.title)
@@ -84,6 +93,8 @@ impl<'a> View<'a> {
                     span class="facts" {
                         (moment(summary.updated))
                         @if summary.private { " · private" }
+                        // The takes of this one say it themselves.
+                        @if let Some(known) = known.filter(|_| !here) { " · " (known.badge(summary.active.id)) }
                         @if let Some(model) = &summary.model { " · " span class="model" { (model) } }
                     }
                 }
@@ -98,8 +109,8 @@ impl<'a> View<'a> {
                     button type="button" class="back" data-act="ask" data-method="POST" data-ask=(format!("/v1/threads/{}/restore", summary.id))
                         data-then="It is back." { "Bring back" }
                 }
-                (self.draw_takes(thread, known))
-                @if let Some(known) = known { (self.draw_moments(thread, known)) }
+                (self.draw_takes(thread))
+                @if here { (self.draw_moments(thread)) }
                 @if let Some(below) = below {
                     ul class=(if depth < DEEPEST { "below" } else { "" }) { @for thread in below { (self.draw(thread, depth + 1)) } }
                 }
@@ -112,7 +123,9 @@ impl<'a> View<'a> {
         filter::kept(&format!("/studio/threads/{}", thread.summary.id), self.asked, more)
     }
 
-    fn draw_takes(&self, thread: &TreeThread, known: Option<&Known>) -> Markup {
+    fn draw_takes(&self, thread: &TreeThread) -> Markup {
+        let known = self.known.get(&thread.summary.id).filter(|_| self.here == Some(thread.summary.id));
+        let known = known.map(|known| &**known);
         let runs = thread.all_takes.iter().any(|take| self.running.contains(&take.id));
         if known.is_none() && thread.all_takes.len() < 2 && !runs {
             return html! {};
@@ -130,11 +143,15 @@ impl<'a> View<'a> {
         }
         let left = thread.all_takes.len() - lines.len();
         html! {
-            div class="takes" {
-                (graph::draw(&lines, thread.summary.active.id))
-                ul { @for line in &lines { (self.draw_take(thread, line, known)) } }
+            @if !lines.is_empty() {
+                div class="takes" {
+                    (graph::draw(&lines, thread.summary.active.id))
+                    ul { @for line in &lines { (self.draw_take(thread, line, known)) } }
+                }
             }
-            @if left > 0 { p class="quiet more-takes" { (counted(left as u64, "further take", "further takes")) } }
+            @if left > 0 {
+                p class="quiet more-takes" { (counted(left as u64, "take", "takes")) @if !lines.is_empty() { " more" } }
+            }
         }
     }
 
@@ -176,11 +193,11 @@ impl<'a> View<'a> {
     }
 
     /// The moments that were saved, as labels.
-    fn draw_moments(&self, thread: &TreeThread, known: &Known) -> Markup {
+    fn draw_moments(&self, thread: &TreeThread) -> Markup {
         html! {
-            @if !known.saved.is_empty() {
+            @if !self.saved.is_empty() {
                 ul class="moments" aria-label="Saved moments" {
-                    @for (version, name) in &known.saved {
+                    @for (version, name) in &self.saved {
                         li { a href=(self.to(thread, &[("at", &version.to_string())])) title="A moment that was saved" { span class="name" { (name) } } }
                     }
                 }

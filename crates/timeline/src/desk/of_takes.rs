@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use retake_model::content::ContentId;
 use retake_model::history;
 use retake_model::id::{TakeId, ThreadId};
-use retake_model::operation::FileChange;
+use retake_model::operation::{FileChange, Version};
 
 use super::plan::Filed;
 use crate::{LookError, Looking};
@@ -23,10 +23,12 @@ pub struct FilesOfTakes {
     pub takes: BTreeMap<TakeId, TakeFiles>,
     /// Whether there are older operations that were not looked at: a take may have begun before them.
     pub more: bool,
+    /// The last operation then, and the position that it led to.
+    at: Option<(Version, Version)>,
 }
 
 /// The files of a take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TakeFiles {
     /// As it found them when it began; of the first take, as the thread first saw them.
     pub began: ContentId,
@@ -35,22 +37,43 @@ pub struct TakeFiles {
 }
 
 impl Looking<'_> {
-    /// The files of all takes of a thread, by the newest operations with files, at most so many.
-    pub fn files_of_takes(&self, thread: ThreadId, most: usize) -> Result<FilesOfTakes, LookError> {
+    /// The files of all takes of a thread, by the newest operations with files, at most so many. Who knows already how it
+    /// was gives that, and only what happened since is looked at.
+    pub fn files_of_takes(
+        &self,
+        thread: ThreadId,
+        before: Option<&FilesOfTakes>,
+        most: usize,
+    ) -> Result<FilesOfTakes, LookError> {
         let row = self.thread(thread)?;
         let head = self.head(thread)?.operation;
         let queries = self.queries();
         let log = queries.log(row.number);
-        let mut found = FilesOfTakes::default();
+        let position = head.place.position;
+        let mut found = FilesOfTakes { at: Some((head.version, position)), ..FilesOfTakes::default() };
+        // What was known holds as long as the way to the present leads through it.
+        let mut known = None;
+        if let Some((before, (version, then))) = before.and_then(|before| Some((before, before.at?)))
+            && version <= head.version
+            && history::contains(&log, position, then)?
+        {
+            known = Some((before, version));
+        }
         for (index, filed) in Filed::up_to(&queries, row.number, head.version)?.enumerate() {
+            let (operation, files) = filed?;
+            if let Some((before, version)) = known
+                && operation.version <= version
+            {
+                found.go_on_with(before);
+                return Ok(found);
+            }
             if index >= most {
                 found.more = true;
-                break;
+                return Ok(found);
             }
-            let (operation, files) = filed?;
             // What was undone is no part of any take; what was done in a folder of its own is undone there alone.
-            let on_the_way = !operation.kind.moves_only()
-                && history::contains(&log, head.place.position, operation.version)?;
+            let on_the_way =
+                !operation.kind.moves_only() && history::contains(&log, position, operation.version)?;
             if files.apart || on_the_way {
                 found.pass(&files);
             }
@@ -67,6 +90,14 @@ impl FilesOfTakes {
         if let Some(left) = files.left.filter(|_| arrived && !files.apart) {
             self.know(left, files.before, files.before);
         }
+    }
+
+    /// All that is older is known.
+    fn go_on_with(&mut self, before: &Self) {
+        for (take, files) in &before.takes {
+            self.know(*take, files.began, files.now);
+        }
+        self.more = before.more;
     }
 
     fn know(&mut self, take: TakeId, began: ContentId, now: ContentId) {

@@ -1,5 +1,6 @@
 //! Conversation and files move together.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use retake_model::operation::{Actor, OperationKind};
@@ -198,11 +199,17 @@ fn switching_takes_brings_their_files_and_forking_keeps_what_is_there() {
 fn each_take_is_known_by_the_files_that_it_began_with_and_has_now() {
     let world = FileWorld::new();
     let thread = world.world.thread;
+    let known_before = RefCell::new(None);
     // The names of what differs between the files that a take began with and those that it has.
     let changed = |take| {
         let looking = world.world.look();
-        let known = looking.files_of_takes(thread, 100).expect("files");
+        let known = looking.files_of_takes(thread, None, 100).expect("files");
         assert!(!known.more);
+        // Who knew something before comes to the same.
+        let mut before = known_before.borrow_mut();
+        let followed = looking.files_of_takes(thread, before.as_ref(), 100).expect("files");
+        assert_eq!(followed.takes, known.takes);
+        *before = Some(followed);
         assert_eq!(
             known.takes.get(&take).map(|files| files.now),
             looking.files_of_take(thread, take).expect("files")
@@ -233,7 +240,7 @@ fn each_take_is_known_by_the_files_that_it_began_with_and_has_now() {
     assert_eq!(changed(other), ["c"], "what was undone is not there");
     world.change(Command::Switch { take: main });
     assert_eq!((changed(main), changed(other)), (vec!["a".to_owned(), "b".to_owned()], vec!["c".to_owned()]));
-    assert!(world.world.look().files_of_takes(thread, 2).expect("files").more);
+    assert!(world.world.look().files_of_takes(thread, None, 2).expect("files").more);
 }
 
 #[test]
