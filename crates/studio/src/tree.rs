@@ -45,7 +45,8 @@ pub(crate) fn draw(studio: &Studio, asked: &Asked) -> Result<Markup, Failed> {
                 a href="/studio" { img src="/studio/icon.svg" alt="" width="20" height="20"; "Retake" }
                 button type="button" data-act="new-thread" title="Make a thread (N)" { "New" }
             }
-            (filter::draw(asked, !any.items.is_empty()))
+            // Where there is nothing to find, nobody needs it.
+            div hidden[any.items.is_empty()] { (filter::draw(asked)) }
             (list)
             footer { a href="/docs" { "API" } }
         }

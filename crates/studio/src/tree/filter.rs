@@ -64,11 +64,11 @@ pub(super) fn kept(path: &str, asked: &Asked, more: &[(&str, &str)]) -> String {
     if fields.is_empty() { path.to_owned() } else { address(path, &fields) }
 }
 
-/// The field, and below it the kinds; seen where there is something to find. What the list must know else goes along.
-pub(super) fn draw(asked: &Asked, seen: bool) -> Markup {
+/// The field, and below it the kinds. What else the list must know goes along.
+pub(super) fn draw(asked: &Asked) -> Markup {
     let take = asked.take.map(|take| take.to_string());
     html! {
-        form id="filters" role="search" aria-label="Threads" autocomplete="off" hidden[!seen] {
+        form id="filters" role="search" aria-label="Threads" autocomplete="off" {
             @for (name, value) in [("path", &asked.path), ("take", &take)] {
                 @if let Some(value) = value { input type="hidden" name=(name) value=(value); }
             }

@@ -37,7 +37,7 @@ pub(super) struct Line<'a> {
 
 /// At most so many takes of a thread, each behind the one that it parted from. If there are more, the way to those that
 /// are looked at is shown, and the latest.
-pub(super) fn lines<'a>(thread: &'a TreeThread, shown: Option<TakeId>, most: usize) -> Vec<Line<'a>> {
+pub(super) fn lines(thread: &TreeThread, shown: Option<TakeId>, most: usize) -> Vec<Line<'_>> {
     let active = thread.summary.active.id;
     let parents: HashMap<TakeId, Option<TakeId>> =
         thread.all_takes.iter().map(|take| (take.id, thread.parent_of(take))).collect();

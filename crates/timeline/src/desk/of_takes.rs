@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use retake_model::content::ContentId;
-use retake_model::history;
+use retake_model::history::{self, Log};
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::operation::{FileChange, Version};
 
@@ -51,13 +51,15 @@ impl Looking<'_> {
         let log = queries.log(row.number);
         let position = head.place.position;
         let mut found = FilesOfTakes { at: Some((head.version, position)), ..FilesOfTakes::default() };
-        // What was known holds as long as the way to the present leads through it.
         let mut known = None;
-        if let Some((before, (version, then))) = before.and_then(|before| Some((before, before.at?)))
-            && version <= head.version
-            && history::contains(&log, position, then)?
-        {
-            known = Some((before, version));
+        if let Some((before, (version, then))) = before.and_then(|before| Some((before, before.at?))) {
+            // What was known holds as long as the way to the present goes on from there with what is new: a redo goes on
+            // with something older.
+            let mut at = position;
+            while at > version {
+                at = log.step(at)?.place.parent;
+            }
+            known = (at == then).then_some((before, version));
         }
         for (index, filed) in Filed::up_to(&queries, row.number, head.version)?.enumerate() {
             let (operation, files) = filed?;

@@ -238,6 +238,18 @@ fn each_take_is_known_by_the_files_that_it_began_with_and_has_now() {
     );
     world.undo();
     assert_eq!(changed(other), ["c"], "what was undone is not there");
+    world.redo();
+    assert_eq!(changed(other), ["c", "d"], "what was made again is");
+    world.undo();
+    assert_eq!(changed(other), ["c"]);
+    world.redo();
+    world.agent(|world| world.write("e", "1"));
+    assert_eq!(changed(other), ["c", "d", "e"]);
+    world.undo();
+    world.undo();
+    world.agent(|world| world.write("f", "1"));
+    assert_eq!(changed(other), ["c", "f"]);
+    world.undo();
     world.change(Command::Switch { take: main });
     assert_eq!((changed(main), changed(other)), (vec!["a".to_owned(), "b".to_owned()], vec!["c".to_owned()]));
     assert!(world.world.look().files_of_takes(thread, None, 2).expect("files").more);
