@@ -88,7 +88,7 @@ pub use search::{
 pub use shares::Share;
 pub use tail::Tail;
 pub use takes::TakeRow;
-pub use threads::{Deleted, ThreadFilter, ThreadRow};
+pub use threads::{Deleted, Only, ThreadFilter, ThreadRow};
 pub use verify::{Holder, MaintenanceProgress, Problem, Stage, Verified, WhichThread};
 pub use writer::{WriteError, Writing};
 

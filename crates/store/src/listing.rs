@@ -103,7 +103,7 @@ impl Listing {
             [] => None,
             facets => Some(queries.having_all(facets)?),
         };
-        let sieve = Sieve::of(filter);
+        let sieve = Sieve::of(filter, queries)?;
         let from = after.map_or(Bound::Unbounded, |place| Bound::Excluded(Reverse(place)));
         let mut found = self
             .rows

@@ -1,13 +1,13 @@
 //! The index of takes: what the tree shows, and which names are taken.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use retake_model::id::{ProjectId, TakeId, keys_with_prefix};
 use retake_model::list::{List, TakeCell};
 use retake_model::object::load;
 use retake_model::state::ThreadState;
 use retake_model::summary::{TakeSummary, summarize};
-use retake_model::take::Take;
+use retake_model::take::{FIRST_TAKE, Take};
 use rusqlite::{OptionalExtension, Row, params};
 
 use crate::queries::{Queries, checked, digest};
@@ -75,6 +75,23 @@ impl Queries<'_> {
             "SELECT thread, record, digest FROM take WHERE key BETWEEN ?1 AND ?2 LIMIT ?3",
             params![low, high, limit as i64],
         )
+    }
+
+    /// The numbers of threads with a take whose name contains a text, whatever its case. The first take of every thread is
+    /// called alike, and says nothing.
+    pub(crate) fn threads_with_take_called(&self, text: &str) -> Result<BTreeSet<i64>, StoreError> {
+        let lower = text.to_lowercase();
+        let mut statement =
+            self.connection.prepare_cached("SELECT thread, name FROM take INDEXED BY take_name")?;
+        let mut rows = statement.query([])?;
+        let mut found = BTreeSet::new();
+        while let Some(row) = rows.next()? {
+            let name = row.get_ref(1)?.as_str().unwrap_or_default();
+            if name != FIRST_TAKE && name.to_lowercase().contains(&lower) {
+                found.insert(row.get(0)?);
+            }
+        }
+        Ok(found)
     }
 
     fn collect_takes(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<TakeRow>, StoreError> {

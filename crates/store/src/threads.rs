@@ -13,6 +13,11 @@ use crate::queries::{Queries, digest};
 use crate::tally::{self, Searched, Tally};
 use crate::{StoreError, Writing};
 
+/// Fewer letters of an id say nothing about it.
+const SHORTEST_PREFIX: usize = 4;
+/// So many are found by the beginning of an id.
+const MOST_BY_PREFIX: usize = 1000;
+
 /// A thread in the index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThreadRow {
@@ -35,6 +40,32 @@ pub struct ThreadFilter {
     pub facets: Vec<(Facet, String)>,
     /// Only those whose title contains that, whatever its case.
     pub title: Option<String>,
+    /// Only those that somebody may mean by that: their title, a tag (written `#tag`) or the name of a take contains it,
+    /// whatever its case, or their id or that of a take begins with it.
+    pub called: Option<String>,
+    /// Only those of a kind.
+    pub only: Option<Only>,
+}
+
+/// A kind of threads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Only {
+    /// Those that stay on top.
+    Pinned,
+    /// Those that never leave this machine.
+    Private,
+    /// These.
+    These(BTreeSet<ThreadId>),
+}
+
+impl Only {
+    fn lets_through(&self, summary: &ThreadSummary) -> bool {
+        match self {
+            Self::Pinned => summary.pinned,
+            Self::Private => summary.private,
+            Self::These(threads) => threads.contains(&summary.id),
+        }
+    }
 }
 
 /// Which threads are meant, by whether they were put away.
@@ -53,17 +84,43 @@ pub enum Deleted {
 pub(crate) struct Sieve<'filter> {
     filter: &'filter ThreadFilter,
     title: Option<String>,
+    called: Option<Called>,
+}
+
+/// What somebody typed to find a thread by.
+struct Called {
+    lower: String,
+    /// The threads that are meant by their id, or by a take.
+    numbers: BTreeSet<i64>,
+}
+
+impl Called {
+    fn lets_through(&self, row: &ThreadRow, lower: &str) -> bool {
+        let tagged = |tag: &String| format!("#{}", tag.to_lowercase()).contains(&self.lower);
+        lower.contains(&self.lower)
+            || row.summary.tags.iter().any(tagged)
+            || self.numbers.contains(&row.number)
+    }
 }
 
 impl<'filter> Sieve<'filter> {
-    pub(crate) fn of(filter: &'filter ThreadFilter) -> Self {
-        Self { filter, title: filter.title.as_ref().map(|title| title.to_lowercase()) }
+    pub(crate) fn of(filter: &'filter ThreadFilter, queries: &Queries<'_>) -> Result<Self, StoreError> {
+        let called = match &filter.called {
+            Some(text) => Some(Called { lower: text.to_lowercase(), numbers: queries.meant_by(text)? }),
+            None => None,
+        };
+        Ok(Self { called, ..Self::of_rows(filter) })
+    }
+
+    /// As far as rows say: which takes a thread has is looked up.
+    fn of_rows(filter: &'filter ThreadFilter) -> Self {
+        Self { filter, title: filter.title.as_ref().map(|title| title.to_lowercase()), called: None }
     }
 
     pub(crate) fn lets_through(&self, row: &ThreadRow) -> bool {
-        match &self.title {
-            Some(_) => self.lets_through_titled(row, &row.summary.title.to_lowercase()),
-            None => self.lets_through_titled(row, ""),
+        match (&self.title, &self.called) {
+            (None, None) => self.lets_through_titled(row, ""),
+            _ => self.lets_through_titled(row, &row.summary.title.to_lowercase()),
         }
     }
 
@@ -77,14 +134,16 @@ impl<'filter> Sieve<'filter> {
                 Deleted::Only => deleted,
                 Deleted::Shown => true,
             }
+            && self.filter.only.as_ref().is_none_or(|only| only.lets_through(&row.summary))
             && self.title.as_ref().is_none_or(|title| lower.contains(title))
+            && self.called.as_ref().is_none_or(|called| called.lets_through(row, lower))
     }
 }
 
 impl ThreadFilter {
-    /// Whether it lets a thread through, as far as its row says: facets are looked up elsewhere.
+    /// Whether it lets a thread through, as far as its row says: facets and takes are looked up elsewhere.
     pub fn lets_through(&self, row: &ThreadRow) -> bool {
-        Sieve::of(self).lets_through(row)
+        Sieve::of_rows(self).lets_through(row)
     }
 }
 
@@ -146,10 +205,20 @@ impl Queries<'_> {
             ([], Some(project)) => self.threads_of(project)?,
             (facets, _) => self.threads_having(facets)?,
         };
-        let sieve = Sieve::of(filter);
+        let sieve = Sieve::of(filter, self)?;
         found.retain(|row| sieve.lets_through(row));
         found.sort_by_key(|row| Reverse(row.place()));
         Ok(found)
+    }
+
+    /// The numbers of the threads whose id, or that of a take, begins with a text, or a take of which is called so.
+    fn meant_by(&self, text: &str) -> Result<BTreeSet<i64>, StoreError> {
+        let mut numbers = self.threads_with_take_called(text)?;
+        if text.len() >= SHORTEST_PREFIX {
+            numbers.extend(self.threads_with_prefix(text, MOST_BY_PREFIX)?.iter().map(|row| row.number));
+            numbers.extend(self.takes_with_prefix(text, MOST_BY_PREFIX)?.iter().map(|take| take.thread));
+        }
+        Ok(numbers)
     }
 
     fn all_threads(&self) -> Result<Vec<ThreadRow>, StoreError> {

@@ -20,7 +20,13 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
     let standing = looking.standing(thread)?;
     let conversation = whole(studio, &looking, thread, &take, asked)?;
     let bar = draw_bar(&looking, thread, &take)?;
-    let here = Asked { path: Some(thread.to_string()), ..Asked::default() };
+    let here = Asked {
+        path: Some(thread.to_string()),
+        take: Some(take.id),
+        q: asked.q.clone(),
+        only: asked.only.clone(),
+        ..Asked::default()
+    };
     let facts = [
         ("thread", thread.to_string()),
         ("take", take.id.to_string()),

@@ -41,6 +41,8 @@ pub struct Studio {
     /// The folder whose project is shown first.
     pub(crate) folder: PathBuf,
     pub(crate) ledger: Ledger,
+    /// What takes did to files, as far as it was looked at.
+    pub(crate) badges: tree::Badges,
     drawing: Semaphore,
 }
 
@@ -78,6 +80,12 @@ pub(crate) struct Asked {
     pub(crate) lanes: Option<String>,
     /// Whether a page of its own is wanted, and not a part of one.
     pub(crate) whole: Option<String>,
+    /// Only threads of that kind.
+    pub(crate) only: Option<String>,
+    /// The place in a list of threads behind which it goes on.
+    pub(crate) after: Option<String>,
+    /// How many threads are drawn already.
+    pub(crate) most: Option<usize>,
 }
 
 /// A page that is about a thread.
@@ -87,7 +95,8 @@ impl Studio {
     /// The pages over a timeline.
     pub fn new(timeline: Timeline, setup: Setup, folder: PathBuf) -> Result<Self, StoreError> {
         let ledger = timeline.store().ledger()?;
-        Ok(Self { timeline, setup, folder, ledger, drawing: Semaphore::new(DRAWN_AT_ONCE) })
+        let badges = tree::Badges::default();
+        Ok(Self { timeline, setup, folder, ledger, badges, drawing: Semaphore::new(DRAWN_AT_ONCE) })
     }
 
     /// All pages, to be put into a server. They expect the API beside them, and a gate before them.
@@ -96,7 +105,7 @@ impl Studio {
         let of_thread = |draw: OfThread| studio.of_thread(draw);
         Router::new()
             .route(HOME, studio.home())
-            .route("/studio/tree", studio.plain(tree::draw))
+            .route("/studio/tree", studio.plain(tree::threads))
             .route("/studio/search", studio.plain(search::draw))
             .route("/studio/threads/{thread}", of_thread(page::draw))
             .route("/studio/threads/{thread}/entries", of_thread(conversation::draw))

@@ -1,171 +1,137 @@
-//! Projects, threads and takes, as a tree that is a picture.
+//! Projects, threads and takes, as a tree that is a picture; with a field and filters to find them by.
 //!
 //! ```text
-//!   ● main            a line for each take: where it parted from its parent, which is worked on,
-//!   ├─● main_take_1   and where a turn runs
-//!   └─○ retry
+//!   tree       the whole left side, drawn with the page
+//!   └ filter   what was typed and chosen                  stays as it is while the list is drawn again
+//!   └ threads  the list, page by page                     drawn again when something happened, or somebody typed
+//!      └ graph    the takes of a thread as a picture
+//!      └ badges   what they did to files
 //! ```
+
+mod badges;
+mod filter;
+mod graph;
+mod thread;
 
 use std::collections::{HashMap, HashSet};
 
 use maud::{Markup, html};
 use retake_model::id::{ProjectId, TakeId, ThreadId};
-use retake_model::summary::TakeSummary;
 use retake_timeline::TreeThread;
-use retake_timeline::store::Deleted;
-use retake_words::number::count;
+use retake_timeline::store::{Deleted, ThreadFilter};
 
-use crate::draw::moment;
+pub(crate) use self::badges::Badges;
+use self::thread::View;
+use crate::draw::address;
 use crate::failed::Failed;
 use crate::studio::{Asked, Studio};
 
-/// How many threads are drawn.
-const SHOWN: usize = 100;
-/// The height of a take's line, in the picture's units.
-const LINE: usize = 26;
-/// How far a branch is set in.
-const STEP: usize = 14;
+/// How many threads a page of the list has.
+const SHOWN: usize = 60;
+/// However often further pages were asked for, so many threads are drawn at once.
+const MOST: usize = 1000;
 
-/// The tree.
+/// The left side.
 pub(crate) fn draw(studio: &Studio, asked: &Asked) -> Result<Markup, Failed> {
-    let page = studio.timeline.tree_page(None, Deleted::Hidden, None, SHOWN)?;
-    let running: HashSet<TakeId> = studio
-        .timeline
-        .store()
-        .running(&studio.ledger)?
-        .into_iter()
-        .filter(|(_, alive)| *alive)
-        .map(|(turn, _)| turn.take)
-        .collect();
-    let wanted = asked.q.as_deref().unwrap_or_default().to_lowercase();
-    let fits = |thread: &&TreeThread| {
-        let summary = &thread.summary;
-        let has = |text: &str| text.to_lowercase().contains(&wanted);
-        wanted.is_empty() || has(&summary.title) || summary.tags.iter().any(|tag| has(tag))
+    let list = threads(studio, asked)?;
+    let any = studio.timeline.threads_page(
+        &ThreadFilter { deleted: Deleted::Shown, ..ThreadFilter::default() },
+        None,
+        1,
+    )?;
+    Ok(html! {
+        div id="tree" {
+            div class="brand" {
+                a href="/studio" { img src="/studio/icon.svg" alt="" width="20" height="20"; "Retake" }
+                button type="button" data-act="new-thread" title="Make a thread (N)" { "New" }
+            }
+            // Where there is nothing to find, nobody needs it.
+            div hidden[any.items.is_empty()] { (filter::draw(asked)) }
+            (list)
+            footer { a href="/docs" { "API" } }
+        }
+    })
+}
+
+/// The list, or a further page of it.
+pub(crate) fn threads(studio: &Studio, asked: &Asked) -> Result<Markup, Failed> {
+    let running: Vec<_> = studio.timeline.store().running(&studio.ledger)?;
+    let running: Vec<_> = running.into_iter().filter(|(_, alive)| *alive).map(|(turn, _)| turn).collect();
+    let filter = filter::of(asked, running.iter().map(|turn| turn.thread));
+    let after = asked.after.as_deref().map(str::parse).transpose();
+    let after = after.map_err(|error| Failed::not_found(format!("{error}.")))?;
+    let before = asked.most.filter(|_| after.is_some()).unwrap_or(0).min(MOST);
+    let limit = if after.is_some() { SHOWN } else { asked.most.unwrap_or(SHOWN).clamp(SHOWN, MOST) };
+    let page = studio.timeline.tree_page(&filter, after, limit)?;
+    let shown = before + page.items.len();
+
+    let looking = studio.timeline.look()?;
+    let here: Option<ThreadId> = asked.path.as_deref().and_then(|path| path.parse().ok());
+    let here = here.filter(|here| page.items.iter().any(|thread| thread.summary.id == *here));
+    let known = studio.badges.of(&looking, &page.items, here)?;
+    let saved = match here.and_then(|here| known.get(&here)) {
+        Some(known) => known.saved(&looking)?.to_vec(),
+        None => Vec::new(),
     };
-    let shown: Vec<&TreeThread> = page.items.iter().filter(fits).collect();
-    let paths = paths(studio)?;
+    let running: HashSet<TakeId> = running.into_iter().map(|turn| turn.take).collect();
+    let mut view = View::new(asked, running, here, known, saved);
+    let projects = by_project(view.arrange(&page.items));
+    let paths: HashMap<ProjectId, String> =
+        looking.queries().projects()?.into_iter().map(|row| (row.id, row.path)).collect();
+    Ok(html! {
+        div id="threads" data-live="tree" {
+            @if projects.is_empty() {
+                p class="quiet" role="status" { (filter::nothing(asked)) }
+            }
+            @for (project, threads) in &projects {
+                section {
+                    h2 title=(paths.get(project).map_or("", String::as_str)) {
+                        (name_of(paths.get(project))) @if before > 0 { ", older" }
+                    }
+                    ul { @for thread in threads { (view.draw(thread, 0)) } }
+                }
+            }
+            @match page.next {
+                Some(next) if shown < MOST => {
+                    button type="button" data-act="more" data-src=(further(asked, &next.to_string(), shown)) {
+                        "Older threads" (drawn_so_far(shown))
+                    }
+                }
+                next => {
+                    @if shown > SHOWN { (drawn_so_far(shown)) }
+                    @if next.is_some() { p class="quiet" { "Older threads are found by their names." } }
+                }
+            }
+        }
+    })
+}
+
+/// How many threads are drawn goes along with the filter, so that as many are drawn again.
+fn drawn_so_far(shown: usize) -> Markup {
+    html! { input type="hidden" name="most" form="filters" value=(shown); }
+}
+
+/// The address of the next page.
+fn further(asked: &Asked, after: &str, shown: usize) -> String {
+    let shown = shown.to_string();
+    let mut fields = vec![("after", after), ("most", &shown)];
+    for (name, value) in [("path", &asked.path), ("q", &asked.q), ("only", &asked.only)] {
+        fields.extend(value.as_deref().map(|value| (name, value)));
+    }
+    address("/studio/tree", &fields)
+}
+
+/// Threads by their projects, in the order in which the first of each comes.
+fn by_project(threads: Vec<&TreeThread>) -> Vec<(ProjectId, Vec<&TreeThread>)> {
     let mut projects: Vec<(ProjectId, Vec<&TreeThread>)> = Vec::new();
-    for thread in shown {
+    for thread in threads {
         let project = thread.summary.project;
         match projects.iter_mut().find(|(known, _)| *known == project) {
             Some((_, threads)) => threads.push(thread),
             None => projects.push((project, vec![thread])),
         }
     }
-    Ok(html! {
-        div id="tree" data-live="tree" {
-            div class="brand" {
-                a href="/studio" { img src="/studio/icon.svg" alt="" width="20" height="20"; "Retake" }
-                button type="button" data-act="new-thread" title="Make a thread (N)" { "New" }
-            }
-            input type="search" id="find" placeholder="Find a thread" aria-label="Find a thread" value=(wanted);
-            @if projects.is_empty() {
-                p class="quiet" { @if wanted.is_empty() { "No threads yet." } @else { "No thread is called that." } }
-            }
-            @for (project, threads) in &projects {
-                section {
-                    h2 title=(paths.get(project).map_or("", String::as_str)) { (name_of(paths.get(project))) }
-                    ul { @for thread in threads { (draw_thread(thread, asked, &running)) } }
-                }
-            }
-            @if page.next.is_some() { p class="quiet" { "Older threads are not shown; look for them by name." } }
-            footer { a href="/docs" { "API" } }
-        }
-    })
-}
-
-fn draw_thread(thread: &TreeThread, asked: &Asked, running: &HashSet<TakeId>) -> Markup {
-    let summary = &thread.summary;
-    let lines = lines(thread);
-    let here = |thread: ThreadId| asked.path.as_deref() == Some(thread.to_string().as_str());
-    html! {
-        li class=(if here(summary.id) { "thread here" } else { "thread" }) data-thread=(summary.id.to_string()) {
-            a href=(format!("/studio/threads/{}", summary.id)) {
-                span class="title" { @if summary.pinned { span title="Pinned" { "📌 " } } (summary.title) }
-                span class="facts" {
-                    (moment(summary.updated))
-                    @if summary.private { " · private" }
-                    @for tag in &summary.tags { " " span class="tag" { (tag) } }
-                }
-            }
-            @if lines.len() > 1 || running.contains(&summary.active.id) {
-                div class="takes" {
-                    (picture(&lines, summary.active.id, running))
-                    ul {
-                        @for line in &lines {
-                            li {
-                                a href=(format!("/studio/threads/{}?take={}", summary.id, line.take.id))
-                                    class=(if line.take.id == summary.active.id { "active" } else { "" }) {
-                                    span class="name" { (line.take.name) }
-                                    span class="facts" { (count(line.take.entries)) @if running.contains(&line.take.id) { " · running" } }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// A take where it stands in the picture.
-struct Line<'a> {
-    take: &'a TakeSummary,
-    depth: usize,
-    /// The line of the take that it parted from.
-    parent: Option<usize>,
-}
-
-/// The takes of a thread, each behind the one that it parted from.
-fn lines(thread: &TreeThread) -> Vec<Line<'_>> {
-    let mut children: HashMap<Option<TakeId>, Vec<&TakeSummary>> = HashMap::new();
-    for take in &thread.all_takes {
-        children.entry(thread.parent_of(take)).or_default().push(take);
-    }
-    let mut lines = Vec::new();
-    let mut waiting: Vec<(&TakeSummary, usize, Option<usize>)> = Vec::new();
-    let roots = children.get(&None).into_iter().flatten().rev();
-    waiting.extend(roots.map(|take| (*take, 0, None)));
-    while let Some((take, depth, parent)) = waiting.pop() {
-        let own = lines.len();
-        lines.push(Line { take, depth, parent });
-        let below = children.get(&Some(take.id)).into_iter().flatten().rev();
-        waiting.extend(below.map(|child| (*child, depth + 1, Some(own))));
-    }
-    lines
-}
-
-fn picture(lines: &[Line<'_>], active: TakeId, running: &HashSet<TakeId>) -> Markup {
-    let deepest = lines.iter().map(|line| line.depth).max().unwrap_or(0).min(8);
-    let (width, height) = (deepest * STEP + 16, lines.len() * LINE);
-    let across = |depth: usize| depth.min(8) * STEP + 8;
-    let down = |index: usize| index * LINE + LINE / 2;
-    html! {
-        svg class="graph" width=(width) height=(height) viewBox=(format!("0 0 {width} {height}")) aria-hidden="true" {
-            @for (index, line) in lines.iter().enumerate() {
-                @if let Some(parent) = line.parent {
-                    @let (x, y) = (across(lines[parent].depth), down(parent));
-                    @let (to_x, to_y) = (across(line.depth), down(index));
-                    path d=(format!("M{x} {y}V{}Q{x} {to_y} {} {to_y}H{to_x}", to_y.saturating_sub(8), x + 8)) {}
-                }
-            }
-            @for (index, line) in lines.iter().enumerate() {
-                @let class = match (line.take.id == active, running.contains(&line.take.id)) {
-                    (_, true) => "running",
-                    (true, _) => "active",
-                    _ => "",
-                };
-                circle cx=(across(line.depth)) cy=(down(index)) r="4.5" class=(class) {}
-            }
-        }
-    }
-}
-
-/// Where projects are.
-fn paths(studio: &Studio) -> Result<HashMap<ProjectId, String>, Failed> {
-    let looking = studio.timeline.look()?;
-    Ok(looking.queries().projects()?.into_iter().map(|row| (row.id, row.path)).collect())
+    projects
 }
 
 fn name_of(path: Option<&String>) -> String {

@@ -108,7 +108,7 @@ fn lists(timeline: &Timeline) {
         timeline.look().expect("a look").tree(None, Deleted::Hidden).expect("a tree").threads.len()
     });
     measure("tree, first page", 500, || {
-        timeline.tree_page(None, Deleted::Hidden, None, PAGE).expect("a page").items.len()
+        timeline.tree_page(&ThreadFilter::default(), None, PAGE).expect("a page").items.len()
     });
 }
 

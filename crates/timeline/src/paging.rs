@@ -13,9 +13,9 @@ use std::str::FromStr;
 use std::sync::PoisonError;
 
 use data_encoding::BASE64URL_NOPAD;
-use retake_model::id::{ProjectId, ThreadId};
+use retake_model::id::ThreadId;
 use retake_model::time::Timestamp;
-use retake_store::{Deleted, Listing, ThreadFilter, ThreadPlace, ThreadRow};
+use retake_store::{Listing, ThreadFilter, ThreadPlace, ThreadRow};
 use serde::{Serialize, Serializer};
 
 use crate::{LookError, Looking, Timeline, TreeThread};
@@ -90,23 +90,21 @@ impl Timeline {
         Ok(page)
     }
 
-    /// A page of the tree of a project, or of all of them: threads in the same order, each with its takes.
+    /// A page of the tree that a filter lets through: threads in the same order, each with its takes.
     ///
     /// A thread that was promoted stands where its last change puts it, and names the thread it came from
     /// ([`TreeThread::below`]) if that one is in the tree at all, be it on this page or on another.
     pub fn tree_page(
         &self,
-        project: Option<ProjectId>,
-        deleted: Deleted,
+        filter: &ThreadFilter,
         after: Option<ThreadCursor>,
         limit: usize,
     ) -> Result<Page<TreeThread>, LookError> {
-        let filter = ThreadFilter { project, deleted, ..ThreadFilter::default() };
         let parents = |listing: &Listing, rows: &[ThreadRow]| -> Vec<Option<ThreadId>> {
             let in_tree = |id: &ThreadId| listing.thread(*id).is_some_and(|row| filter.lets_through(row));
             rows.iter().map(|row| row.summary.parent.map(|parent| parent.thread).filter(in_tree)).collect()
         };
-        let (page, parents, looking) = self.listed(&filter, after, limit, parents)?;
+        let (page, parents, looking) = self.listed(filter, after, limit, parents)?;
         let threads = page.items.into_iter().zip(parents);
         let items =
             threads.map(|(row, parent)| looking.tree_thread(row, parent)).collect::<Result<_, _>>()?;

@@ -89,6 +89,7 @@ fn search(call: &Call<'_, NoPath, FindQuery>) -> Result<Answer<Page<FoundEntry>>
         deleted: if asked.deleted { Deleted::Shown } else { Deleted::Hidden },
         facets: facets.into_iter().filter_map(|(facet, text)| Some((facet, text.clone()?))).collect(),
         title: asked.title.clone(),
+        ..ThreadFilter::default()
     };
     let query = SearchQuery {
         words: asked.q.clone(),

@@ -138,6 +138,7 @@ fn rows(call: &Call<'_, NoPath, ListQuery>) -> Result<Page<ThreadRow>, Problem> 
         deleted: query.deleted.into(),
         facets: facets.into_iter().filter_map(|(facet, text)| Some((facet, text.clone()?))).collect(),
         title: query.title.clone(),
+        ..ThreadFilter::default()
     };
     let after = query.cursor.as_deref().map(str::parse).transpose();
     let after = after.map_err(|_| not_a_cursor())?;
@@ -320,6 +321,8 @@ fn tree(call: &Call<'_, NoPath, TreeQuery>) -> Result<Answer<Page<TreeThread>>, 
     let after = query.cursor.as_deref().map(str::parse).transpose();
     let after = after.map_err(|_| not_a_cursor())?;
     let limit = limit(query.limit, 100, MOST)?;
-    let page = call.service.timeline.tree_page(query.project, query.deleted.into(), after, limit)?;
+    let filter =
+        ThreadFilter { project: query.project, deleted: query.deleted.into(), ..ThreadFilter::default() };
+    let page = call.service.timeline.tree_page(&filter, after, limit)?;
     Ok(Answer::of(Page { items: page.items, next: page.next.map(|next| next.to_string()) }))
 }

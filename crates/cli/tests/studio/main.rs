@@ -35,5 +35,6 @@ mod studio;
 mod support;
 mod takes;
 mod threads;
+mod tree;
 mod views;
 mod windows;

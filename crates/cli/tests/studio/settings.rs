@@ -75,7 +75,7 @@ fn what_belongs_to_the_thread_is_set_beside_them() {
     tick(&studio, "#settings [name=private]");
     browser.until_text("#tree .here", "private");
     tick(&studio, "#settings [name=pinned]");
-    browser.until_text("#tree .here .title", "📌");
+    browser.until_count("#tree .here .pin", 1);
     set(&studio, "#settings [name=roles]", "User, AI, System, Critic");
     browser.until("[...document.querySelectorAll('#filter option')].some((one) => one.value === 'Critic')");
     for list in ["context_files", "files"] {

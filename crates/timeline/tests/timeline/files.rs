@@ -1,12 +1,14 @@
 //! Conversation and files move together.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use retake_model::operation::{Actor, OperationKind};
 use retake_model::path::{RootPath, TreePath};
 use retake_model::replay::OnConflict;
 use retake_timeline::{
-    Caller, ChangeError, Command, FileError, Goal, Halves, Handling, NewThread, Outcome, Unit,
+    Caller, ChangeError, Command, Detail, FileError, Goal, Halves, Handling, NewThread, Outcome, Question,
+    Unit,
 };
 
 use crate::support::{FileWorld, PROJECT, outcome};
@@ -191,6 +193,66 @@ fn switching_takes_brings_their_files_and_forking_keeps_what_is_there() {
     // One undo goes back to the take before, with its files.
     world.undo();
     assert_eq!(world.files(), files(&[("mine", "on main"), ("shared", "1"), ("uncommitted", "by hand")]));
+}
+
+#[test]
+fn each_take_is_known_by_the_files_that_it_began_with_and_has_now() {
+    let world = FileWorld::new();
+    let thread = world.world.thread;
+    let known_before = RefCell::new(None);
+    // The names of what differs between the files that a take began with and those that it has.
+    let changed = |take| {
+        let looking = world.world.look();
+        let known = looking.files_of_takes(thread, None, 100).expect("files");
+        assert!(!known.more);
+        // Who knew something before comes to the same.
+        let mut before = known_before.borrow_mut();
+        let followed = looking.files_of_takes(thread, before.as_ref(), 100).expect("files");
+        assert_eq!(followed.takes, known.takes);
+        *before = Some(followed);
+        assert_eq!(
+            known.takes.get(&take).map(|files| files.now),
+            looking.files_of_take(thread, take).expect("files")
+        );
+        let Some(files) = known.takes.get(&take) else { return Vec::new() };
+        let question = Question { paths: Vec::new(), detail: Detail::Paths };
+        let changes = looking.changes(files.began, files.now, &question).expect("both are there");
+        changes.files.iter().map(|file| file.path.path.to_string()).collect::<Vec<_>>()
+    };
+    world.write("before", "0");
+    world.world.say("User", "first");
+    let main = world.world.state().active;
+    world.agent(|world| world.write("a", "1"));
+    world.world.say("AI", "done");
+    world.agent(|world| world.write("b", "1"));
+    assert_eq!(changed(main), ["a", "b"]);
+    let at = Some(world.world.entry(1));
+    world.change(Command::Branch { from: main, at, name: Some("other".to_owned()) });
+    let other = world.world.state().active;
+    assert_eq!(changed(other), Vec::<String>::new());
+    world.agent(|world| world.write("c", "1"));
+    world.agent(|world| world.write("d", "1"));
+    assert_eq!(
+        (changed(main), changed(other)),
+        (vec!["a".to_owned(), "b".to_owned()], vec!["c".to_owned(), "d".to_owned()])
+    );
+    world.undo();
+    assert_eq!(changed(other), ["c"], "what was undone is not there");
+    world.redo();
+    assert_eq!(changed(other), ["c", "d"], "what was made again is");
+    world.undo();
+    assert_eq!(changed(other), ["c"]);
+    world.redo();
+    world.agent(|world| world.write("e", "1"));
+    assert_eq!(changed(other), ["c", "d", "e"]);
+    world.undo();
+    world.undo();
+    world.agent(|world| world.write("f", "1"));
+    assert_eq!(changed(other), ["c", "f"]);
+    world.undo();
+    world.change(Command::Switch { take: main });
+    assert_eq!((changed(main), changed(other)), (vec!["a".to_owned(), "b".to_owned()], vec!["c".to_owned()]));
+    assert!(world.world.look().files_of_takes(thread, None, 2).expect("files").more);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use retake_model::id::ProjectId;
 use retake_model::operation::OperationKind;
-use retake_store::{Deleted, Facet, ThreadFilter};
+use retake_store::{Deleted, Facet, Only, ThreadFilter};
 use retake_timeline::{
     Caller, Command, Happened, LookError, NewThread, Rules, Tail, ThreadCursor, Timeline, TreeThread,
 };
@@ -79,11 +79,13 @@ fn agree(timeline: &Timeline, filter: &ThreadFilter) -> Vec<String> {
     for limit in [1, 2, 3, 100] {
         assert_eq!(titles(timeline, filter, limit), whole, "{limit}");
     }
+    let of_tree =
+        ThreadFilter { project: filter.project, deleted: filter.deleted, ..ThreadFilter::default() };
     let tree = looking.tree(filter.project, filter.deleted).expect("a tree");
     let mut after = None;
     let mut threads = Vec::new();
     loop {
-        let page = timeline.tree_page(filter.project, filter.deleted, after, 2).expect("a page");
+        let page = timeline.tree_page(&of_tree, after, 2).expect("a page");
         threads.extend(page.items);
         after = page.next;
         if after.is_none() {
@@ -135,9 +137,9 @@ fn pages_are_the_list_whatever_happens_in_between() {
     let promoted = timeline.promote(world.thread, forked, None, Caller::human()).expect("it is allowed");
     check();
     let below = || {
-        let mut page = timeline.tree_page(None, Deleted::Hidden, None, 1).expect("a page");
+        let mut page = timeline.tree_page(&ThreadFilter::default(), None, 1).expect("a page");
         while page.items[0].summary.id != promoted.promoted.thread {
-            page = timeline.tree_page(None, Deleted::Hidden, page.next, 1).expect("a page");
+            page = timeline.tree_page(&ThreadFilter::default(), page.next, 1).expect("a page");
         }
         page.items[0].below
     };
@@ -147,6 +149,42 @@ fn pages_are_the_list_whatever_happens_in_between() {
     other.store().purge_threads(&[world.thread]).expect("it is destroyed");
     check();
     assert_eq!(below(), None, "a parent that is gone makes a root");
+}
+
+#[test]
+fn a_thread_is_found_by_what_somebody_may_call_it() {
+    let world = World::saying(&["one"]);
+    let timeline = &world.timeline;
+    let mut made = Vec::new();
+    for (title, tags, private) in [("Apples", vec!["fruit"], false), ("Pears", vec!["Fruit", "late"], true)] {
+        let tags = tags.into_iter().map(str::to_owned).collect();
+        let new =
+            NewThread { title: Some(title.to_owned()), tags, private, ..NewThread::in_project(PROJECT) };
+        made.push(timeline.create_thread(new, Caller::human()).expect("it is allowed").thread);
+    }
+    let from = world.state().active;
+    world.done(Command::Fork { from, at: world.entry(1), name: Some("A better way".to_owned()) });
+    let title = world.state().title;
+    let check = |called: &str, expected: &[&str]| {
+        let filter = ThreadFilter { called: Some(called.to_owned()), ..ThreadFilter::default() };
+        let mut found = agree(timeline, &filter);
+        found.sort();
+        assert_eq!(found, expected, "{called}");
+    };
+    check("APPLE", &["Apples"]);
+    check("fruit", &["Apples", "Pears"]);
+    check("#late", &["Pears"]);
+    check("better", &[&title]);
+    check("main", &[]);
+    check("nobody", &[]);
+    check(&made[1].to_string(), &["Pears"]);
+    check(&world.state().active.to_string(), &[&title]);
+    let only = |only: Only| agree(timeline, &ThreadFilter { only: Some(only), ..ThreadFilter::default() });
+    assert_eq!(only(Only::Private), ["Pears"]);
+    assert_eq!(only(Only::Pinned), Vec::<String>::new());
+    timeline.change(made[0], Command::Pin { pinned: true }, Caller::human()).expect("it is allowed");
+    assert_eq!(only(Only::Pinned), ["Apples"]);
+    assert_eq!(only(Only::These([made[0], made[1]].into())), ["Apples", "Pears"]);
 }
 
 #[test]
@@ -164,7 +202,7 @@ fn those_who_list_while_others_write_see_what_was_acknowledged() {
                     let filter = ThreadFilter { title: Some(title.clone()), ..ThreadFilter::default() };
                     let page = ours.threads_page(&filter, None, 100).expect("a page");
                     assert!(page.items.iter().any(|row| row.summary.title == title), "{title} is missing");
-                    ours.tree_page(None, Deleted::Hidden, None, 10).expect("takes of the same moment");
+                    ours.tree_page(&ThreadFilter::default(), None, 10).expect("takes of the same moment");
                 }
             });
         }

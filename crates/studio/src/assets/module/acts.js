@@ -113,6 +113,10 @@ const acts = {
     b.replaceWith(...shown.childNodes);
     settle(byId("panel"));
   },
+  tag(b) {
+    byId("find").value = b.value;
+    return renewPart("tree");
+  },
   try(b) {
     draft.value = b.dataset.text;
     keepDraft();

@@ -67,21 +67,25 @@ const sources = {
   history: () => `${page}/history`,
   files: () => `${page}/files`,
   settings: () => `${page}/settings?take=${take}`,
-  tree: () => `/studio/tree?${query({ path: thread, q: byId("find")?.value ?? "" })}`,
+  tree: () => `/studio/tree?${query(new FormData(byId("filters")))}`,
 };
 
 const busy = (part) => one(":is(input,textarea,select):focus,details.menu[open]", part);
 
 /** Draws a part again; one that somebody is typing in, or began to meanwhile, when they have left it. */
 async function renewPart(name) {
-  const old = one(`[data-live="${name}"]`);
-  const fresh = old && !busy(old) && (await part(sources[name]()));
-  if (!old?.isConnected) return;
-  if (busy(old)) {
+  const find = () => one(`[data-live="${name}"]`);
+  let old = find();
+  const source = old && sources[name]();
+  const fresh = old && !busy(old) && (await part(source));
+  old = find();
+  if (old && busy(old)) {
     clearTimeout(old.again);
     old.again = setTimeout(() => renewPart(name).catch(ignore), 1000);
     return;
   }
+  // Something else may be wanted by now.
+  if (!old || source !== sources[name]()) return;
   const active = focus();
   const within = old.contains(active);
   const were = new Map(every("details[data-path]", old).map(({ dataset, open }) => [dataset.path, open]));
@@ -89,7 +93,7 @@ async function renewPart(name) {
   const scroll = old.parentElement.scrollTop;
   old.replaceWith(fresh);
   fresh.parentElement.scrollTop = scroll;
-  if (within) one(`[data-act="${active.dataset.act}"]`, fresh)?.focus();
+  if (within) (byId(active.id) ?? one(`[data-act="${active.dataset.act}"]`, fresh))?.focus();
   settle(fresh);
   if (name === "turn") showRunning();
 }
@@ -105,7 +109,8 @@ async function renewAll() {
   try {
     while (again) {
       again = false;
-      await renewTalk();
+      // A take that is gone is no reason to show an old tree.
+      await renewTalk().catch(ignore);
       await Promise.all(Object.keys(sources).map(renewPart));
     }
   } catch {

@@ -37,9 +37,9 @@ async function search(words) {
 
 on("input", ({ target }) => {
   if (target === draft) keepDraft();
-  if (target.id !== "find") return;
-  const wanted = target.value.toLowerCase();
-  for (const known of every("#tree .thread")) known.hidden = !known.textContent.toLowerCase().includes(wanted);
+  if (target.form?.id !== "filters") return;
+  byId("found")?.remove();
+  renewPart("tree").catch(ignore);
 });
 
 // What is folded is drawn when it is first looked at.

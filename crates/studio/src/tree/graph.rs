@@ -1,0 +1,116 @@
+//! The takes of a thread as a picture: where each parted from its parent, and which way leads to the one that is worked on.
+//!
+//! ```text
+//!   ●  main              a root
+//!   ├──○  main_take_1    left it after entry 4
+//!   ┗━━●  retry          the way to the take that is worked on is thick
+//! ```
+
+use std::collections::{HashMap, HashSet};
+
+use maud::{Markup, html};
+use retake_model::id::TakeId;
+use retake_model::summary::TakeSummary;
+use retake_timeline::TreeThread;
+
+/// The height of a take's name, in the picture's units.
+const NAME: usize = 26;
+/// The height of what is said below it.
+const BELOW: usize = 17;
+/// How far a branch is set in.
+const STEP: usize = 14;
+/// Branches of branches are set in so far, and no further.
+const DEEPEST: usize = 6;
+
+/// A take where it stands in the picture.
+pub(super) struct Line<'a> {
+    pub(super) take: &'a TakeSummary,
+    /// The line of the take that it parted from.
+    parent: Option<usize>,
+    depth: usize,
+    /// Whether it lies on the way to the take that is worked on.
+    on_the_way: bool,
+    pub(super) running: bool,
+    /// Whether something is said below its name.
+    pub(super) more: bool,
+}
+
+/// At most so many takes of a thread, each behind the one that it parted from. If there are more, the way to those that
+/// are looked at is shown, and the latest.
+pub(super) fn lines(thread: &TreeThread, shown: Option<TakeId>, most: usize) -> Vec<Line<'_>> {
+    let active = thread.summary.active.id;
+    let parents: HashMap<TakeId, Option<TakeId>> =
+        thread.all_takes.iter().map(|take| (take.id, thread.parent_of(take))).collect();
+    // As many as there are takes: a circle, which only a damaged log could hold, ends there.
+    let way = |take: TakeId| {
+        std::iter::successors(Some(take), |take| parents.get(take).copied().flatten()).take(parents.len())
+    };
+    let on_the_way: HashSet<TakeId> = way(active).collect();
+    let mut kept: HashSet<TakeId> = way(active).chain(shown.into_iter().flat_map(way)).take(most).collect();
+    let mut latest: Vec<&TakeSummary> = thread.all_takes.iter().collect();
+    latest.sort_by_key(|take| std::cmp::Reverse(take.last_entry));
+    for take in latest {
+        if kept.len() >= most {
+            break;
+        }
+        kept.insert(take.id);
+    }
+    let mut children: HashMap<Option<TakeId>, Vec<&TakeSummary>> = HashMap::new();
+    for take in thread.all_takes.iter().filter(|take| kept.contains(&take.id)) {
+        let parent = way(take.id).skip(1).find(|parent| kept.contains(parent));
+        children.entry(parent).or_default().push(take);
+    }
+    let mut lines = Vec::new();
+    let mut waiting: Vec<(&TakeSummary, usize, Option<usize>)> = Vec::new();
+    waiting.extend(children.get(&None).into_iter().flatten().rev().map(|take| (*take, 0, None)));
+    while let Some((take, depth, parent)) = waiting.pop() {
+        let own = lines.len();
+        let on_the_way = on_the_way.contains(&take.id);
+        lines.push(Line { take, depth, parent, on_the_way, running: false, more: false });
+        let below = children.get(&Some(take.id)).into_iter().flatten().rev();
+        waiting.extend(below.map(|child| (*child, depth + 1, Some(own))));
+    }
+    lines
+}
+
+/// The picture beside the names.
+pub(super) fn draw(lines: &[Line<'_>], active: TakeId) -> Markup {
+    let mut places = Vec::with_capacity(lines.len());
+    let mut height = 0;
+    for line in lines {
+        places.push((line.depth.min(DEEPEST) * STEP + 8, height + NAME / 2));
+        height += NAME + if line.more { BELOW } else { 0 };
+    }
+    let width = places.iter().map(|(across, _)| across + 8).max().unwrap_or(0);
+    let branch = |index: usize| {
+        let (x, y) = places[lines[index].parent?];
+        let (to_x, to_y) = places[index];
+        let bend = to_y.saturating_sub(8);
+        Some((x, bend, format!("M{x} {y}V{bend}Q{x} {to_y} {} {to_y}H{to_x}", (x + 8).min(to_x))))
+    };
+    html! {
+        svg class="graph" width=(width) height=(height) viewBox=(format!("0 0 {width} {height}")) aria-hidden="true" {
+            // What leads to the take that is worked on lies over what does not.
+            @for on_the_way in [false, true] {
+                @for index in (0..lines.len()).filter(|index| lines[*index].on_the_way == on_the_way) {
+                    @if let Some((x, y, path)) = branch(index) {
+                        path class=[on_the_way.then_some("way")] d=(path) {}
+                        circle class=(if on_the_way { "point way" } else { "point" }) cx=(x) cy=(y) r="2" {}
+                    }
+                }
+            }
+            @for (line, (x, y)) in lines.iter().zip(&places) {
+                circle class=(class_of(line, active)) cx=(x) cy=(y) r="4.5" {}
+            }
+        }
+    }
+}
+
+fn class_of(line: &Line<'_>, active: TakeId) -> &'static str {
+    match (line.running, line.take.id == active, line.on_the_way) {
+        (true, ..) => "running",
+        (_, true, _) => "active",
+        (_, _, true) => "way",
+        _ => "",
+    }
+}
