@@ -1,11 +1,23 @@
 //! What a page loads beside itself: one style, one module, one picture.
 //!
-//! Both are written for readers, a subject a file. A browser gets each as one, the module without what only readers need.
+//! Both are written for readers, a subject a file. A browser gets each as one, without what only readers need.
 
 use std::sync::LazyLock;
 
 /// How everything looks.
-pub(crate) const STYLE: &str = concat!(
+pub(crate) static STYLE: LazyLock<String> = LazyLock::new(|| {
+    // What cannot be made smaller is sent as it is.
+    minifier::css::minify(STYLE_SOURCE).map_or_else(|_| STYLE_SOURCE.to_owned(), |small| small.to_string())
+});
+
+/// What reacts to a person and to the server.
+pub(crate) static MODULE: LazyLock<String> = LazyLock::new(|| minifier::js::minify(SOURCE).to_string());
+
+/// The picture on the browser's tab.
+pub(crate) const ICON: &str = include_str!("assets/icon.svg");
+
+/// The parts of the style, the later ones over the earlier.
+const STYLE_SOURCE: &str = concat!(
     include_str!("assets/style/base.css"),
     include_str!("assets/style/frame.css"),
     include_str!("assets/style/tree.css"),
@@ -19,12 +31,6 @@ pub(crate) const STYLE: &str = concat!(
     include_str!("assets/style/compare.css"),
     include_str!("assets/style/narrow.css"),
 );
-
-/// What reacts to a person and to the server.
-pub(crate) static MODULE: LazyLock<String> = LazyLock::new(|| minifier::js::minify(SOURCE).to_string());
-
-/// The picture on the browser's tab.
-pub(crate) const ICON: &str = include_str!("assets/icon.svg");
 
 /// The parts of the module, each after those that it begins with.
 const SOURCE: &str = concat!(

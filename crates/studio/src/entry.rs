@@ -15,6 +15,8 @@ use crate::{diff, markdown};
 /// A longer result of a tool is folded, and shown as far as this.
 const SHOWN_OF_RESULT: usize = 20_000;
 
+/// So much of a version's name tells it from another of the same entry.
+const VERSION: usize = 16;
 /// Fields that say what a summary stands for.
 const KEPT_BY_SUMMARIES: [&str; 2] = ["summary_of_entries", "originals_at_version"];
 
@@ -32,7 +34,7 @@ pub(crate) fn draw(
     let shown = format!("{}{}", u8::from(collapsed), u8::from(source));
     html! {
         article class=(format!("entry {kind}")) id=(format!("e-{id}")) data-entry=(id) data-role=(entry.role)
-            data-version=(format!("{}-{shown}", view.version)) data-number=(view.number) tabindex="-1"
+            data-version=(format!("{}-{shown}", &view.version.to_string()[..VERSION])) data-number=(view.number) tabindex="-1"
             aria-label=(format!("Entry {} by {}", view.number, entry.role)) {
             header {
                 button class="role" type="button" data-act="dialog" data-about="role" title="Change the role" { (entry.role) }
@@ -76,8 +78,8 @@ pub(crate) fn draw(
 
 /// A button that shows an entry in another way.
 fn shown_as(act: &str, label: &str, title: &str, [collapsed, source]: [bool; 2]) -> Markup {
-    let body = format!("{{\"collapsed\":{collapsed},\"source\":{source}}}");
-    html! { button type="button" data-act=(act) data-body=(body) title=(title) { (label) } }
+    let shown = format!("{}{}", u8::from(collapsed), u8::from(source));
+    html! { button type="button" data-act=(act) data-shown=(shown) title=(title) { (label) } }
 }
 
 /// Fields that came with an entry and that nobody here knows; and the way to what a summary stands for.

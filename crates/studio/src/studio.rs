@@ -123,7 +123,7 @@ impl Studio {
             .route("/studio/threads/{thread}/between", of_thread(between::draw))
             .route("/studio/threads/{thread}/dialog", of_thread(dialog::draw))
             .route("/studio/threads/{thread}/compare", of_thread(compare::draw))
-            .route("/studio/studio.css", asset("text/css; charset=utf-8", assets::STYLE))
+            .route("/studio/studio.css", asset("text/css; charset=utf-8", &assets::STYLE))
             .route("/studio/studio.js", asset("text/javascript; charset=utf-8", &assets::MODULE))
             .route("/studio/icon.svg", asset("image/svg+xml", assets::ICON))
     }

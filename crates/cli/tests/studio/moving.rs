@@ -100,9 +100,11 @@ fn files_that_do_not_merge_show_both_versions_and_a_choice() {
             browser.click("#dialog-yes");
             browser.until_text("#dialog-body h2", "Done, but not everywhere");
             browser.until_text("#dialog-body .paths", &file);
+            studio.confirm();
+            studio.until_idle();
+        } else {
+            studio.confirm_move();
         }
-        studio.confirm();
-        studio.until_idle();
         let now = sandbox.read(&file).expect("it is there");
         assert!(now.starts_with(left), "{way}: {now}");
     }

@@ -1,5 +1,7 @@
 //! The harness itself: a browser is let in, sees what it is meant to see, and tells what goes wrong.
 
+use serde_json::json;
+
 use crate::browser::{Browser, Look, Scheme};
 use crate::studio::Studio;
 
@@ -44,4 +46,27 @@ fn a_failing_script_is_told() {
     browser.go("data:text/html,<script>nothing.of.this.exists()</script>");
     let complaints = browser.complaints();
     assert!(complaints.iter().any(|line| line.contains("nothing is not defined")), "{complaints:?}");
+}
+
+#[test]
+fn the_style_that_is_sent_says_what_its_parts_say() {
+    let studio = Studio::open();
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../studio/src/assets/style");
+    let mut parts = 0;
+    let script = "
+        const rules = (text) => {
+          const sheet = new CSSStyleSheet();
+          sheet.replaceSync(text);
+          return [...sheet.cssRules].map((rule) => rule.cssText);
+        };
+        return fetch('/studio/studio.css').then((answer) => answer.text()).then((sent) => {
+          const known = new Set(rules(sent));
+          return rules(arguments[0]).filter((rule) => !known.has(rule));
+        });";
+    for file in std::fs::read_dir(folder).expect("the parts are there") {
+        let text = std::fs::read_to_string(file.expect("a part").path()).expect("a text");
+        assert_eq!(studio.browser.run(script, &[json!(text)]), json!([]));
+        parts += 1;
+    }
+    assert!(parts > 5, "only {parts} parts");
 }

@@ -39,7 +39,7 @@ fn a_take_is_deleted_and_an_undo_brings_it_back() {
     studio.confirm();
     studio.until_entries(2);
     browser.until_text("#bar .take-name", "main");
-    browser.until_gone("#tree .here .takes");
+    browser.until("document.querySelectorAll('#tree .here .takes li').length < 2");
     studio.undo();
     browser.until_count("#tree .here .takes li", 2);
 }

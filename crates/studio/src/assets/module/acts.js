@@ -48,7 +48,10 @@ const entryOf = (button) => button.closest(".entry");
 const idOf = (button) => entryOf(button).dataset.entry;
 const approval = () => (byId("approve")?.value ? { approve: byId("approve").value } : {});
 
-const shown = (b) => ["PUT", at(`entries/${idOf(b)}/shown`), JSON.parse(b.dataset.body)];
+const shown = (b) => {
+  const [collapsed, source] = [...b.dataset.shown].map((flag) => flag === "1");
+  return ["PUT", at(`entries/${idOf(b)}/shown`), { collapsed, source }];
+};
 
 /** What a button of an entry or of a turn asks for: method, path, body, then what is said or where to go. */
 const requests = {
