@@ -34,6 +34,9 @@ fn a_turn_is_one_row_and_each_of_its_steps_can_be_gone_to() {
     browser.click(&format!("{steps} .changed > summary"));
     browser.until_text(&format!("{steps} .between"), "4 entries come");
     browser.until_text(&format!("{steps} .between .file"), "a.txt");
+    // Its lines stand beside their numbers, as they do elsewhere.
+    let wide = "document.querySelector('#history .diff tr.added td:last-child').clientWidth > 200";
+    assert_eq!(browser.value(wide), true);
     browser.picture("history-steps");
     api(browser, "PUT", &format!("/v1/threads/{}/pinned", studio.thread()), &json!({"pinned": true}));
     browser.until_text("#history li:first-child", "pinned the thread");
