@@ -30,11 +30,11 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
                 label { "How many of the last pairs of question and answer stay?" input type="number" name="pairs" value="3" min="0" required; }
             })
         }
-        "put-away" => Dialog { method: "DELETE", yes: "Put it away", ask: of_thread, then: "/studio", ..Dialog::default() }
+        "put-away" => Dialog { method: "DELETE", yes: "Put it away", ask: of_thread, then: "/studio" }
             .draw(&html! { h2 { "Put “" (row.summary.title) "” away?" } p { "It leaves the list. Nothing is deleted: Show › Put away finds it, and brings it back." } }),
         "rename-take" => Dialog { yes: "Rename", ask: format!("{of_take}/rename"), ..Dialog::default() }
             .draw(&text("name", "What is this take called?", &take.name)),
-        "delete-take" => Dialog { method: "DELETE", yes: "Delete it", ask: of_take, then: &here, ..Dialog::default() }
+        "delete-take" => Dialog { method: "DELETE", yes: "Delete it", ask: of_take, then: &here }
             .draw(&html! { h2 { "Delete the take “" (take.name) "”?" } p { "An undo brings it back, with its entries." } }),
         "role" => {
             let entry = asked.entry.ok_or_else(|| Failed::not_found("No entry is named."))?;

@@ -192,11 +192,9 @@ mod tests {
                 _ if strip.passing.contains(&lane) => '|',
                 _ => ' ',
             };
-            let mut text: String = (0..count).map(letter).collect();
-            if let Some(to) = strip.point.as_ref().and_then(|point| point.to) {
-                text.push_str(&format!(">{to}"));
-            }
-            drawn.push(text);
+            let text: String = (0..count).map(letter).collect();
+            let to = strip.point.as_ref().and_then(|point| point.to);
+            drawn.push(to.map_or(text.clone(), |to| format!("{text}>{to}")));
             // What goes along in an address is all that is to be known.
             lanes = Lanes::read(&lanes.write());
         }
