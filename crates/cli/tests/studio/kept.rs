@@ -51,7 +51,7 @@ fn an_edit_goes_along_when_its_entry_moves_into_another_piece() {
     let body = json!({"entries": [{"role": "User", "content": "put in before it"}], "after": first});
     api(browser, "POST", &format!("/v1/threads/{}/entries", studio.thread()), &body);
     studio.until_entries(31);
-    browser.until(&format!("document.querySelector({:?}).closest('.piece').dataset.from === '20'", entry));
+    browser.until(&format!("document.querySelector({entry:?}).closest('.piece').dataset.from === '20'"));
     assert_eq!(browser.holds(&format!("{entry} .editor textarea")), "half typed");
     assert_eq!(browser.value(&format!("document.querySelectorAll({entry:?}).length")), 1);
     assert_eq!(browser.value("document.querySelectorAll('.conflict').length"), 0);
