@@ -9,7 +9,7 @@ use retake_model::id::{EntryId, ThreadId};
 use retake_timeline::{EntryView, Stat};
 use retake_words::number::{count, counted};
 
-use crate::draw::{address, button, dollars, exact, moment};
+use crate::draw::{address, dollars, exact, moment};
 use crate::{diff, markdown};
 
 /// A longer result of a tool is folded, and shown as far as this.
@@ -33,7 +33,7 @@ pub(crate) fn draw(
     let (collapsed, source) = (view.shown.collapsed, view.shown.source);
     let shown = format!("{}{}", u8::from(collapsed), u8::from(source));
     html! {
-        article class=(format!("entry {kind}")) id=(format!("e-{id}")) data-entry=(id) data-role=(entry.role)
+        article class=(format!("entry {kind}")) id=(format!("e-{id}")) data-role=(entry.role)
             data-version=(format!("{}-{shown}", &view.version.to_string()[..VERSION])) data-number=(view.number) tabindex="-1"
             aria-label=(format!("Entry {} by {}", view.number, entry.role)) {
             header {
@@ -45,16 +45,14 @@ pub(crate) fn draw(
                     (cost(entry, prices))
                 }
                 span class="acts" {
-                    (button("edit", "Edit", "Edit this entry (E)"))
-                    (shown_as("collapse", if collapsed { "Expand" } else { "Collapse" }, "Show only a preview (C)", [!collapsed, source]))
-                    (shown_as("source", if source { "Read" } else { "Source" }, "Rendered, or as it is written", [collapsed, !source]))
-                    (button("copy", "Copy", "Copy the text"))
-                    (button("insert", "Insert", "Put an entry behind this one"))
-                    (button("branch", "Branch", "A take that goes on from here, with the files of this moment (B)"))
-                    @if RoleKind::of(&entry.role) == RoleKind::User {
-                        (button("retry", "Retry", "Ask this again, in a take of its own (R)"))
-                    }
-                    (button("delete", "Delete", "Take this entry out; an undo brings it back (Del)"))
+                    (act("edit", "Edit", "Key E"))
+                    (shown_as("collapse", if collapsed { "Expand" } else { "Collapse" }, "Key C", [!collapsed, source]))
+                    (shown_as("source", if source { "Read" } else { "Source" }, "As it is written, or as it is read", [collapsed, !source]))
+                    (act("copy", "Copy", "The text"))
+                    (act("insert", "Insert", "Behind this one"))
+                    (act("branch", "Branch", "A take from here, with its files (B)"))
+                    @if RoleKind::of(&entry.role) == RoleKind::User { (act("retry", "Retry", "In a take of its own (R)")) }
+                    (act("delete", "Delete", "An undo brings it back (Del)"))
                 }
             }
             @if view.shown.collapsed {
@@ -76,10 +74,15 @@ pub(crate) fn draw(
     }
 }
 
+/// A button of an entry. There are many of them: they say no more than they must.
+fn act(act: &str, label: &str, title: &str) -> Markup {
+    html! { button data-act=(act) title=(title) { (label) } }
+}
+
 /// A button that shows an entry in another way.
 fn shown_as(act: &str, label: &str, title: &str, [collapsed, source]: [bool; 2]) -> Markup {
     let shown = format!("{}{}", u8::from(collapsed), u8::from(source));
-    html! { button type="button" data-act=(act) data-shown=(shown) title=(title) { (label) } }
+    html! { button data-act=(act) data-shown=(shown) title=(title) { (label) } }
 }
 
 /// Fields that came with an entry and that nobody here knows; and the way to what a summary stands for.

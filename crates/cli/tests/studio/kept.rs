@@ -47,7 +47,7 @@ fn an_edit_goes_along_when_its_entry_moves_into_another_piece() {
     browser.until_count(&format!("{entry} .editor"), 1);
     browser.fill(&format!("{entry} .editor textarea"), "half typed");
 
-    let first = browser.run("return document.querySelector(\"[data-number='1']\").dataset.entry;", &[]);
+    let first = browser.run("return document.querySelector(\"[data-number='1']\").id.slice(2);", &[]);
     let body = json!({"entries": [{"role": "User", "content": "put in before it"}], "after": first});
     api(browser, "POST", &format!("/v1/threads/{}/entries", studio.thread()), &body);
     studio.until_entries(31);

@@ -153,27 +153,38 @@ fn a_keystroke_keeps_the_page_busy_for_less_than_a_frame() {
     let thread = thread_of(browser, extent.entries);
     browser.go(&format!("{}/studio/threads/{thread}", studio.server.url));
     browser.until("document.querySelectorAll('.piece > .entry').length > 0");
-    browser.run(
-        "window.busy = [];
-         let began;
-         addEventListener('keydown', () => (began = performance.now()), { capture: true });
-         // Behind all other listeners, and with what they leave to be laid out.
-         addEventListener('input', () => { document.body.offsetHeight; busy.push(performance.now() - began); });",
-        &[],
-    );
+    browser.devtools("Performance.enable", json!({"timeDomain": "threadTicks"}));
     let type_in = |selector: &str| {
-        browser.run("busy.length = 0;", &[]);
         browser.run("document.querySelector(arguments[0]).focus();", &[json!(selector)]);
-        for _ in 0..extent.keystrokes {
-            browser.type_text("a");
-        }
-        browser.until(&format!("busy.length === {}", extent.keystrokes));
-        number(&browser.value("Math.max(...busy)"))
+        let mut took: Vec<f64> = (0..extent.keystrokes).map(|_| work_of_a_key(browser)).collect();
+        assert!(browser.holds(selector).ends_with(&"a".repeat(extent.keystrokes)), "it was typed");
+        took.sort_by(f64::total_cmp);
+        println!("{:<52} {:>10.1}", format!("a keystroke in {selector}, median, ms"), took[took.len() / 2]);
+        println!("{:<52} {:>10.1}", "the longest of them, ms", took[took.len() - 1]);
+        took[(took.len() - 1) * 95 / 100]
     };
-    hold("a keystroke in the composer, at most, ms", type_in("#draft"), extent.keystroke);
+    hold("a keystroke in the composer, of 95 in 100, ms", type_in("#draft"), extent.keystroke);
     browser.run("document.querySelector('.piece > .entry:last-child [data-act=edit]').click();", &[]);
     browser.until("document.querySelector('.editor textarea')");
-    hold("a keystroke in an entry, at most, ms", type_in(".editor textarea"), extent.keystroke);
+    hold("a keystroke in an entry, of 95 in 100, ms", type_in(".editor textarea"), extent.keystroke);
+}
+
+/// Presses a key; says for how long the main thread worked until it was drawn, in milliseconds of its own time: what else
+/// the machine does meanwhile does not count.
+fn work_of_a_key(browser: &Browser) -> f64 {
+    let worked = || {
+        let metrics = browser.devtools("Performance.getMetrics", json!({}));
+        let all = metrics["metrics"].as_array().expect("a list");
+        let task = all.iter().find(|metric| metric["name"] == "TaskDuration").expect("it is measured");
+        number(&task["value"]) * 1000.0
+    };
+    let before = worked();
+    for kind in ["keyDown", "keyUp"] {
+        let key = json!({"type": kind, "key": "a", "code": "KeyA", "text": if kind == "keyDown" { "a" } else { "" }});
+        browser.devtools("Input.dispatchKeyEvent", key);
+    }
+    std::thread::sleep(Duration::from_millis(50));
+    worked() - before
 }
 
 #[test]

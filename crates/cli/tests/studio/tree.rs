@@ -227,7 +227,7 @@ fn threads_far_away_are_found_by_name_take_and_id_or_page_by_page() {
     let studio = Studio::with_entries(&[("User", "one"), ("AI", "two")]);
     let browser = &studio.browser;
     let first = studio.thread();
-    let entry = browser.run("return document.querySelector('.piece > .entry').dataset.entry;", &[]);
+    let entry = browser.run("return document.querySelector('.piece > .entry').id.slice(2);", &[]);
     let branch = json!({"entry": entry, "name": "A cunning plan"});
     api(browser, "POST", &format!("/v1/threads/{first}/branch"), &branch);
     let take = takes(&studio)[1]["id"].as_str().expect("an id").to_owned();
@@ -337,7 +337,7 @@ fn the_tree_is_a_picture_in_light_and_dark_narrow_and_wide() {
     browser.choose("#approve", "edits");
     studio.ask("create login.txt with \"one\\ntwo\\nthree\\n\"");
     let first =
-        browser.run("return document.querySelector('.piece > .entry:last-child').dataset.entry;", &[]);
+        browser.run("return document.querySelector('.piece > .entry:last-child').id.slice(2);", &[]);
     let main = takes(&studio)[0]["id"].as_str().expect("an id").to_owned();
     studio.ask("edit login.txt: replace \"two\" with \"zwei\\ndrei\"\ncreate notes.txt with a note");
     for (name, text) in [
@@ -351,7 +351,7 @@ fn the_tree_is_a_picture_in_light_and_dark_narrow_and_wide() {
         browser.choose("#approve", "edits");
         studio.ask(text);
     }
-    let last = browser.run("return document.querySelector('.piece > .entry:last-child').dataset.entry;", &[]);
+    let last = browser.run("return document.querySelector('.piece > .entry:last-child').id.slice(2);", &[]);
     let body = json!({"entry": last, "name": "with a limit, and tests"});
     api(browser, "POST", &format!("/v1/threads/{thread}/branch"), &body);
     api(browser, "POST", &format!("/v1/threads/{thread}/branch"), &json!({"entry": first}));

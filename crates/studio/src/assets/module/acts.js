@@ -45,7 +45,6 @@ async function move(route, body, title, yes, { quiet, then } = {}) {
 // --- what buttons do ------------------------------------------------------------------------------------------------
 
 const entryOf = (button) => button.closest(".entry");
-const idOf = (button) => entryOf(button).dataset.entry;
 const approval = () => (byId("approve")?.value ? { approve: byId("approve").value } : {});
 
 const shown = (b) => {

@@ -3,6 +3,7 @@
 // --- what happened elsewhere, or here -------------------------------------------------------------------------
 
 const editor = (entry) => one(":scope > .editor", entry);
+const idOf = (within) => within.closest(".entry")?.id.slice(2);
 const contentOf = (entry) => entry.dataset.version.split("-")[0];
 
 /** Puts newly drawn entries in the place of the old ones. What is the same stays, and what is being edited too, even if
@@ -17,7 +18,7 @@ function renew(old, fresh, drawn) {
   // What was deleted elsewhere while it was edited here stays until what was typed is kept or left.
   const left = [...old.children].filter((entry) => entry.id && editor(entry) && !drawn.has(entry.id));
   for (const entry of left) showConflict(entry);
-  const all = [...next, ...left].flatMap((entry) => [entry, ...inserting.filter((form) => form.dataset.after === entry.dataset.entry)]);
+  const all = [...next, ...left].flatMap((entry) => [entry, ...inserting.filter((form) => form.dataset.after === idOf(entry))]);
   all.push(...inserting.filter((form) => !all.includes(form)));
   // What stays is not touched, so that the keyboard stays in it; in what is drawn anew it comes back.
   const focused = focus().closest(".entry")?.id;

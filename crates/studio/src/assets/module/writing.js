@@ -78,7 +78,7 @@ async function inBase64(file) {
 
 // --- editing in place -------------------------------------------------------------------------------------------
 
-const read = (entry) => asked("GET", ofTake(at(`entries/${entry.dataset.entry}`)));
+const read = (entry) => asked("GET", ofTake(at(`entries/${idOf(entry)}`)));
 
 /** Where a half-typed edit is kept: what it began with, and what it is; and what is being put in behind an entry. */
 const placeOf = (entry) => take + entry.id;
@@ -109,7 +109,7 @@ async function keepEdit(form) {
   if (now && now.entry.content !== form.dataset.before && !one(".conflict", form)) {
     return showConflict(entry, element("pre", { className: "plain" }, now.entry.content));
   }
-  if (!(await asked("PATCH", ofTake(at(`entries/${entry.dataset.entry}`)), { content }))) return;
+  if (!(await asked("PATCH", ofTake(at(`entries/${idOf(entry)}`)), { content }))) return;
   leaveEdit(entry);
 }
 
@@ -127,7 +127,7 @@ function insertBehind(entry) {
   const form = copyOf("inserting");
   const area = one("textarea", form);
   const place = placeBehind(entry);
-  form.dataset.after = entry.dataset.entry;
+  form.dataset.after = idOf(entry);
   form.dataset.place = place;
   area.value = memory.getItem(place);
   area.oninput = () => memory.setItem(place, area.value);
