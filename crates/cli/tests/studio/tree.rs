@@ -336,8 +336,7 @@ fn the_tree_is_a_picture_in_light_and_dark_narrow_and_wide() {
     api(browser, "POST", &format!("/v1/threads/{thread}/rename"), &json!({"title": "Fix the login"}));
     browser.choose("#approve", "edits");
     studio.ask("create login.txt with \"one\\ntwo\\nthree\\n\"");
-    let first =
-        browser.run("return document.querySelector('.piece > .entry:last-child').id.slice(2);", &[]);
+    let first = browser.run("return document.querySelector('.piece > .entry:last-child').id.slice(2);", &[]);
     let main = takes(&studio)[0]["id"].as_str().expect("an id").to_owned();
     studio.ask("edit login.txt: replace \"two\" with \"zwei\\ndrei\"\ncreate notes.txt with a note");
     for (name, text) in [
