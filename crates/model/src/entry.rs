@@ -91,6 +91,36 @@ impl EntryVersion {
         texts.join("\n\n")
     }
 
+    /// The text that an edit changes: [`Self::text`], or what a tool answered, where that is all there is.
+    pub fn editable(&self) -> String {
+        match self.only_result() {
+            Some(Block::ToolResult { text, .. }) => text.clone(),
+            _ => self.text(),
+        }
+    }
+
+    /// The result of a tool, if the entry is one and says nothing else.
+    fn only_result(&self) -> Option<&Block> {
+        match self.blocks.as_slice() {
+            [result @ Block::ToolResult { .. }] => Some(result),
+            _ => None,
+        }
+    }
+
+    /// The same entry after an edit of [`Self::editable`]: of what a tool answered, the answer is changed, so that the model
+    /// reads what a person made of it.
+    #[must_use]
+    pub fn with_edit(&self, text: &str, edited: Timestamp) -> Self {
+        if self.only_result().is_none() {
+            return self.with_text(text, edited);
+        }
+        let mut changed = Self { edited: Some(edited), ..self.clone() };
+        if let [Block::ToolResult { text: answer, .. }] = changed.blocks.as_mut_slice() {
+            text.clone_into(answer);
+        }
+        changed
+    }
+
     /// The same entry with other text. All that is not text stays, what Retake does not know of the text blocks
     /// too; the new text stands where the first text block stood.
     #[must_use]
@@ -167,6 +197,25 @@ mod tests {
     fn fields(fields: &[(&str, &str)]) -> Fields {
         let value = |text: &str| Json::new(text).expect("valid JSON");
         fields.iter().map(|(name, text)| ((*name).to_owned(), value(text))).collect()
+    }
+
+    #[test]
+    fn what_a_tool_answered_is_edited_in_its_place() {
+        let result = |text: &str| Block::ToolResult {
+            call: "1".to_owned(),
+            text: text.to_owned(),
+            failed: true,
+            extra: fields(&[("n", "1")]),
+        };
+        let answered = entry(vec![result("old")]);
+        assert_eq!(answered.editable(), "old");
+        let edited = answered.with_edit("new", Timestamp::from_millis(2));
+        assert_eq!((edited.blocks, edited.edited), (vec![result("new")], Some(Timestamp::from_millis(2))));
+        // Where there is a text beside it, that is what is edited.
+        let both = entry(vec![result("old"), text("said")]);
+        assert_eq!(both.editable(), "said");
+        let edited = both.with_edit("new", Timestamp::from_millis(2));
+        assert_eq!(edited.blocks, vec![result("old"), text("new")]);
     }
 
     #[test]

@@ -91,10 +91,10 @@ pub(super) fn edit<O: Objects + ?Sized, F: Fresh>(
     context: &mut Context<'_, '_, O, F>,
 ) -> Result<Applied, Refusal> {
     let found = Found::entry(state, take, entry, context)?;
-    if found.version.text() == text {
+    if found.version.editable() == text {
         return Ok(Applied::Unchanged);
     }
-    let version = found.version.with_text(text, context.fresh.now());
+    let version = found.version.with_edit(text, context.fresh.now());
     put_version(state, found, &version, context)
 }
 

@@ -126,6 +126,9 @@ pub fn picture<O: Objects>(objects: &O, state: &ThreadState) -> Result<ThreadPic
 pub fn said(version: &EntryVersion) -> Said {
     let part = |block: &Block| match block {
         Block::Text { text, .. } => Part::Text(text.clone()),
+        Block::ToolResult { call, text, failed, extra } => {
+            Part::Answer(text.clone(), format!("{call:?} {failed} {extra:?}"))
+        }
         other => Part::Kept(format!("{other:?}")),
     };
     let beside = if version.extra.is_empty() && version.usage.is_none() && version.model.is_none() {

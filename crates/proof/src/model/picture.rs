@@ -91,6 +91,8 @@ pub struct Said {
 pub enum Part {
     /// Text, which an edit replaces.
     Text(String),
+    /// What a tool answered, which an edit replaces where it is all there is; and what else is known of it.
+    Answer(String, String),
     /// Anything else, which an edit leaves alone.
     Kept(String),
 }
@@ -116,6 +118,10 @@ impl Said {
         for part in &self.parts {
             match part {
                 Part::Text(words) => text(hasher.update(b"t"), words),
+                Part::Answer(words, kept) => {
+                    text(hasher.update(b"a"), words);
+                    text(&mut hasher, kept);
+                }
                 Part::Kept(words) => text(hasher.update(b"k"), words),
             }
         }

@@ -38,7 +38,7 @@ fn unchanged_since(context: &Context, meant: &Meant, entry: EntryId, before: &st
     let state = looking.state(meant.thread.summary.id)?;
     let take = state.take(&looking.queries(), meant.take.id).map_err(retake_timeline::LookError::from)?;
     let now = match take {
-        Some(take) => looking.entry(&take, entry)?.map(|(_, version)| version.text()),
+        Some(take) => looking.entry(&take, entry)?.map(|(_, version)| version.editable()),
         None => None,
     };
     match now {
@@ -56,7 +56,7 @@ impl Arguments {
         let meant = context.meant(&looking, &self.target)?;
         let (position, entry) = looking.find_entry(&meant.take, &self.entry)?;
         let before = looking.page(meant.thread.summary.id, &meant.take, position..position + 1)?;
-        let before = before.first().map(|view| view.entry.text()).unwrap_or_default();
+        let before = before.first().map(|view| view.entry.editable()).unwrap_or_default();
         drop(looking);
         let source = Source::choose(self.text, self.file, Stdin::detect(), &before)?;
         let in_editor = matches!(source, Source::Editor { .. });

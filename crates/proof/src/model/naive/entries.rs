@@ -63,6 +63,11 @@ pub(super) fn edit(
 ) -> Result<(), Refused> {
     let now = around.now;
     change(picture, take, entry, |before| {
+        if let [Part::Answer(answer, kept)] = before.parts.as_slice() {
+            let parts = vec![Part::Answer(text.to_owned(), kept.clone())];
+            let same = answer == text;
+            return if same { before.clone() } else { Said { parts, edited: Some(now), ..before.clone() } };
+        }
         if before.text() == text {
             return before.clone();
         }
@@ -70,7 +75,7 @@ pub(super) fn edit(
         let mut placed = false;
         for part in &before.parts {
             match part {
-                Part::Kept(kept) => parts.push(Part::Kept(kept.clone())),
+                Part::Kept(_) | Part::Answer(..) => parts.push(part.clone()),
                 Part::Text(_) if placed => {}
                 Part::Text(_) => {
                     parts.push(Part::Text(text.to_owned()));
