@@ -11,7 +11,10 @@ pub(crate) static STYLE: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// What reacts to a person and to the server.
-pub(crate) static MODULE: LazyLock<String> = LazyLock::new(|| minifier::js::minify(SOURCE).to_string());
+pub(crate) static MODULE: LazyLock<String> = LazyLock::new(|| {
+    // The end of a block ends what stands before it.
+    minifier::js::minify(SOURCE).to_string().replace(";}", "}")
+});
 
 /// The picture on the browser's tab.
 pub(crate) const ICON: &str = include_str!("assets/icon.svg");

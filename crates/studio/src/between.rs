@@ -1,11 +1,16 @@
 //! What differs between two moments: what a move would bring and take away, and what an operation did.
 
+use std::collections::HashSet;
+
 use maud::{Markup, html};
 use retake_model::content::ContentId;
 use retake_model::entry::EntryVersion;
 use retake_model::id::ThreadId;
-use retake_model::operation::Version;
-use retake_timeline::{Detail, Differing, EntryDiffers, FieldDiffers, Looking, Question, USUAL_CONTEXT};
+use retake_model::operation::{OperationKind, Version};
+use retake_model::path::RootPath;
+use retake_timeline::{
+    Detail, Differing, EntryDiffers, FieldDiffers, FileDiff, Looking, Question, Stat, USUAL_CONTEXT,
+};
 use retake_words::number::counted;
 
 use crate::diff;
@@ -16,6 +21,8 @@ use crate::studio::{Asked, Studio};
 
 /// So many entries are named; of the others only the number.
 const NAMED: usize = 12;
+/// So many of the operations between two moments that changed files are looked at.
+const LOOKED_BACK: usize = 1_000;
 
 /// From the moment `before` to the moment `at`.
 pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
@@ -25,9 +32,15 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
     let looking = studio.timeline.look()?;
     let differing = looking.differing(thread, [from, to], NAMED)?;
     let files = match (files_at(&looking, thread, from)?, files_at(&looking, thread, to)?) {
-        (Some(from), Some(to)) if from != to => {
+        (Some(before), Some(after)) if before != after => {
             let question = Question { paths: Vec::new(), detail: Detail::Hunks(USUAL_CONTEXT) };
-            Some(looking.changes(from, to, &question)?)
+            let mut changes = looking.changes(before, after, &question)?;
+            if asked.about.as_deref() == Some("move") {
+                let by_hand = changed_by_hand(&looking, thread, [from, to])?;
+                changes.files.retain(|file| !by_hand.contains(&file.path));
+                changes.stat = stat_of(&changes.files);
+            }
+            Some(changes).filter(|changes| !changes.files.is_empty())
         }
         _ => None,
     };
@@ -41,6 +54,38 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
             @if let Some(files) = &files { (diff::draw(thread, files)) }
         }
     })
+}
+
+/// How much differs in these files.
+fn stat_of(files: &[FileDiff]) -> Stat {
+    let mut stat = Stat { files: files.len() as u64, ..Stat::default() };
+    for lines in files.iter().filter_map(|file| file.lines) {
+        stat.lines.added += lines.added;
+        stat.lines.removed += lines.removed;
+    }
+    stat
+}
+
+/// The paths that somebody changed by hand between two moments. A move leaves their changes where they are, so that what
+/// becomes of these is told path by path, and not by how the moments differ.
+fn changed_by_hand(
+    looking: &Looking<'_>,
+    thread: ThreadId,
+    moments: [Version; 2],
+) -> Result<HashSet<RootPath>, Failed> {
+    let (first, last) = (moments[0].min(moments[1]), moments[0].max(moments[1]));
+    let question = Question { paths: Vec::new(), detail: Detail::Paths };
+    let mut found = HashSet::new();
+    for at in looking.files(thread, last.checked_add(1), LOOKED_BACK)? {
+        if at.version <= first {
+            break;
+        }
+        if matches!(at.kind, OperationKind::FilesSeen { .. }) {
+            let changes = looking.changes(at.files.before, at.files.after, &question)?;
+            found.extend(changes.files.into_iter().map(|file| file.path));
+        }
+    }
+    Ok(found)
 }
 
 /// The files of a moment; those that were first known, if it was before that.

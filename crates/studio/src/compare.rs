@@ -23,9 +23,10 @@ use serde_json::json;
 
 use crate::conversation::take_of;
 use crate::draw::{address, document, dollars};
+use crate::entry::{self, Acts};
 use crate::failed::Failed;
 use crate::studio::{Asked, Studio};
-use crate::{diff, entry, files};
+use crate::{diff, files};
 
 /// So many entries of each side are drawn beside each other. The style has rows for so many.
 const COMPARED: usize = 200;
@@ -106,7 +107,10 @@ impl Page<'_> {
         let (thread, take) = (self.thread, side.take.to_string());
         let shown = &side.entries[..side.entries.len().min(COMPARED)];
         // What was asked begins a row, so that it stands beside what was asked in the other.
-        let turns = shown.chunk_by(|_, next| RoleKind::of(&next.entry.role) != RoleKind::User);
+        // What goes along with it stands before it.
+        let asks = |view: &EntryView| RoleKind::of(&view.entry.role) == RoleKind::User;
+        let goes_along = |view: &EntryView| view.entry.role == "Context";
+        let turns = shown.chunk_by(|view, next| !(goes_along(next) || asks(next) && !goes_along(view)));
         let moved = self.moved(shown)?;
         Ok(html! {
             section class="side" data-take=(take) aria-label=(format!("The take {}", side.name)) {
@@ -137,7 +141,7 @@ impl Page<'_> {
     }
 
     fn entry(&self, view: &EntryView, moved: &HashMap<String, Stat>) -> Markup {
-        entry::draw(self.thread, view, &self.studio.setup.prices, moved)
+        entry::draw(self.thread, view, &self.studio.setup.prices, moved, Acts::Withheld)
     }
 
     /// What differs between the files of the two.
@@ -206,7 +210,7 @@ impl Page<'_> {
         let body = json!({"thread": self.thread, "paths": paths}).to_string();
         let here = format!("/studio/threads/{}/compare?take={}&other={}", self.thread, one.take, other.take);
         html! {
-            button type="button" class="take-over" data-act="ask" data-method="POST" data-ask=(format!("/v1/snapshots/{snapshot}/restore"))
+            button type="button" class="take-over" data-act="restore" data-ask=(format!("/v1/snapshots/{snapshot}/restore"))
                 data-body=(body) data-then=(here) title=(title) { (label) }
         }
     }

@@ -12,13 +12,18 @@ use retake_model::id::ThreadId;
 use retake_model::take::Take;
 use retake_timeline::Looking;
 
-use crate::entry;
+use crate::draw::address;
+use crate::entry::{self, Acts};
 use crate::failed::Failed;
 use crate::files;
 use crate::studio::{Asked, Studio};
 
 /// How many entries a piece has.
 pub(crate) const PIECE: u64 = 20;
+/// So many entries of one role are drawn at once.
+const PICKED: usize = 40;
+/// So many entries are looked at for them.
+const LOOKED_AT: u64 = 3_000;
 
 /// One piece of the conversation.
 pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
@@ -26,7 +31,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
     let take = take_of(&looking, thread, asked)?;
     let count = take.entries.len();
     let from = asked.from.unwrap_or(0).min(count) / PIECE * PIECE;
-    piece(studio, &looking, thread, &take, from)
+    piece(studio, &looking, thread, &take, asked, from)
 }
 
 /// The whole conversation, of which the end is drawn, or the piece that is asked for.
@@ -44,7 +49,7 @@ pub(crate) fn whole(
         div id="conversation" role="log" aria-label="Conversation" data-count=(count) data-piece=(PIECE) tabindex="-1" {
             div class="room" id="above" {}
             (empty(count))
-            @if count > 0 { (piece(studio, looking, thread, take, from)?) }
+            @if count > 0 { (piece(studio, looking, thread, take, asked, from)?) }
             div class="room" id="below" {}
             article class="entry assistant" id="live" hidden aria-live="polite" {
                 header { span class="role" { "AI" } span class="facts" { "writing…" } }
@@ -61,14 +66,49 @@ fn piece(
     looking: &Looking<'_>,
     thread: ThreadId,
     take: &Take,
+    asked: &Asked,
     from: u64,
 ) -> Result<Markup, Failed> {
     let count = take.entries.len();
     let views = looking.page(thread, take, from..(from + PIECE).min(count))?;
     let moved = files::moved_by_calls(looking, thread, &views)?;
+    let acts = if asked.at.is_some() { Acts::Withheld } else { Acts::Offered };
     Ok(html! {
         section class="piece" data-from=(from) data-count=(count) {
-            @for view in &views { (entry::draw(thread, view, &studio.setup.prices, &moved)) }
+            @for view in &views { (entry::draw(thread, view, &studio.setup.prices, &moved, acts)) }
+        }
+    })
+}
+
+/// Entries of one role alone, newest last, as far back as there is time to look; and a way to look further.
+pub(crate) fn picked(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
+    let looking = studio.timeline.look()?;
+    let take = take_of(&looking, thread, asked)?;
+    let role = asked.role.as_deref().unwrap_or_default();
+    let mut end = asked.before.map_or(take.entries.len(), |before| before.min(take.entries.len()));
+    let (mut found, mut looked_at) = (Vec::new(), 0);
+    while end > 0 && found.len() < PICKED && looked_at < LOOKED_AT {
+        let start = end.saturating_sub(PIECE * 5);
+        let mut views = looking.page(thread, &take, start..end)?;
+        views.retain(|view| view.entry.role == role);
+        found.extend(views.into_iter().rev());
+        looked_at += end - start;
+        end = start;
+    }
+    found.reverse();
+    let moved = files::moved_by_calls(&looking, thread, &found)?;
+    let further = address(
+        &format!("/studio/threads/{thread}/picked"),
+        &[("take", &take.id.to_string()), ("role", role), ("before", &end.to_string())],
+    );
+    Ok(html! {
+        div id="picked" tabindex="-1" {
+            @if end > 0 { button type="button" data-act="more" data-src=(further) { "Look further back" } }
+            @if found.is_empty() { p class="quiet" { "No entry by " (role) " here" @if end > 0 { " so far" } "." } }
+            @for view in &found {
+                a class="place" href=(format!("/studio/threads/{thread}?take={}&from={}#e-{}", take.id, view.number - 1, view.id)) { "#" (view.number) }
+                (entry::draw(thread, view, &studio.setup.prices, &moved, Acts::Withheld))
+            }
         }
     })
 }

@@ -20,6 +20,15 @@ const VERSION: usize = 16;
 /// Fields that say what a summary stands for.
 const KEPT_BY_SUMMARIES: [&str; 2] = ["summary_of_entries", "originals_at_version"];
 
+/// Whether an entry can be acted on where it is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Acts {
+    /// It is where work goes on.
+    Offered,
+    /// It is looked at: in the past, beside another take, or picked out from others.
+    Withheld,
+}
+
 /// An entry. The module knows it by its id, and whether it is up to date by its version.
 /// `moved` says what calls did to files.
 pub(crate) fn draw(
@@ -27,6 +36,7 @@ pub(crate) fn draw(
     view: &EntryView,
     prices: &Prices,
     moved: &HashMap<String, Stat>,
+    acts: Acts,
 ) -> Markup {
     let entry = &view.entry;
     let (id, kind) = (view.id.to_string(), class_of(&entry.role));
@@ -37,14 +47,18 @@ pub(crate) fn draw(
             data-version=(format!("{}-{shown}", &view.version.to_string()[..VERSION])) data-number=(view.number) tabindex="-1"
             aria-label=(format!("Entry {} by {}", view.number, entry.role)) {
             header {
-                button class="role" type="button" data-act="dialog" data-about="role" title="Change the role" { (entry.role) }
+                @if acts == Acts::Offered {
+                    button class="role" type="button" data-act="dialog" data-about="role" title="Change the role" { (entry.role) }
+                } @else {
+                    span class="role" { (entry.role) }
+                }
                 span class="facts" {
                     (moment(entry.created))
                     @if entry.edited.is_some() { span class="edited" { "edited" } }
                     @if let Some(model) = &entry.model { span class="model" { (model) } }
                     (cost(entry, prices))
                 }
-                span class="acts" {
+                @if acts == Acts::Offered { span class="acts" {
                     (act("edit", "Edit", "Key E"))
                     (shown_as("collapse", if collapsed { "Expand" } else { "Collapse" }, "Key C", [!collapsed, source]))
                     (shown_as("source", if source { "Read" } else { "Source" }, "As it is written, or as it is read", [collapsed, !source]))
@@ -53,12 +67,12 @@ pub(crate) fn draw(
                     (act("branch", "Branch", "A take from here, with its files (B)"))
                     @if RoleKind::of(&entry.role) == RoleKind::User { (act("retry", "Retry", "In a take of its own (R)")) }
                     (act("delete", "Delete", "An undo brings it back (Del)"))
-                }
+                } }
             }
             @if view.shown.collapsed {
                 p class="preview" { (entry.preview()) }
             } @else if view.shown.source {
-                pre class="plain" { (entry.text()) }
+                pre class="plain" { (source_of(entry)) }
             } @else {
                 div class="said" {
                     @for block in &entry.blocks { (draw_block(thread, view.id, block)) }
@@ -71,6 +85,14 @@ pub(crate) fn draw(
                 }
             }
         }
+    }
+}
+
+/// An entry as it is written: its text, or all of it where there is none.
+fn source_of(entry: &EntryVersion) -> String {
+    match entry.editable() {
+        text if text.is_empty() => serde_json::to_string_pretty(&entry.blocks).unwrap_or_default(),
+        text => text,
     }
 }
 

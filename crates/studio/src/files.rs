@@ -7,9 +7,10 @@ use retake_model::content::ContentId;
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::operation::{OperationKind, TurnStep, Version};
 use retake_model::path::{RootPath, TreePath};
+use retake_model::time::Timestamp;
 use retake_model::tree::{Happened, Reason};
 use retake_timeline::{
-    Changes, Detail, EntryView, FileDiff, Looking, NotHeld, Question, Stat, USUAL_CONTEXT,
+    Changes, Detail, EntryView, FileDiff, FilesAt, Looking, NotHeld, Question, Stat, USUAL_CONTEXT,
 };
 use retake_words::number::{count, counted};
 
@@ -175,6 +176,25 @@ pub(crate) fn of_call(studio: &Studio, thread: ThreadId, asked: &Asked) -> Resul
     Ok(html! { div class="of-call" { (diff::draw(thread, &changes)) } })
 }
 
+/// The last operations that changed files, back to a moment, and a minute further: clocks differ.
+fn files_since(
+    looking: &Looking<'_>,
+    thread: ThreadId,
+    oldest: Option<Timestamp>,
+) -> Result<Vec<FilesAt>, Failed> {
+    let enough = oldest.map_or(i64::MAX, |oldest| oldest.millis() - 60_000);
+    let mut found: Vec<FilesAt> = Vec::new();
+    loop {
+        let before = found.last().map(|last| last.version);
+        let page = looking.files(thread, before, LOOKED_BACK)?;
+        let over = page.len() < LOOKED_BACK || page.last().is_some_and(|last| last.time.millis() < enough);
+        found.extend(page);
+        if over || found.len() >= LOOKED_THROUGH {
+            return Ok(found);
+        }
+    }
+}
+
 /// What the calls that these entries answer did to files, as far as they are among the last operations.
 pub(crate) fn moved_by_calls(
     looking: &Looking<'_>,
@@ -187,7 +207,11 @@ pub(crate) fn moved_by_calls(
         return Ok(moved);
     }
     let question = Question { paths: Vec::new(), detail: Detail::Counts };
-    for at in looking.files(thread, None, LOOKED_BACK)? {
+    // A call is never made after its answer, so that what is older than all of these need not be looked at.
+    let answers = views.iter().filter(|view| entry::answered(&view.entry).is_some());
+    let oldest = answers.map(|view| view.entry.created).min();
+    let range = files_since(looking, thread, oldest)?;
+    for at in range {
         let OperationKind::TurnAdvanced { step: TurnStep::ToolEnded { call, .. }, .. } = at.kind else {
             continue;
         };

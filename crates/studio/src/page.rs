@@ -5,7 +5,7 @@ use retake_model::id::ThreadId;
 use retake_model::take::Take;
 use retake_timeline::Looking;
 
-use crate::conversation::{take_of, whole};
+use crate::conversation::{picked, take_of, whole};
 use crate::draw::{button, document};
 use crate::failed::Failed;
 use crate::studio::{Asked, Studio};
@@ -18,7 +18,12 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
     let state = looking.state(thread)?;
     let take = take_of(&looking, thread, asked)?;
     let standing = looking.standing(thread)?;
-    let conversation = whole(studio, &looking, thread, &take, asked)?;
+    let conversation = match asked.role {
+        Some(_) => picked(studio, thread, asked)?,
+        None => whole(studio, &looking, thread, &take, asked)?,
+    };
+    // What is only looked at is not gone on with.
+    let works = asked.at.is_none() && asked.role.is_none();
     let bar = draw_bar(&looking, thread, &take)?;
     let here = Asked {
         path: Some(thread.to_string()),
@@ -54,6 +59,11 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
                             button type="button" data-act="jump" data-version=(at) { "Go back to it" } " "
                             a href=(format!("/studio/threads/{thread}")) { "To the present" }
                         }
+                    } @else if let Some(role) = &asked.role {
+                        p class="notice" {
+                            "Only what " span class="name" { (role) } " said. "
+                            a href=(format!("/studio/threads/{thread}?take={}", take.id)) { "Show everything" }
+                        }
                     } @else if take.id != state.active {
                         p class="notice" {
                             "Another take is being worked on; the files in the folder are that one's. "
@@ -63,8 +73,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
                     // What entries are headed with is below this.
                     h2 class="hidden" { "Conversation" }
                     (conversation)
-                    (running)
-                    (composer(thread, &take, &set_to))
+                    @if works { (running) (composer(thread, &take, &set_to)) }
                     template id="editor" { (writing("editor", "Keep", "leave-edit", &html! {})) }
                     template id="inserting" {
                         (writing("inserting", "Put it in", "leave-insert", &html! {

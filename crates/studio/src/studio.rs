@@ -105,10 +105,12 @@ impl Studio {
         let of_thread = |draw: OfThread| studio.of_thread(draw);
         Router::new()
             .route(HOME, studio.home())
+            .route("/studio/", studio.home())
             .route("/studio/tree", studio.plain(tree::threads))
             .route("/studio/search", studio.plain(search::draw))
             .route("/studio/threads/{thread}", of_thread(page::draw))
             .route("/studio/threads/{thread}/entries", of_thread(conversation::draw))
+            .route("/studio/threads/{thread}/picked", of_thread(conversation::picked))
             .route("/studio/threads/{thread}/picture", studio.picture())
             .route("/studio/threads/{thread}/bar", of_thread(page::bar))
             .route("/studio/threads/{thread}/turn", of_thread(turn::draw))

@@ -73,12 +73,15 @@ fn a_file_of_the_other_take_is_taken_over_and_an_undo_brings_it_back() {
     assert_eq!(sandbox.read("a.txt").as_deref(), Some("branch\n"));
     browser.until_count("#compare .differ .file", 3);
     browser.click("#compare .file[data-path='a.txt'] .take-over");
+    browser.until_text("#dialog-body .paths", "a.txt written");
+    studio.confirm();
     browser.until_count("#compare .differ .file", 2);
     assert_eq!(sandbox.read("a.txt").as_deref(), Some("main\n"), "its file");
     assert_eq!(sandbox.read("c.txt").as_deref(), Some("branch only\n"), "and no other");
     assert_eq!(browser.url(), page);
     // A file that only the one that is worked on has goes where the other has none.
     browser.click("#compare .differ > .acts .take-over");
+    studio.confirm();
     browser.until_text("#compare .differ", "The files are the same");
     assert_eq!(sandbox.read("c.txt"), None);
     assert_eq!(sandbox.read("b.txt").as_deref(), Some("main only\n"));

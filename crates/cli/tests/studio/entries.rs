@@ -17,10 +17,12 @@ fn an_entry_is_edited_in_its_place() {
     studio.act_on(2, "edit");
     browser.type_into(&format!("{entry} .editor textarea"), " and more");
     browser.click(&format!("{entry} .editor [data-act=leave-edit]"));
+    studio.confirm();
     browser.until_gone(".editor");
     studio.act_on(2, "edit");
     browser.type_into(&format!("{entry} .editor textarea"), " and more");
     browser.press(&[], Key::Escape.into());
+    studio.confirm();
     browser.until_gone(".editor");
     assert_eq!(studio.texts(), ["one **bold** question", "first line\n\nsecond line", "three"]);
 

@@ -1,5 +1,6 @@
 //! What is half typed stays where it belongs, whatever is drawn around it.
 
+use fantoccini::key::Key;
 use serde_json::json;
 
 use crate::studio::Studio;
@@ -16,6 +17,7 @@ fn what_is_being_put_in_outlives_a_reload_until_it_is_left_or_kept() {
     browser.until_count(".inserting", 1);
     assert_eq!(browser.holds(".inserting textarea"), "in the middle");
     browser.click(".inserting [data-act=leave-insert]");
+    studio.confirm();
     browser.until_gone(".inserting");
     studio.reload();
     assert_eq!(browser.value("document.querySelectorAll('.inserting').length"), 0);
@@ -67,4 +69,61 @@ fn a_list_in_which_somebody_types_is_up_to_date_again_when_they_leave_it() {
     std::thread::sleep(std::time::Duration::from_millis(300));
     browser.click("#draft");
     browser.until_text("#tree", "made elsewhere");
+}
+
+#[test]
+fn what_was_typed_is_thrown_away_only_after_a_question() {
+    let studio = Studio::with_entries(&[("User", "question"), ("AI", "answer")]);
+    let browser = &studio.browser;
+    let area = format!("{} .editor textarea", Studio::entry(2));
+    studio.act_on(2, "edit");
+    browser.until_count(&area, 1);
+    browser.type_into(&area, " and more");
+    browser.press(&[], Key::Escape.into());
+    browser.until_text("#dialog-body", "Throw away");
+    browser.click("#dialog-no");
+    browser.until("!document.getElementById('dialog').open");
+    assert_eq!(browser.holds(&area), "answer and more");
+    browser.click(&format!("{} .editor [data-act=leave-edit]", Studio::entry(2)));
+    studio.confirm();
+    browser.until_gone(".editor");
+    assert_eq!(studio.texts(), ["question", "answer"]);
+}
+
+#[test]
+fn what_a_tool_answered_is_edited_read_and_copied() {
+    let studio = Studio::with_thread();
+    let browser = &studio.browser;
+    studio.server.sandbox.write("a.txt", "what is in it\n");
+    studio.ask("read a.txt");
+    let number = 1 + studio.said().iter().position(|(role, _)| role == "Tool").expect("a tool answered");
+    studio.act_on(number, "source");
+    browser.until_text(&format!("{} > .plain", Studio::entry(number)), "what is in it");
+    studio.act_on(number, "edit");
+    let area = format!("{} .editor textarea", Studio::entry(number));
+    browser.until(&format!("document.querySelector({area:?})?.value.includes('what is in it')"));
+    browser.fill(&area, "something else");
+    browser.click(&format!("{} .editor .primary", Studio::entry(number)));
+    browser.until_text(&format!("{} > .plain", Studio::entry(number)), "something else");
+    // It is the answer that was changed, not a text beside it.
+    let shown = studio.server.sandbox.json(&["thread", "show", &studio.thread()]);
+    let blocks = &shown["entries"][number - 1]["entry"]["blocks"];
+    assert_eq!(
+        (blocks.as_array().map(Vec::len), &blocks[0]["text"]),
+        (Some(1), &json!("something else")),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_new_entry_is_seen_while_another_is_being_put_in() {
+    let studio = Studio::with_thread();
+    let browser = &studio.browser;
+    studio.add((0..20).map(|number| format!("entry {number}")));
+    studio.reload();
+    studio.act_on(20, "insert");
+    browser.until_count(".inserting", 1);
+    studio.add(["said elsewhere".to_owned()]);
+    browser.until("[...document.querySelectorAll('.piece > .entry')].some((one) => one.textContent.includes('said elsewhere'))");
+    assert_eq!(browser.value("document.querySelectorAll('.inserting').length"), 1);
 }

@@ -22,6 +22,7 @@ mod history;
 mod hostile;
 mod kept;
 mod keyboard;
+mod looking;
 mod moving;
 mod opening;
 mod pace;

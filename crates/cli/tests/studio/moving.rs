@@ -24,7 +24,7 @@ fn undo_and_redo_go_by_button_and_by_keys_and_show_what_they_would_do() {
 
     studio.undo();
     studio.until_entries(0);
-    browser.until_text("#toasts", "Done, with 1 file");
+    browser.until_text("#toasts .paths", "a.txt removed");
     assert_eq!(sandbox.read("a.txt"), None);
     studio.redo();
     studio.until_entries(count);

@@ -2,8 +2,6 @@
 
 // --- moving along the log -----------------------------------------------------------------------------------------
 
-const number = (many, one, more) => `${many} ${many === 1 ? one : more}`;
-
 function pathList(report) {
   const items = (report?.paths ?? []).map(({ path, root, outcome, reason }) =>
     element("li", { className: outcome }, element("code", {}, root ? `${root}:${path}` : path), ` ${reason ?? outcome}`));
@@ -24,38 +22,39 @@ function choice(report) {
 
 /** Looks ahead, asks, moves, and reports. A quiet move is asked about only where files move. */
 async function move(route, body, title, yes, { quiet, then } = {}) {
-  const ahead = await asked("POST", at(`${route}dry_run=true`), body);
+  const to = route[0] === "/" ? route : at(route);
+  const ahead = await asked("POST", `${to}dry_run=true`, body);
   if (!ahead) return;
   const { kind, entries_after: after = 0, entries_before: before = 0 } = ahead.would ?? {};
-  const differs = Number(kind?.to) && (await drawn(`${page}/between?${query({ before: kind.from, at: kind.to })}`));
+  const differs = Number(kind?.to) && (await drawn(`${page}/between?${query({ about: "move", before: kind.from, at: kind.to })}`));
   const chosen = choice(ahead.files);
-  const words = differs || element("p", {}, after < before ? `${number(before - after, "entry goes", "entries go")}.` : "No entries go.");
+  const words = differs || (before > after ? element("p", {}, `Entries that go: ${before - after}.`) : "");
   const asks = !quiet || ahead.files?.paths.length;
   if (asks && !(await confirmed([element("h2", {}, title), ...chosen, words, pathList(ahead.files)], yes))) return;
-  const done = await asked("POST", at(route), { ...body, ...(chosen[0] ? fieldsOf(chosen[0]) : {}) });
+  const done = await asked("POST", to, { ...body, ...(chosen[0] ? fieldsOf(chosen[0]) : {}) });
   if (!done) return;
   const paths = done.files?.paths ?? [];
-  if (paths.some((one) => !one.written && /conflicted|kept|skipped/.test(one.outcome))) {
+  if (paths.some(one => !one.written && /conflicted|kept|skipped/.test(one.outcome))) {
     await confirmed([element("h2", {}, "Done, but not everywhere"), pathList(done.files), element("p", {}, "The other version stays in the history.")], "Understood");
-  } else say(paths.length ? `Done, with ${number(paths.length, "file", "files")}.` : "Done.");
+  } else say("Done.", "", ...(paths.length ? [pathList(done.files)] : []));
   if (then) location.assign(then);
   await renewAll();
 }
 
 // --- what buttons do ------------------------------------------------------------------------------------------------
 
-const entryOf = (button) => button.closest(".entry");
+const entryOf = button => button.closest(".entry");
 const approval = () => (byId("approve")?.value ? { approve: byId("approve").value } : {});
 
-const shown = (b) => {
-  const [collapsed, source] = [...b.dataset.shown].map((flag) => flag === "1");
+const shown = b => {
+  const [collapsed, source] = [...b.dataset.shown].map(flag => flag === "1");
   return ["PUT", at(`entries/${idOf(b)}/shown`), { collapsed, source }];
 };
 
 /** What a button of an entry or of a turn asks for: method, path, body, then what is said or where to go. */
 const requests = {
-  delete: (b) => ["DELETE", `entries/${idOf(b)}`, undefined, "Deleted; an undo brings it back."],
-  retry: (b) => ["POST", "retry", { entry: idOf(b), ...approval() }, `${page}?take={take}`],
+  delete: b => ["DELETE", `entries/${idOf(b)}`, undefined, "Deleted; an undo brings it back."],
+  retry: b => ["POST", "retry", { entry: idOf(b), ...approval() }, `${page}?take={take}`],
   collapse: shown,
   source: shown,
   resume: () => ["POST", "turn/resume", approval()],
@@ -79,11 +78,12 @@ const goes = { quiet: true, then: page };
 const acts = {
   undo: () => move("undo?", {}, "Undo the last step?", "Undo"),
   redo: () => move("redo?", {}, "Redo?", "Redo"),
-  jump: (b) => move("jump?", { version: Number(b.dataset.version) }, `Go to moment ${b.dataset.version}?`, "Go there"),
+  jump: b => move("jump?", { version: Number(b.dataset.version) }, `Go to moment ${b.dataset.version}?`, "Go there"),
   reset: () => move("reset?", {}, "Reset the thread?", "Reset"),
   clear: () => move(`${ofTake("clear")}&`, {}, "Take all entries out?", "Clear"),
-  branch: (b) => move(`${ofTake("branch")}&`, { entry: idOf(b) }, "Branch here?", "Branch", goes),
-  switch: (b) => move(`takes/${b.dataset.take}/switch?`, {}, "Work on this take?", "Work on it", goes),
+  branch: b => move(`${ofTake("branch")}&`, { entry: idOf(b) }, "Branch here?", "Branch", goes),
+  switch: b => move(`takes/${b.dataset.take}/switch?`, {}, "Work on this take?", "Work on it", goes),
+  restore: b => move(`${b.dataset.ask}?`, JSON.parse(b.dataset.body), "Take these files over?", "Take over", { then: b.dataset.then }),
   ask: askAs,
   // The server draws what is asked for, and says what becomes of it.
   async dialog(b) {
@@ -94,21 +94,21 @@ const acts = {
     const made = await asked("POST", "/v1/threads", {});
     if (made) await request(["POST", `/v1/threads/${made.thread}/current`, {}, `/studio/threads/${made.thread}`]);
   },
-  edit: (b) => edit(entryOf(b)),
-  "leave-edit": (b) => leaveEdit(entryOf(b)),
-  insert: (b) => insertBehind(entryOf(b)),
-  "leave-insert": (b) => leaveInsert(b.closest("form")),
+  edit: b => edit(entryOf(b)),
+  "leave-edit": b => leave(b.form, b.form.dataset.before, () => leaveEdit(entryOf(b))),
+  insert: b => insertBehind(entryOf(b)),
+  "leave-insert": b => leave(b.form, "", () => leaveInsert(b.form)),
   async copy(b) {
     const shown = await read(entryOf(b));
     if (!shown) return;
-    await navigator.clipboard.writeText(shown.entry.content);
+    await navigator.clipboard.writeText(textOf(shown) || JSON.stringify(shown.entry.blocks, null, 2));
     say("Copied.");
   },
   async tab(b) {
     for (const tab of every("[role=tab]")) tab.ariaSelected = String(tab.dataset.tab === b.dataset.tab);
-    await panel(sources[b.dataset.tab]());
+    await panel(sourceOf(b.dataset.tab));
   },
-  show: (b) => panel(b.dataset.src),
+  show: b => panel(b.dataset.src),
   async more(b) {
     const shown = await drawn(b.dataset.src);
     if (!shown) return;
@@ -139,14 +139,7 @@ async function panel(source) {
   settle(shown);
 }
 
-function applyFilter() {
-  const wanted = byId("filter")?.value ?? "";
-  for (const entry of every("#conversation .piece > .entry")) {
-    entry.classList.toggle("filtered", wanted !== "" && entry.dataset.role !== wanted);
-  }
-}
-
 // --- settings ---------------------------------------------------------------------------------------------------------
 
 /** What a field of the settings holds is kept as soon as it is left. */
-const keepField = (field) => asked("PUT", `/api/fields/${field.name}?thread=${thread}&take=${take}`, { value: valueOf(field) });
+const keepField = field => asked("PUT", `/api/fields/${field.name}?thread=${thread}&take=${take}`, { value: valueOf(field) });

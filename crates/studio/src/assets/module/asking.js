@@ -1,25 +1,33 @@
 // The one module of the studio: it asks the API for changes, and the server for parts of the page when something
 // happened. It keeps no copy of the state; what is on the page is what the server last drew.
 
-const byId = (id) => document.getElementById(id);
+const byId = id => document.getElementById(id);
 const one = (selector, within = document) => within.querySelector(selector);
 const every = (selector, within = document) => [...within.querySelectorAll(selector)];
 const ignore = () => {};
 const look = document.body.classList;
 const memory = localStorage;
-const query = (fields) => new URLSearchParams(fields);
-const on = (kind, does) => document.addEventListener(kind, does);
+// What does not fit is kept by the server alone.
+const remember = (place, text) => {
+  try {
+    memory.setItem(place, text);
+  } catch {}
+};
+const query = fields => new URLSearchParams(fields);
+const on = (kind, does, first) => document.addEventListener(kind, does, first);
 const focus = () => document.activeElement;
-const box = (of) => of.getBoundingClientRect();
-const fact = (name) => byId(`fact-${name}`)?.value ?? "";
+const box = of => of.getBoundingClientRect();
+const fact = name => byId(`fact-${name}`)?.value ?? "";
 const thread = fact("thread");
 const take = fact("take");
 const past = fact("past");
-const at = (rest) => `/v1/threads/${thread}/${rest}`;
+const at = rest => `/v1/threads/${thread}/${rest}`;
 const page = `/studio/threads/${thread}`;
-const ofTake = (path) => `${path}${path.includes("?") ? "&" : "?"}take=${take}`;
+const ofTake = path => `${path}${path.includes("?") ? "&" : "?"}take=${take}`;
 
 // --- asking ---------------------------------------------------------------------------------------------------
+
+const refusal = answer => `The server answered ${answer.status}.`;
 
 async function ask(method, path, body) {
   const headers = body === undefined ? {} : { "Content-Type": "application/json" };
@@ -30,10 +38,10 @@ async function ask(method, path, body) {
       const answer = await fetch(path, { method, headers, body: body && JSON.stringify(body) });
       const said = await answer.json().catch(() => ({}));
       if (answer.ok) return said;
-      throw Object.assign(Error(said.detail ?? `The server answered ${answer.status}.`), { problem: said });
+      throw Object.assign(Error(said.detail ?? refusal(answer)), { problem: said });
     } catch (error) {
       if (error.problem || wait > 2000) throw error;
-      await new Promise((done) => setTimeout(done, wait));
+      await new Promise(done => setTimeout(done, wait));
     }
   }
 }
@@ -41,16 +49,16 @@ async function ask(method, path, body) {
 async function part(path) {
   const answer = await fetch(path);
   const template = element("template", { innerHTML: await answer.text() });
-  if (!answer.ok) throw Error(one("main p", template.content)?.textContent ?? `The server answered ${answer.status}.`);
+  if (!answer.ok) throw Error(one("main p", template.content)?.textContent ?? refusal(answer));
   // Before it has a place: what is drawn must not change its size afterwards.
   tellTimes(template.content);
   return template.content.firstElementChild;
 }
 
-function say(text, kind = "") {
-  const toast = element("p", { className: `toast ${kind}` }, text);
+function say(text, kind = "", ...more) {
+  const toast = element("div", { className: `toast ${kind}` }, text, ...more);
   byId("toasts")?.append(toast);
-  setTimeout(() => toast.remove(), kind ? 10000 : 4000);
+  setTimeout(() => toast.remove(), kind || more[0] ? 10000 : 4000);
 }
 
 /** Does something, and tells what stood against it. */
@@ -63,7 +71,7 @@ async function attempt(does) {
 }
 
 const asked = (...request) => attempt(() => ask(...request));
-const drawn = (path) => attempt(() => part(path));
+const drawn = path => attempt(() => part(path));
 
 // --- small elements -------------------------------------------------------------------------------------------
 
@@ -78,7 +86,7 @@ function element(name, attributes = {}, ...children) {
 }
 
 /** A form that the page has ready. */
-const copyOf = (id) => byId(id).content.firstElementChild.cloneNode(true);
+const copyOf = id => byId(id).content.firstElementChild.cloneNode(true);
 
 /** Asks in a dialog; gives whether it is to be done. */
 function confirmed(body, yes) {
@@ -89,20 +97,20 @@ function confirmed(body, yes) {
   dialog.returnValue = "no";
   dialog.showModal();
   (one("input, select", dialog) ?? byId("dialog-yes")).focus();
-  return new Promise((done) => (dialog.onclose = () => done(dialog.returnValue === "yes")));
+  return new Promise(done => (dialog.onclose = () => done(dialog.returnValue === "yes")));
 }
 
 /** What a field holds. Lists are written with commas or on lines. */
 function valueOf({ type, value, checked, dataset: { list } }) {
   if (type === "checkbox") return checked;
   if (type === "number") return Number(value);
-  return list ? value.split(list).map((item) => item.trim()).filter(Boolean) : value;
+  return list ? value.split(list).map(item => item.trim()).filter(Boolean) : value;
 }
 
 /** What all fields hold, by their names. */
 function fieldsOf(form) {
   const fields = every("[name]", form).filter(({ type, checked }) => type !== "radio" || checked);
-  return Object.fromEntries(fields.map((field) => [field.name, valueOf(field)]));
+  return Object.fromEntries(fields.map(field => [field.name, valueOf(field)]));
 }
 
 const near = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "narrow" });
@@ -130,5 +138,4 @@ function settle(root) {
     if (memory.getItem(placeOf(entry))) edit(entry);
     if (memory.getItem(placeBehind(entry))) insertBehind(entry);
   }
-  applyFilter();
 }

@@ -11,15 +11,17 @@ let filling = false;
 
 const count = () => Number(talk.dataset.count);
 const first = () => Number(pieces()[0]?.dataset.from ?? 0);
+// A form that stands between them is no entry.
+const size = piece => every(":scope > .entry", piece).length;
 const behind = () => {
   const last = pieces().at(-1);
-  return last ? Number(last.dataset.from) + last.children.length : 0;
+  return last ? Number(last.dataset.from) + size(last) : 0;
 };
 
 /** Gives the rooms the size of what is not drawn. */
 function makeRoom() {
   const drawn = pieces();
-  const entries = drawn.reduce((sum, piece) => sum + piece.children.length, 0);
+  const entries = drawn.reduce((sum, piece) => sum + size(piece), 0);
   const height = drawn.reduce((sum, piece) => sum + piece.offsetHeight, 0);
   if (entries >= 10) usualHeight = height / entries;
   one(".empty").hidden = count() > 0;
@@ -27,13 +29,13 @@ function makeRoom() {
   byId("below").style.height = `${Math.round(Math.max(0, count() - behind()) * usualHeight)}px`;
 }
 
-const pieceAt = (from) => part(ofPast(`${page}/entries?from=${from}&take=${take}`));
-const ofPast = (path) => (past ? `${path}&at=${past}` : path);
+const pieceAt = from => part(ofPast(`${page}/entries?from=${from}&take=${take}`));
+const ofPast = path => (past ? `${path}&at=${past}` : path);
 
 /** Keeps what the reader looks at where it is, whatever happens around it. */
 function holding(change) {
   const top = box(talk).top;
-  const anchor = every(".piece > .entry", talk).find((entry) => box(entry).bottom > top);
+  const anchor = every(".piece > .entry", talk).find(entry => box(entry).bottom > top);
   const before = anchor && box(anchor).top;
   const atEnd = isAtEnd();
   change();

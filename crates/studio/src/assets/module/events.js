@@ -2,29 +2,30 @@
 
 // --- what happened elsewhere, or here -------------------------------------------------------------------------
 
-const editor = (entry) => one(":scope > .editor", entry);
-const idOf = (within) => within.closest(".entry")?.id.slice(2);
-const contentOf = (entry) => entry.dataset.version.split("-")[0];
+const editor = entry => one(":scope > .editor", entry);
+const idOf = within => within.closest(".entry")?.id.slice(2);
+const contentOf = entry => entry.dataset.version.split("-")[0];
 
 /** Puts newly drawn entries in the place of the old ones. What is the same stays, and what is being edited too, even if
  * it stands in another piece now: `drawn` are the ids of all that is. */
 function renew(old, fresh, drawn) {
   const inserting = every(".inserting", old);
-  const next = [...fresh.children].map((entry) => {
+  const next = [...fresh.children].map(entry => {
     const known = byId(entry.id);
     if (known && editor(known) && contentOf(known) !== contentOf(entry)) showConflict(known, one(".said, .plain, .preview", entry));
     return known && (editor(known) || known.dataset.version === entry.dataset.version) ? known : entry;
   });
   // What was deleted elsewhere while it was edited here stays until what was typed is kept or left.
-  const left = [...old.children].filter((entry) => entry.id && editor(entry) && !drawn.has(entry.id));
+  const left = [...old.children].filter(entry => entry.id && editor(entry) && !drawn.has(entry.id));
   for (const entry of left) showConflict(entry);
-  const all = [...next, ...left].flatMap((entry) => [entry, ...inserting.filter((form) => form.dataset.after === idOf(entry))]);
-  all.push(...inserting.filter((form) => !all.includes(form)));
+  const all = [...next, ...left].flatMap(entry => [entry, ...inserting.filter(form => form.dataset.after === idOf(entry))]);
+  all.push(...inserting.filter(form => !all.includes(form)));
   // What stays is not touched, so that the keyboard stays in it; in what is drawn anew it comes back.
   const focused = focus().closest(".entry")?.id;
+  const place = [...old.children].findIndex(({ id }) => id && id === focused);
   for (const child of [...old.children]) if (!all.includes(child)) child.remove();
   all.forEach((child, index) => child === old.children[index] || old.insertBefore(child, old.children[index]));
-  if (focused && focus() === document.body) byId(focused)?.focus({ preventScroll: true });
+  if (place >= 0 && focus() === document.body) (byId(focused) ?? old.children[place] ?? old.lastChild)?.focus({ preventScroll: true });
 }
 
 function showConflict(entry, theirs) {
@@ -45,8 +46,8 @@ async function renewTalk() {
     makeRoom();
     settle(piece);
   } else {
-    const fresh = await Promise.all(drawn.map((piece) => pieceAt(piece.dataset.from)));
-    const ids = new Set(fresh.flatMap((piece) => [...piece.children].map(({ id }) => id)));
+    const fresh = await Promise.all(drawn.map(piece => pieceAt(piece.dataset.from)));
+    const ids = new Set(fresh.flatMap(piece => [...piece.children].map(({ id }) => id)));
     holding(() => {
       drawn.forEach((piece, index) => renew(piece, fresh[index], ids));
       talk.dataset.count = fresh[0]?.dataset.count ?? 0;
@@ -54,6 +55,8 @@ async function renewTalk() {
     });
     drawn.forEach(settle);
   }
+  // The words that came stay until the entry that they became is there.
+  if (over) quiet();
   if (atEnd) {
     makeRoom();
     toEnd();
@@ -61,23 +64,16 @@ async function renewTalk() {
   await fill();
 }
 
-const sources = {
-  bar: () => `${page}/bar?take=${take}`,
-  turn: () => `${page}/turn?take=${take}`,
-  "set-to": () => `${page}/set-to?take=${take}`,
-  history: () => `${page}/history`,
-  files: () => `${page}/files`,
-  settings: () => `${page}/settings?take=${take}`,
-  tree: () => `/studio/tree?${query(new FormData(byId("filters")))}`,
-};
+const parts = ["bar", "turn", "set-to", "history", "files", "settings", "tree"];
+const sourceOf = name => (name === "tree" ? `/studio/tree?${query(new FormData(byId("filters")))}` : `${page}/${name}?take=${take}`);
 
-const busy = (part) => one(":is(input,textarea,select):focus,details.menu[open]", part);
+const busy = part => one(":is(input,textarea,select):focus,details.menu[open]", part);
 
 /** Draws a part again; one that somebody is typing in, or began to meanwhile, when they have left it. */
 async function renewPart(name) {
   const find = () => one(`[data-live="${name}"]`);
   let old = find();
-  const source = old && sources[name]();
+  const source = old && sourceOf(name);
   const fresh = old && !busy(old) && (await part(source));
   old = find();
   if (old && busy(old)) {
@@ -86,7 +82,7 @@ async function renewPart(name) {
     return;
   }
   // Something else may be wanted by now.
-  if (!old || source !== sources[name]()) return;
+  if (!old || source !== sourceOf(name)) return;
   const active = focus();
   const within = old.contains(active);
   const were = new Map(every("details[data-path]", old).map(({ dataset, open }) => [dataset.path, open]));
@@ -112,7 +108,7 @@ async function renewAll() {
       again = false;
       // A take that is gone is no reason to show an old tree.
       await renewTalk().catch(ignore);
-      await Promise.all(Object.keys(sources).map(renewPart));
+      await Promise.all(parts.map(renewPart));
     }
   } catch {
     // The stream tells when the server is there again.
@@ -126,6 +122,7 @@ async function renewAll() {
 const live = byId("live");
 const coming = { text: "", thinking: "" };
 let painting = false;
+let over = false;
 
 function paint() {
   painting = false;
@@ -140,17 +137,20 @@ function paint() {
 
 function hear({ take: of, event: kind, text = "", tool, what }) {
   if (of !== take) return;
+  if (over && kind in coming) quiet();
   if (kind in coming) coming[kind] += text;
   const does = { call_began: `calls ${tool}…`, tool_runs: what, tool_progress: text.slice(-200) }[kind];
   if (does) byId("live-tool").textContent = does;
   if (kind in coming || does) live.hidden = false;
-  if (/^(answered|retrying|ended|started)$/.test(kind)) quiet();
+  over ||= kind === "answered";
+  if (/^(retrying|started)$/.test(kind)) quiet();
   if (/^(asked|ended|started)$/.test(kind)) renewPart("turn").catch(ignore);
   if (!painting) requestAnimationFrame(paint);
   painting = true;
 }
 
 function quiet() {
+  over = false;
   if (!live) return;
   live.hidden = byId("live-thinking").hidden = true;
   coming.text = coming.thinking = "";
@@ -163,7 +163,7 @@ function showRunning() {
   const running = isRunning();
   byId("stop").hidden = !running;
   byId("send").textContent = running ? "Tell it" : "Send";
-  if (!running) quiet();
+  if (!running && !over) quiet();
   // What nobody has typed over since is what the thread says now: an undo brings a message back, another window writes.
   const now = byId("turn").dataset.draft;
   if (now !== seen && draft.value === seen) {
@@ -175,7 +175,11 @@ function showRunning() {
 
 function follow(after) {
   const stream = new EventSource(`/v1/events?after=${after}`);
-  const hears = (kind, does) => stream.addEventListener(kind, (event) => does(event.data && JSON.parse(event.data)));
+  const hears = (kind, does) =>
+    stream.addEventListener(kind, event => {
+      after = event.lastEventId || after;
+      does(event.data && JSON.parse(event.data));
+    });
   const tree = () => renewPart("tree").catch(ignore);
   let soon, own;
   hears("operation", ({ thread: of }) => {
@@ -197,5 +201,11 @@ function follow(after) {
     look.add("offline");
     // What the server does not take up again begins anew: what is typed is kept.
     if (stream.readyState === stream.CLOSED) setTimeout(() => location.reload(), 3000);
+  };
+  // A browser has few connections for one server: who is not looked at does not hold one.
+  document.onvisibilitychange = () => {
+    if (document.hidden) return stream.close();
+    renewAll();
+    follow(after);
   };
 }

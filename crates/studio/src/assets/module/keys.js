@@ -2,7 +2,7 @@
 
 // --- keys and clicks ----------------------------------------------------------------------------------------------------
 
-on("click", (event) => {
+on("click", event => {
   const button = event.target.closest("[data-act]");
   if (!button || button.disabled) return;
   const { act } = button.dataset;
@@ -12,7 +12,7 @@ on("click", (event) => {
   attempt(() => (acts[act] ? acts[act](button) : request(requests[act](button))));
 });
 
-on("submit", (event) => {
+on("submit", event => {
   const form = event.target;
   if (form.method === "dialog") return;
   event.preventDefault();
@@ -23,7 +23,7 @@ on("submit", (event) => {
 
 on("change", ({ target }) => {
   if (target.id === "pictures") tellAttached();
-  if (target.id === "filter") applyFilter();
+  if (target.id === "filter") location.assign(`${page}?${query(target.value ? { take, role: target.value } : { take })}`);
   else if (target.closest("#settings")) keepField(target);
 });
 
@@ -43,7 +43,7 @@ on("input", ({ target }) => {
 });
 
 // What is folded is drawn when it is first looked at.
-document.addEventListener("toggle", async ({ target: { dataset, children, open }, target }) => {
+on("toggle", async ({ target: { dataset, children, open }, target }) => {
   if (!open || !dataset.src || children[1]) return;
   const shown = await drawn(dataset.src);
   if (!shown || children[1]) return;
@@ -69,7 +69,7 @@ const keys = {
 };
 const keysOfEntry = { e: "edit", c: "collapse", b: "branch", r: "retry", Delete: "delete" };
 
-on("keydown", (event) => {
+on("keydown", event => {
   const { key, target } = event;
   const typing = target.matches("input, textarea, select");
   const command = event.ctrlKey || event.metaKey;
@@ -80,7 +80,7 @@ on("keydown", (event) => {
   else if (key === "Escape" && target === draft) does = () => talk.focus();
   else if (key === "Escape" && target.closest(".editor, .inserting")) does = () => one("[type=button]", target.form).click();
   // In a field, Ctrl+Z is the field's own while there is something in it to undo.
-  else if (command && /^[zy]$/i.test(key) && !(typing && target.value && (typed || target !== draft))) {
+  else if (command && /^[zy]$/i.test(key) && !(typing && (target === draft ? typed : target.value))) {
     does = () => one(`[data-act=${/y/i.test(key) || event.shiftKey ? "redo" : "undo"}]`)?.click();
   } else if (!typing && !command && !event.altKey && !byId("dialog")?.open) {
     does = entry && keysOfEntry[key] ? () => one(`[data-act=${keysOfEntry[key]}]`, entry)?.click() : keys[key];
@@ -116,11 +116,11 @@ if (talk) {
   // Who reads the end still does when a question takes room from it, or the window changes.
   new ResizeObserver(() => wasAtEnd && toEnd()).observe(talk);
   fill().catch(ignore);
-  showRunning();
 }
 if (draft) {
-  draft.onpaste = (event) => takePictures(event, event.clipboardData);
-  draft.ondrop = (event) => takePictures(event, event.dataTransfer);
+  showRunning();
+  draft.onpaste = event => takePictures(event, event.clipboardData);
+  draft.ondrop = event => takePictures(event, event.dataTransfer);
   draft.value = memory.getItem(kept) ?? draft.value;
   // What was kept here only until it is there.
   if (memory.getItem(kept) !== null) saveDraft();

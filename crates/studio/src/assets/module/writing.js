@@ -11,12 +11,12 @@ let typed = false;
 function keepDraft() {
   typed = true;
   // First where a crash of the server does not reach, then where every window sees it.
-  memory.setItem(kept, draft.value);
+  remember(kept, draft.value);
   clearTimeout(saving);
   saving = setTimeout(saveDraft, 400);
 }
 
-const putDraft = (text) => ask("PUT", ofTake(at("draft")), { text });
+const putDraft = text => ask("PUT", ofTake(at("draft")), { text });
 
 async function saveDraft() {
   clearTimeout(saving);
@@ -35,8 +35,12 @@ async function sendDraft() {
   if (!text.trim()) return;
   clearTimeout(saving);
   const done = await attempt(async () => {
-    if (isRunning()) return ask("POST", ofTake(at("turn/steer")), { message: text });
-    const pictures = await Promise.all([...byId("pictures").files].map(inBase64));
+    const { files } = byId("pictures");
+    if (isRunning()) {
+      if (files.length) throw Error("Send the picture when the turn has ended.");
+      return ask("POST", ofTake(at("turn/steer")), { message: text });
+    }
+    const pictures = await Promise.all([...files].map(inBase64));
     // A draft is sent in one step, and an undo brings it back.
     const sent = pictures.length ? { prompt: text, pictures } : { draft: true };
     if (sent.draft) await putDraft(text);
@@ -44,6 +48,7 @@ async function sendDraft() {
   });
   if (!done) return;
   if (draft.value === text) draft.value = "";
+  typed = false;
   byId("pictures").value = "";
   tellAttached();
   memory.removeItem(kept);
@@ -54,7 +59,7 @@ async function sendDraft() {
 
 /** A picture that is pasted or dropped goes along, as one that was chosen does. */
 function takePictures(event, from) {
-  const files = [...from.files].filter((file) => file.type.startsWith("image/"));
+  const files = [...from.files].filter(file => file.type.startsWith("image/"));
   if (!files.length) return;
   event.preventDefault();
   const all = new DataTransfer();
@@ -78,24 +83,33 @@ async function inBase64(file) {
 
 // --- editing in place -------------------------------------------------------------------------------------------
 
-const read = (entry) => asked("GET", ofTake(at(`entries/${idOf(entry)}`)));
+const read = entry => asked("GET", ofTake(at(`entries/${idOf(entry)}`)));
+
+/** What is edited of an entry: its text, or what a tool answered. */
+const textOf = ({ entry: { content, blocks = [] } }) => content || (blocks[1] ? "" : (blocks[0]?.text ?? ""));
+
+/** Leaves what was typed, after a question if something was. */
+async function leave(form, before, does) {
+  const text = one("textarea", form).value;
+  if (text === before || (await confirmed([element("p", {}, "Throw away what you typed?")], "Throw it away"))) does();
+}
 
 /** Where a half-typed edit is kept: what it began with, and what it is; and what is being put in behind an entry. */
-const placeOf = (entry) => take + entry.id;
-const placeBehind = (entry) => `${placeOf(entry)}+`;
+const placeOf = entry => take + entry.id;
+const placeBehind = entry => `${placeOf(entry)}+`;
 
 async function edit(entry) {
   const shown = await read(entry);
   if (!shown || editor(entry)) return;
   const form = copyOf("editor");
   const area = one("textarea", form);
-  const { content } = shown.entry;
+  const content = textOf(shown);
   const left = JSON.parse(memory.getItem(placeOf(entry)));
   const [before, text] = left ?? [content, content];
   form.dataset.before = before;
   area.value = text;
   area.rows = Math.min(30, text.split("\n").length + 2);
-  area.oninput = () => memory.setItem(placeOf(entry), JSON.stringify([before, area.value]));
+  area.oninput = () => remember(placeOf(entry), JSON.stringify([before, area.value]));
   entry.append(form);
   entry.classList.add("editing");
   // One that was left half-typed waits for its writer.
@@ -106,8 +120,10 @@ async function keepEdit(form) {
   const entry = form.closest(".entry");
   const content = one("textarea", form).value;
   const now = await read(entry);
-  if (now && now.entry.content !== form.dataset.before && !one(".conflict", form)) {
-    return showConflict(entry, element("pre", { className: "plain" }, now.entry.content));
+  // Who cannot look whether somebody else was there replaces nothing.
+  if (!now) return;
+  if (textOf(now) !== form.dataset.before && !one(".conflict", form)) {
+    return showConflict(entry, element("pre", { className: "plain" }, textOf(now)));
   }
   if (!(await asked("PATCH", ofTake(at(`entries/${idOf(entry)}`)), { content }))) return;
   leaveEdit(entry);
@@ -130,7 +146,7 @@ function insertBehind(entry) {
   form.dataset.after = idOf(entry);
   form.dataset.place = place;
   area.value = memory.getItem(place);
-  area.oninput = () => memory.setItem(place, area.value);
+  area.oninput = () => remember(place, area.value);
   entry.after(form);
   if (!area.value) area.focus();
 }

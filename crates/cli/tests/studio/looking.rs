@@ -1,0 +1,54 @@
+//! What is only looked at changes nothing: the past, and entries of one role in a long conversation.
+
+use serde_json::json;
+
+use crate::studio::Studio;
+use crate::views::api;
+
+#[test]
+fn the_past_is_read_and_not_written() {
+    let studio = Studio::with_entries(&[("User", "question"), ("AI", "answer")]);
+    let browser = &studio.browser;
+    let thread = studio.thread();
+    api(browser, "PUT", &format!("/v1/threads/{thread}/draft"), &json!({"text": "of the present"}));
+    browser.go(&format!("{}/studio/threads/{thread}?at=2", studio.server.url));
+    browser.until_text(".notice", "This is how it was");
+    browser.until_count(".piece > .entry", 1);
+    assert_eq!(browser.value("document.querySelectorAll('.entry [data-act], #composer').length"), 0);
+    browser.click(".notice a");
+    browser.until("document.getElementById('draft')?.value === 'of the present'");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn a_role_is_picked_out_of_a_long_conversation() {
+    let studio = Studio::with_thread();
+    let browser = &studio.browser;
+    let body = json!({"entries": [{"role": "System", "content": "the only one"}]});
+    api(browser, "POST", &format!("/v1/threads/{}/entries", studio.thread()), &body);
+    studio.add((0..3_500).map(|number| format!("entry {number}")));
+    studio.reload();
+    browser.choose("#filter", "System");
+    browser.until_text("#picked", "so far");
+    browser.click("#picked [data-act=more]");
+    browser.until_text("#picked .entry", "the only one");
+    browser.click("#picked .place");
+    browser.until("document.activeElement.matches('.entry') && document.activeElement.textContent.includes('the only one')");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn the_look_ahead_names_no_file_that_stays() {
+    let studio = Studio::with_thread();
+    let browser = &studio.browser;
+    studio.server.sandbox.write("mine.txt", "by hand\n");
+    browser.choose("#approve", "edits");
+    studio.ask("create second.txt with two");
+    browser.click("[data-act=undo]:not(:disabled)");
+    browser.until_text("#dialog-body .file", "second.txt");
+    let foreseen = browser.text("#dialog-body");
+    assert!(!foreseen.contains("mine.txt"), "{foreseen}");
+    studio.confirm_move();
+    assert_eq!(studio.server.sandbox.read("mine.txt").as_deref(), Some("by hand\n"));
+    assert_eq!(studio.server.sandbox.read("second.txt"), None);
+}
