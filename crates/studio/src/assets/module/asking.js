@@ -66,7 +66,7 @@ async function attempt(does) {
   try {
     return await does();
   } catch (error) {
-    say([error.message, error.problem?.action].filter(Boolean).join(" "), "bad");
+    say(error.message, "bad");
   }
 }
 
