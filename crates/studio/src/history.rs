@@ -29,7 +29,7 @@ use crate::{diff, question};
 /// How many operations are looked at at once.
 const LOOKED_AT: usize = 60;
 /// How many rows are shown at once.
-const SHOWN: usize = 15;
+const SHOWN: usize = 12;
 /// The lines of so many files are counted for a row; where there are more, only the files are.
 const COUNTED: u64 = 50;
 
