@@ -6,7 +6,8 @@ use retake_proof::violation::caught;
 
 #[test]
 fn what_two_processes_on_one_folder_were_told_is_there() {
-    let plan = CrowdPlan { seed: 1, commands: 40, killed: Killed::Unknown };
+    // What is killed, and when, is left to chance: of so many commands enough are carried out.
+    let plan = CrowdPlan { seed: 1, commands: 100, killed: Killed::Unknown };
     let told = crowd(plan).unwrap_or_else(|failed| panic!("{failed}"));
     assert!(
         told.iter().all(|told| told.changes.len() > 5 && told.moves > 2),
