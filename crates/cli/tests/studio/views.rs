@@ -59,23 +59,33 @@ fn skipped(browser: &Browser) -> Option<String> {
     found.as_str().map(str::to_owned)
 }
 
-const LOOKS: &[(u32, u32)] = &[(360, 740), (1920, 1080)];
+/// Narrow and wide, in light and dark. What is wide or narrow shows in any colours, and colours at any width, so that two are
+/// looked at; `RETAKE_LOOKS=full` looks at all four.
+const LOOKS: [Look; 4] = [
+    Look { width: 360, height: 740, scheme: Scheme::Dark },
+    Look { width: 1920, height: 1080, scheme: Scheme::Light },
+    Look { width: 360, height: 740, scheme: Scheme::Light },
+    Look { width: 1920, height: 1080, scheme: Scheme::Dark },
+];
 
-/// Looks at a view in all ways, keeps a picture of each, and gives what is wrong.
+fn looks() -> &'static [Look] {
+    if std::env::var("RETAKE_LOOKS").is_ok_and(|wanted| wanted == "full") { &LOOKS } else { &LOOKS[..2] }
+}
+
+/// Looks at a view in these ways, keeps a picture of each, and gives what is wrong.
 pub(crate) fn look_at(browser: &Browser, view: &str) -> Vec<String> {
     let mut wrong = Vec::new();
-    for &(width, height) in LOOKS {
-        for scheme in [Scheme::Light, Scheme::Dark] {
-            browser.look_as(Look { width, height, scheme });
-            // A picture is taken of what has come to rest.
-            std::thread::sleep(Duration::from_millis(150));
-            let name = format!("{view}-{width}-{}", if scheme == Scheme::Dark { "dark" } else { "light" });
-            browser.picture(&name);
-            wrong.extend(barriers(browser).into_iter().map(|barrier| format!("{name}: {barrier}")));
-            wrong.extend(skipped(browser).map(|heading| format!("{name}: a level is skipped at {heading}")));
-            if browser.value("document.documentElement.scrollWidth > innerWidth") == json!(true) {
-                wrong.push(format!("{name}: it is wider than the window"));
-            }
+    for look in looks() {
+        browser.look_as(*look);
+        // A picture is taken of what has come to rest.
+        std::thread::sleep(Duration::from_millis(150));
+        let colours = if look.scheme == Scheme::Dark { "dark" } else { "light" };
+        let name = format!("{view}-{}-{colours}", look.width);
+        browser.picture(&name);
+        wrong.extend(barriers(browser).into_iter().map(|barrier| format!("{name}: {barrier}")));
+        wrong.extend(skipped(browser).map(|heading| format!("{name}: a level is skipped at {heading}")));
+        if browser.value("document.documentElement.scrollWidth > innerWidth") == json!(true) {
+            wrong.push(format!("{name}: it is wider than the window"));
         }
     }
     browser.look_as(Look { width: 1280, height: 800, scheme: Scheme::Light });
