@@ -31,7 +31,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
             })
         }
         "put-away" => Dialog { method: "DELETE", yes: "Put it away", ask: of_thread, then: "/studio" }
-            .draw(&html! { h2 { "Put “" (row.summary.title) "” away?" } p { "It leaves the list. Nothing is deleted: Show › Put away finds it, and brings it back." } }),
+            .draw(&html! { h2 { "Put “" (row.summary.title) "” away?" } p { "It leaves the list. Nothing is deleted: the filter “Put away” finds it, and brings it back." } }),
         "rename-take" => Dialog { yes: "Rename", ask: format!("{of_take}/rename"), ..Dialog::default() }
             .draw(&text("name", "What is this take called?", &take.name)),
         "delete-take" => Dialog { method: "DELETE", yes: "Delete it", ask: of_take, then: &here }

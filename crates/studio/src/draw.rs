@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, html};
 use retake_model::time::Timestamp;
 
-/// A whole page. `facts` are what the module must know of it: they become attributes of the body.
+/// A whole page. `facts` are what the module must know of it.
 pub(crate) fn document(title: &str, facts: &[(&str, String)], body: &Markup) -> Markup {
     html! {
         (DOCTYPE)

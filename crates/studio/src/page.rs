@@ -48,7 +48,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
         &row.summary.title,
         &facts,
         &html! {
-            a class="skip" href="#draft" { "To the message" }
+            @if works { a class="skip" href="#draft" { "To the message" } }
             div class="studio" {
                 nav id="left" aria-label="Threads" { (left) }
                 main id="main" {

@@ -52,7 +52,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
     })
 }
 
-/// The system prompt and the conversation that a take's last request had.
+/// The system prompt of a take's last request, and the files that went along with it.
 pub(crate) fn sent(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
     let looking = studio.timeline.look()?;
     let take = take_of(&looking, thread, asked)?;

@@ -127,3 +127,12 @@ fn a_new_entry_is_seen_while_another_is_being_put_in() {
     browser.until("[...document.querySelectorAll('.piece > .entry')].some((one) => one.textContent.includes('said elsewhere'))");
     assert_eq!(browser.value("document.querySelectorAll('.inserting').length"), 1);
 }
+
+#[test]
+fn what_was_only_thought_is_not_taken_for_what_was_said() {
+    let studio = Studio::with_entries(&[("User", "question"), ("AI", "<thinking>hm</thinking>")]);
+    studio.act_on(2, "edit");
+    let area = format!("{} .editor textarea", Studio::entry(2));
+    studio.browser.until_count(&area, 1);
+    assert_eq!(studio.browser.holds(&area), "");
+}

@@ -111,9 +111,7 @@ const acts = {
   show: b => panel(b.dataset.src),
   async more(b) {
     const shown = await drawn(b.dataset.src);
-    if (!shown) return;
-    b.replaceWith(...shown.childNodes);
-    settle(byId("panel"));
+    if (shown) b.replaceWith(...shown.childNodes);
   },
   tag(b) {
     byId("find").value = b.value;

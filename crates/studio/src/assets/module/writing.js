@@ -86,7 +86,7 @@ async function inBase64(file) {
 const read = entry => asked("GET", ofTake(at(`entries/${idOf(entry)}`)));
 
 /** What is edited of an entry: its text, or what a tool answered. */
-const textOf = ({ entry: { content, blocks = [] } }) => content || (blocks[1] ? "" : (blocks[0]?.text ?? ""));
+const textOf = ({ entry: { content, blocks = [] } }) => content || (blocks[1] || blocks[0]?.type !== "tool_result" ? "" : blocks[0].text);
 
 /** Leaves what was typed, after a question if something was. */
 async function leave(form, before, does) {
