@@ -9,7 +9,7 @@ use retake_model::id::ThreadId;
 use retake_model::operation::{OperationKind, Version};
 use retake_model::path::RootPath;
 use retake_timeline::{
-    Detail, Differing, EntryDiffers, FieldDiffers, FileDiff, Looking, Question, Stat, USUAL_CONTEXT,
+    Detail, Differing, EntryDiffers, FieldDiffers, Looking, Question, Stat, USUAL_CONTEXT,
 };
 use retake_words::number::counted;
 
@@ -33,12 +33,12 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
     let differing = looking.differing(thread, [from, to], NAMED)?;
     let files = match (files_at(&looking, thread, from)?, files_at(&looking, thread, to)?) {
         (Some(before), Some(after)) if before != after => {
-            let question = Question { paths: Vec::new(), detail: Detail::Hunks(USUAL_CONTEXT) };
+            let question = Question::all(Detail::Hunks(USUAL_CONTEXT));
             let mut changes = looking.changes(before, after, &question)?;
             if asked.about.as_deref() == Some("move") {
                 let by_hand = changed_by_hand(&looking, thread, [from, to])?;
                 changes.files.retain(|file| !by_hand.contains(&file.path));
-                changes.stat = stat_of(&changes.files);
+                changes.stat = Stat::of(&changes.files);
             }
             Some(changes).filter(|changes| !changes.files.is_empty())
         }
@@ -56,16 +56,6 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
     })
 }
 
-/// How much differs in these files.
-fn stat_of(files: &[FileDiff]) -> Stat {
-    let mut stat = Stat { files: files.len() as u64, ..Stat::default() };
-    for lines in files.iter().filter_map(|file| file.lines) {
-        stat.lines.added += lines.added;
-        stat.lines.removed += lines.removed;
-    }
-    stat
-}
-
 /// The paths that somebody changed by hand between two moments. A move leaves their changes where they are, so that what
 /// becomes of these is told path by path, and not by how the moments differ.
 fn changed_by_hand(
@@ -74,7 +64,7 @@ fn changed_by_hand(
     moments: [Version; 2],
 ) -> Result<HashSet<RootPath>, Failed> {
     let (first, last) = (moments[0].min(moments[1]), moments[0].max(moments[1]));
-    let question = Question { paths: Vec::new(), detail: Detail::Paths };
+    let question = Question::all(Detail::Paths);
     let mut found = HashSet::new();
     for at in looking.files(thread, last.checked_add(1), LOOKED_BACK)? {
         if at.version <= first {

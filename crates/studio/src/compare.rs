@@ -149,7 +149,7 @@ impl Page<'_> {
         let [one, other] = &comparison.sides;
         let files = match (one.files, other.files) {
             (Some(before), Some(after)) => {
-                let question = Question { paths: Vec::new(), detail: Detail::Hunks(USUAL_CONTEXT) };
+                let question = Question::all(Detail::Hunks(USUAL_CONTEXT));
                 Some(self.looking.changes(before, after, &question)?)
             }
             _ => None,

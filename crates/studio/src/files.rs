@@ -42,7 +42,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
     let more = (found.len() > SHOWN).then(|| found[SHOWN - 1].version);
     let mut drawn = Vec::new();
     for at in found.iter().take(SHOWN).filter(|at| at.files.before != at.files.after) {
-        let question = Question { paths: Vec::new(), detail: Detail::Hunks(USUAL_CONTEXT) };
+        let question = Question::all(Detail::Hunks(USUAL_CONTEXT));
         let changes = looking.changes(at.files.before, at.files.after, &question)?;
         drawn.push((at, question::of(&looking, &row, at.version)?, changes));
     }
@@ -83,7 +83,7 @@ fn in_all(looking: &Looking<'_>, thread: ThreadId) -> Result<Markup, Failed> {
     let (Some(first), Some(now)) = (known.last(), latest(looking, thread, None)?) else {
         return Ok(html! {});
     };
-    let ask = |detail| looking.changes(first.files.before, now, &Question { paths: Vec::new(), detail });
+    let ask = |detail| looking.changes(first.files.before, now, &Question::all(detail));
     let mut changes = ask(Detail::Paths)?;
     if changes.files.is_empty() {
         return Ok(html! {});
@@ -171,7 +171,7 @@ pub(crate) fn of_call(studio: &Studio, thread: ThreadId, asked: &Asked) -> Resul
     });
     let found =
         found.ok_or_else(|| Failed::not_found("What this call did to files is not known any more."))?;
-    let question = Question { paths: Vec::new(), detail: Detail::Hunks(USUAL_CONTEXT) };
+    let question = Question::all(Detail::Hunks(USUAL_CONTEXT));
     let changes = looking.changes(found.files.before, found.files.after, &question)?;
     Ok(html! { div class="of-call" { (diff::draw(thread, &changes)) } })
 }
@@ -206,7 +206,7 @@ pub(crate) fn moved_by_calls(
     if calls.is_empty() {
         return Ok(moved);
     }
-    let question = Question { paths: Vec::new(), detail: Detail::Counts };
+    let question = Question::all(Detail::Counts);
     // A call is never made after its answer, so that what is older than all of these need not be looked at.
     let answers = views.iter().filter(|view| entry::answered(&view.entry).is_some());
     let oldest = answers.map(|view| view.entry.created).min();

@@ -30,6 +30,13 @@ pub struct Question {
     pub detail: Detail,
 }
 
+impl Question {
+    /// Everything that differs, so much of it.
+    pub fn all(detail: Detail) -> Self {
+        Self { paths: Vec::new(), detail }
+    }
+}
+
 /// How much is told of each file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
@@ -64,6 +71,20 @@ pub struct Stat {
     /// Lines that came and went.
     #[serde(flatten)]
     pub lines: Counts,
+}
+
+impl Stat {
+    /// How much differs in these files.
+    pub fn of(files: &[FileDiff]) -> Self {
+        files.iter().fold(Self::default(), |stat, file| {
+            let lines = file.lines.unwrap_or_default();
+            let added = stat.lines.added + lines.added;
+            Self {
+                files: stat.files + 1,
+                lines: Counts { added, removed: stat.lines.removed + lines.removed },
+            }
+        })
+    }
 }
 
 /// What differs at one path.
@@ -254,12 +275,7 @@ pub(crate) fn changes(
             files.push(compare(objects, &root, change, question.detail)?);
         }
     }
-    let stat = files.iter().fold(Stat::default(), |stat, file| {
-        let lines = file.lines.unwrap_or_default();
-        let added = stat.lines.added + lines.added;
-        Stat { files: stat.files + 1, lines: Counts { added, removed: stat.lines.removed + lines.removed } }
-    });
-    Ok(Changes { before, after, stat, files })
+    Ok(Changes { before, after, stat: Stat::of(&files), files })
 }
 
 /// What differs between two snapshots, root by root in the order of the paths, with renames recognised.

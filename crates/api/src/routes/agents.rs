@@ -138,7 +138,7 @@ fn compare(call: &Call<'_, ThreadPath, CompareQuery>) -> Result<Answer<Compared>
     }
     let files = match comparison.sides.each_ref().map(|side| side.files) {
         [Some(one), Some(other)] => {
-            let question = |detail| Question { paths: Vec::new(), detail };
+            let question = |detail| Question::all(detail);
             let whole = match query.detail {
                 HowMuch::Paths => Detail::Paths,
                 HowMuch::Counts | HowMuch::Lines => Detail::Counts,

@@ -105,7 +105,7 @@ impl Arguments {
 
 fn changes(context: &Context, one: ContentId, other: ContentId, detail: Detail) -> Result<Changes, Failure> {
     let looking = context.timeline()?.look()?;
-    Ok(looking.changes(one, other, &Question { paths: Vec::new(), detail })?)
+    Ok(looking.changes(one, other, &Question::all(detail))?)
 }
 
 /// How a row is told of one of the two.

@@ -119,7 +119,7 @@ impl Badges {
 
 impl Changed {
     fn between(looking: &Looking<'_>, TakeFiles { began, now }: TakeFiles) -> Option<Self> {
-        let question = Question { paths: Vec::new(), detail: Detail::Counts };
+        let question = Question::all(Detail::Counts);
         let found = looking.some_changes(began, now, &question, 0, COMPARED).ok()?;
         let lines = (found.files.len() as u64 == found.count).then(|| {
             found.files.iter().filter_map(|file| file.lines).fold(Counts::default(), |sum, lines| Counts {
