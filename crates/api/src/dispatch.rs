@@ -9,7 +9,7 @@
 
 mod body;
 mod busy;
-mod headers;
+pub(crate) mod headers;
 mod lanes;
 
 use std::sync::Arc;

@@ -27,11 +27,9 @@ pub use token::{Token, TokenError, TokenFile};
 pub(crate) use visitor::STAY_SECONDS;
 pub use visitor::{TicketError, new_ticket};
 
+use crate::dispatch::headers::{self, LONGEST_CLIENT};
 use crate::endpoint::Who;
 use crate::problem::{Code, Problem};
-
-/// How a program names itself.
-pub(crate) const CLIENT: &str = "retake-client";
 
 /// Where a browser's link leads.
 pub(crate) const ENTER: &str = "/enter/";
@@ -90,7 +88,7 @@ impl Gate {
             let given = given.to_str().ok().and_then(|text| text.split_once(' '));
             return match given {
                 Some((scheme, given)) if scheme.eq_ignore_ascii_case("bearer") && token.is(given.trim()) => {
-                    Ok(Who { actor: client(headers), token: hash })
+                    Ok(Who { actor: client(headers)?, token: hash })
                 }
                 _ => Err(refused()),
             };
@@ -155,18 +153,15 @@ impl Gate {
     }
 }
 
-/// The program that asks, by what it calls itself.
-fn client(headers: &HeaderMap) -> Actor {
-    /// Longer names are not names.
-    const LONGEST: usize = 60;
-    let said = headers.get(CLIENT).or_else(|| headers.get(USER_AGENT));
-    let name: String = said
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or("api")
-        .chars()
-        .filter(|character| !character.is_control())
-        .take(LONGEST)
-        .collect();
+/// The program that asks, by what it calls itself. What it says on purpose is taken as it is, or refused; what its
+/// library says of itself only helps.
+fn client(headers: &HeaderMap) -> Result<Actor, Problem> {
+    if let Some(name) = headers::client(headers)? {
+        return Ok(Actor::Client { name: name.to_owned() });
+    }
+    let said = headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let name: String =
+        said.chars().filter(|character| !character.is_control()).take(LONGEST_CLIENT).collect();
     let name = name.trim();
-    Actor::Client { name: if name.is_empty() { "api" } else { name }.to_owned() }
+    Ok(Actor::Client { name: if name.is_empty() { "api" } else { name }.to_owned() })
 }

@@ -10,15 +10,18 @@ use retake_model::operation::Version;
 use crate::endpoint::{Endpoint, JSON, Takes};
 use crate::problem::{Code, Problem};
 
-const KEY: &str = "idempotency-key";
+const KEY: &str = "Idempotency-Key";
+const CLIENT: &str = "Retake-Client";
 const LAST_EVENT: &str = "last-event-id";
 const REQUEST: HeaderName = HeaderName::from_static("x-request-id");
 /// Longer keys are not keys.
 const LONGEST_KEY: usize = 200;
+/// Longer names are not names.
+pub(crate) const LONGEST_CLIENT: usize = 60;
 
 /// The version that the caller saw; `None` if any will do.
 pub(super) fn expected(headers: &HeaderMap) -> Result<Option<Version>, Problem> {
-    let Some(value) = one(headers, &IF_MATCH)? else { return Ok(None) };
+    let Some(value) = one(headers, IF_MATCH.as_str())? else { return Ok(None) };
     let value = value.trim();
     if value == "*" {
         return Ok(None);
@@ -33,18 +36,17 @@ pub(super) fn expected(headers: &HeaderMap) -> Result<Option<Version>, Problem> 
 
 /// The name that the client gave the request.
 pub(super) fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
-    let Some(key) = one(headers, &HeaderName::from_static(KEY))? else { return Ok(None) };
-    let plain = key.bytes().all(|byte| (b' '..=b'~').contains(&byte));
-    if key.is_empty() || key.len() > LONGEST_KEY || !plain {
-        let detail = format!("Idempotency-Key must be 1 to {LONGEST_KEY} plain characters");
-        return Err(Problem::invalid(detail));
-    }
-    Ok(Some(key.to_owned()))
+    Ok(name(headers, KEY, LONGEST_KEY)?.map(str::to_owned))
+}
+
+/// What the program that asks calls itself, if it does.
+pub(crate) fn client(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
+    name(headers, CLIENT, LONGEST_CLIENT)
 }
 
 /// The last event that a client of a stream has seen.
 pub(super) fn last_event(headers: &HeaderMap) -> Result<Option<String>, Problem> {
-    Ok(one(headers, &HeaderName::from_static(LAST_EVENT))?.map(str::to_owned))
+    Ok(one(headers, LAST_EVENT)?.map(str::to_owned))
 }
 
 /// Whether the body is of the kind that the route takes.
@@ -54,10 +56,11 @@ pub(super) fn check_kind(headers: &HeaderMap, endpoint: &Endpoint) -> Result<(),
         Takes::File(kind) => kind,
     };
     let plain = |coding: &str| coding.eq_ignore_ascii_case("chunked");
-    if headers.contains_key(CONTENT_ENCODING) || !one(headers, &TRANSFER_ENCODING)?.is_none_or(plain) {
+    if headers.contains_key(CONTENT_ENCODING) || !one(headers, TRANSFER_ENCODING.as_str())?.is_none_or(plain)
+    {
         return Err(Problem::new(Code::UnsupportedMediaType, "bodies are taken uncompressed only"));
     }
-    let Some(said) = one(headers, &CONTENT_TYPE)? else {
+    let Some(said) = one(headers, CONTENT_TYPE.as_str())? else {
         // What has no body needs no kind; what has one must say which, as no form of a page can.
         let length = headers.get("content-length").and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
         let has_body = headers.contains_key("transfer-encoding") || length.is_some_and(|length| length > 0);
@@ -78,6 +81,7 @@ pub(super) fn check_kind(headers: &HeaderMap, endpoint: &Endpoint) -> Result<(),
 pub(super) fn version(version: Version) -> HeaderValue {
     HeaderValue::from_str(&format!("\"{version}\"")).expect("digits and quotes are a header")
 }
+
 /// Whether a browser asks for something to show to a person. Programs take anything, or JSON.
 pub(super) fn wants_page(method: &Method, headers: &HeaderMap) -> bool {
     let said = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
@@ -118,8 +122,22 @@ fn kind_needed(wanted: &str) -> Problem {
     Problem::new(Code::UnsupportedMediaType, format!("the body must be {wanted}, and say so"))
 }
 
+/// The only value of a header that names something.
+fn name<'a>(
+    headers: &'a HeaderMap,
+    header: &'static str,
+    longest: usize,
+) -> Result<Option<&'a str>, Problem> {
+    let Some(name) = one(headers, header)? else { return Ok(None) };
+    let plain = name.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    if name.is_empty() || name.len() > longest || !plain {
+        return Err(Problem::invalid(format!("{header} must be 1 to {longest} plain characters")));
+    }
+    Ok(Some(name))
+}
+
 /// The only value of a header.
-fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Problem> {
+fn one<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Problem> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (None, _) => Ok(None),
@@ -160,12 +178,25 @@ mod tests {
 
     #[test]
     fn a_key_is_short_and_plain() {
-        let name = HeaderName::from_static(KEY);
+        let name: HeaderName = KEY.parse().expect("a header's name");
         assert_eq!(key(&with(name.clone(), &["a b-1"])).ok(), Some(Some("a b-1".to_owned())));
         assert!(key(&with(name.clone(), &[""])).is_err());
         assert!(key(&with(name.clone(), &["one", "two"])).is_err());
         let mut long = HeaderMap::new();
         long.insert(name, HeaderValue::from_str(&"k".repeat(LONGEST_KEY + 1)).expect("a header"));
         assert!(key(&long).is_err());
+    }
+
+    #[test]
+    fn a_client_has_a_name_or_none() {
+        let check = |values: &[&'static str], wanted: Option<Option<&str>>| {
+            let headers = with(CLIENT.parse().expect("a header's name"), values);
+            assert_eq!(client(&headers).ok(), wanted, "{values:?}");
+        };
+        check(&[], Some(None));
+        check(&["an editor/1.0"], Some(Some("an editor/1.0")));
+        check(&[""], None);
+        check(&["one", "two"], None);
+        check(&["0123456789012345678901234567890123456789012345678901234567891"], None);
     }
 }
