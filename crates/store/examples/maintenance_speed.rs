@@ -1,7 +1,10 @@
 //! How long maintenance takes on a large store:
 //! `cargo run --release --package retake-store --example maintenance_speed`.
 
-#[path = "../tests/support/mod.rs"]
+// What only the tests use of this is not used here.
+#![allow(dead_code)]
+
+#[path = "../tests/store/support/mod.rs"]
 mod support;
 
 use std::time::{Duration, Instant};

@@ -4,9 +4,9 @@
 // What only the tests use of these is not used here.
 #![allow(dead_code)]
 
-#[path = "../tests/search/texts.rs"]
+#[path = "../tests/store/search/texts.rs"]
 mod texts;
-#[path = "../tests/search/world.rs"]
+#[path = "../tests/store/search/world.rs"]
 mod world;
 
 use std::time::Instant;

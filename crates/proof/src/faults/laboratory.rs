@@ -110,8 +110,13 @@ pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The `retake` program beside this one, built from the sources as they are: a stale one would prove nothing.
+/// The `retake` program beside this one, built from the sources as they are: a stale one would prove nothing. Who has
+/// just built it names it in `RETAKE_PROGRAM`: building it alone takes other features of what it needs, and so all of
+/// that anew.
 pub(crate) fn program() -> Result<PathBuf, Trouble> {
+    if let Some(built) = std::env::var_os("RETAKE_PROGRAM") {
+        return Ok(built.into());
+    }
     let own = std::env::current_exe()?;
     // Tests live one folder below the programs.
     let folder = own

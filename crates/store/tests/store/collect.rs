@@ -1,12 +1,10 @@
 //! Garbage goes when it is old enough, and nothing else ever does.
 
-mod support;
-
 use std::time::Duration;
 
+use crate::support::*;
 use retake_model::time::Timestamp;
 use retake_store::{Collected, Mode, Store};
-use support::*;
 
 const DAY: Duration = Duration::from_hours(24);
 

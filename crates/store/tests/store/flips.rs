@@ -1,14 +1,12 @@
 //! Bytes of the database that change by themselves are noticed: what is read is what was written, or an
 //! error, and what can no longer be read is found by `verify`.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::fs;
 
+use crate::support::*;
 use retake_model::time::Timestamp;
 use retake_store::{OpenError, Store};
-use support::*;
 
 /// How a reading of a damaged store went.
 #[derive(Debug, PartialEq, Eq)]

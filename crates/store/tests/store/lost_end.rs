@@ -1,12 +1,10 @@
 //! A log that lost its end is noticed: what SQLite drops without a word, the mark beside it remembers.
 
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::support::*;
 use retake_store::Store;
-use support::*;
 
 /// A copy of a store that is still open, as a crash would leave it, with that much of its log.
 fn crashed(folder: &Folder, name: &str, log: impl FnOnce(u64) -> u64) -> PathBuf {

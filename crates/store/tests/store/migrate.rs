@@ -1,14 +1,12 @@
 //! An older store is brought forward after a backup; anything that goes wrong leaves it as it was.
 
-mod support;
-
 use std::fs;
 
+use crate::support::*;
 use retake_model::time::Timestamp;
 use retake_store::{OpenError, SCHEMA_VERSION, Store};
-use support::*;
 
-const FIRST: &str = include_str!("../src/schema/1.sql");
+const FIRST: &str = include_str!("../../src/schema/1.sql");
 const SECOND: &str = "CREATE TABLE invention (number INTEGER PRIMARY KEY) STRICT";
 
 fn backups(folder: &Folder) -> Vec<std::path::PathBuf> {

@@ -1,17 +1,15 @@
 //! Bulk content: stored once, checked when it is read, found again without its index, and gone when it should be.
 
-mod support;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::support::*;
 use retake_model::content::{ContentId, Kind};
 use retake_model::object::{NewObject, Objects, Unavailable};
 use retake_model::time::Timestamp;
 use retake_store::{Change, Mode, PackedBatch, Problem, Store};
-use support::*;
 
 fn now() -> Timestamp {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");

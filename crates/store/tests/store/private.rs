@@ -1,16 +1,14 @@
 //! Nobody but the owner can read a store, whatever the umask says. Alone in its binary: a umask is the
 //! whole process's.
 
-mod support;
-
 use std::fs;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 
+use crate::support::*;
 use retake_model::time::Timestamp;
 use retake_store::{Permissions, Store};
 use rustix::fs::Mode;
-use support::*;
 
 #[test]
 fn files_are_private_under_any_umask() {
@@ -22,7 +20,7 @@ fn files_are_private_under_any_umask() {
     // Backups, salvage, a purge: everything that makes files.
     store.purge_threads(&[grown.threads[2]]).expect("purges");
     drop(store);
-    let first = include_str!("../src/schema/1.sql");
+    let first = include_str!("../../src/schema/1.sql");
     let store =
         Store::open_with(&folder.path, &[first, "CREATE TABLE more (x INTEGER) STRICT"]).expect("opens");
     check(&folder.path);

@@ -1,11 +1,9 @@
 //! What is published is there: for this process, for others, and together with what others publish.
 
-mod support;
-
 use std::thread;
 
+use crate::support::*;
 use retake_store::{PublishError, Store, StoreError, WriteError};
-use support::*;
 
 #[test]
 fn what_was_published_is_read_back_after_reopening() {

@@ -1,11 +1,9 @@
 //! Purging and redacting destroy, down to the bytes of the files; and nothing besides what was named.
 
-mod support;
-
+use crate::support::*;
 use retake_model::content::Kind;
 use retake_model::time::Timestamp;
 use retake_store::{LogState, Purged, RedactError, Store};
-use support::*;
 
 const SECRET: &str = "hunter2-correct-horse-battery-staple";
 

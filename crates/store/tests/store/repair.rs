@@ -1,7 +1,6 @@
 //! After a repair the store verifies clean, and what could not be saved is named.
 
-mod support;
-
+use crate::support::*;
 use retake_model::command::{Command, Spot};
 use retake_model::content::Kind;
 use retake_model::entry::EntryVersion;
@@ -11,7 +10,6 @@ use retake_model::state::ThreadState;
 use retake_model::time::Timestamp;
 use retake_store::{Change, OpenError, Repaired, Store, StoreError};
 use rusqlite::{Connection, params};
-use support::*;
 
 fn repair(store: &Store) -> Repaired {
     store.repair(&mut |_| {}, Timestamp::from_millis(START + 1_000_000)).expect("the repair runs")

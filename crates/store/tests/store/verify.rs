@@ -1,9 +1,7 @@
 //! A store that has grown verifies clean; every kind of planted damage is found, and said to be what it is.
 
-mod support;
-
+use crate::support::*;
 use rusqlite::Connection;
-use support::*;
 
 #[test]
 fn a_grown_store_is_clean_and_counted() {

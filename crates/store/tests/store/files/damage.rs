@@ -4,8 +4,8 @@ use retake_model::content::{ContentId, Kind};
 use retake_store::{Holder, Problem};
 use rusqlite::{Connection, params};
 
+use super::world::*;
 use crate::support::*;
-use crate::world::*;
 
 pub(crate) type Plant = fn(&World);
 

@@ -4,8 +4,8 @@ use retake_model::content::Kind;
 use retake_model::id::FolderId;
 use retake_model::object::Objects;
 
+use super::world::*;
 use crate::support::*;
-use crate::world::*;
 
 #[test]
 fn a_purge_takes_its_bytes_out_of_packs() {

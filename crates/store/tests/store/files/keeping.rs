@@ -7,8 +7,8 @@ use retake_model::id::FolderId;
 use retake_model::time::Timestamp;
 use retake_store::Store;
 
+use super::world::*;
 use crate::support::*;
-use crate::world::*;
 
 #[test]
 fn garbage_is_not_what_a_folder_knows() {

@@ -6,9 +6,9 @@ use retake_model::operation::{Actor, Operation};
 use retake_model::time::Timestamp;
 use retake_store::{Change, Repaired, Store};
 
-use crate::damage::DAMAGE;
+use super::damage::DAMAGE;
+use super::world::*;
 use crate::support::*;
-use crate::world::*;
 
 fn repair(store: &Store) -> Repaired {
     store.repair(&mut |_| {}, Timestamp::from_millis(START + 1_000_000)).expect("the repair runs")

@@ -2,7 +2,7 @@
 
 use retake_store::SearchQuery;
 
-use crate::world::World;
+use super::world::World;
 
 #[test]
 fn a_purged_thread_leaves_no_word() {

@@ -5,7 +5,7 @@ use retake_model::id::EntryId;
 use retake_model::time::Timestamp;
 use retake_store::{Deleted, Facet, Order, Scope, SearchQuery};
 
-use crate::world::{BEGINNING, World};
+use super::world::{BEGINNING, World};
 
 #[test]
 fn filters_narrow_a_search() {

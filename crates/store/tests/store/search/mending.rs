@@ -4,8 +4,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use retake_store::{Rebuilt, Scope, SearchIndex, SearchProblem, SearchQuery, Store};
 
-use crate::texts::texts;
-use crate::world::World;
+use super::texts::texts;
+use super::world::World;
 
 #[test]
 fn a_useless_file_is_made_anew() {

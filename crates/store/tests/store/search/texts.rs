@@ -2,7 +2,7 @@
 
 use retake_model::id::EntryId;
 
-use crate::world::World;
+use super::world::World;
 
 /// Entries of many kinds, under short names.
 pub(crate) const TEXTS: &[(&str, &str)] = &[

@@ -2,8 +2,8 @@
 
 use retake_store::{SearchIndex, SearchQuery, Store};
 
-use crate::texts::texts;
-use crate::world::World;
+use super::texts::texts;
+use super::world::World;
 
 #[test]
 fn two_indexes_catch_up_at_once() {

@@ -2,8 +2,8 @@
 
 use retake_store::{SearchError, SearchQuery};
 
-use crate::texts::{Dice, TEXTS, texts};
-use crate::world::World;
+use super::texts::{Dice, TEXTS, texts};
+use super::world::World;
 
 #[test]
 fn words_find_what_people_mean() {

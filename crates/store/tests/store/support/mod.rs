@@ -1,8 +1,5 @@
 //! What the tests of the store share: growing threads through the public interface, and reading all of them.
 
-// Each test binary uses its own part of this, and what one shares with it is public there only.
-#![allow(dead_code, unreachable_pub)]
-
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,7 +23,7 @@ use retake_store::{
 
 /// A clock and dice that give the same every time a test is run.
 #[derive(Clone, Debug)]
-pub struct Dice {
+pub(crate) struct Dice {
     seed: u64,
     rolled: u64,
 }
@@ -34,12 +31,12 @@ pub struct Dice {
 static NEXT_SEED: AtomicU64 = AtomicU64::new(1);
 
 impl Dice {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { seed: NEXT_SEED.fetch_add(1, Ordering::Relaxed), rolled: 0 }
     }
 }
 
-pub const START: i64 = 1_790_000_000_000;
+pub(crate) const START: i64 = 1_790_000_000_000;
 
 impl Fresh for Dice {
     fn now(&mut self) -> Timestamp {
@@ -58,29 +55,29 @@ impl Fresh for Dice {
 }
 
 /// A folder for a store, gone after the test.
-pub struct Folder {
+pub(crate) struct Folder {
     _temporary: tempfile::TempDir,
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
 }
 
 impl Folder {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let temporary = tempfile::tempdir().expect("a temporary folder");
         let path = temporary.path().join("home");
         Self { _temporary: temporary, path }
     }
 
-    pub fn open(&self) -> Store {
+    pub(crate) fn open(&self) -> Store {
         Store::open(&self.path).expect("the store opens")
     }
 
-    pub fn database(&self) -> PathBuf {
+    pub(crate) fn database(&self) -> PathBuf {
         self.path.join("retake.db")
     }
 
     /// The database without Retake, for planting damage. All names are in the sorted index, where they are
     /// easily found.
-    pub fn raw(&self) -> rusqlite::Connection {
+    pub(crate) fn raw(&self) -> rusqlite::Connection {
         let raw = rusqlite::Connection::open(self.database()).expect("the database opens");
         // What is not a store, or not a whole one, has none to move.
         let _ = sort_names(&raw);
@@ -107,7 +104,7 @@ fn sort_names(raw: &rusqlite::Connection) -> rusqlite::Result<()> {
 }
 
 /// Makes a thread.
-pub fn create(store: &Store, project: ProjectId, title: &str) -> ThreadId {
+pub(crate) fn create(store: &Store, project: ProjectId, title: &str) -> ThreadId {
     let mut dice = Dice::new();
     let title = title.to_owned();
     store
@@ -144,7 +141,7 @@ pub fn create(store: &Store, project: ProjectId, title: &str) -> ThreadId {
 }
 
 /// What is published next.
-pub enum Next {
+pub(crate) enum Next {
     Do(Command),
     Undo,
     Redo,
@@ -159,12 +156,12 @@ impl From<Command> for Next {
 }
 
 /// Publishes the next operation of a thread.
-pub fn publish(store: &Store, thread: ThreadId, next: impl Into<Next>) -> Published {
+pub(crate) fn publish(store: &Store, thread: ThreadId, next: impl Into<Next>) -> Published {
     let next = next.into();
     store.write(move |writing| publish_inside(writing, thread, next)).expect("the operation is published")
 }
 
-pub fn publish_inside(
+pub(crate) fn publish_inside(
     writing: &Writing<'_>,
     thread: ThreadId,
     next: Next,
@@ -252,20 +249,20 @@ fn change(
 }
 
 /// An entry at the end of a take.
-pub fn say(take: TakeId, role: &str, text: &str) -> Command {
+pub(crate) fn say(take: TakeId, role: &str, text: &str) -> Command {
     let version = EntryVersion::from_text(role, text, Timestamp::from_millis(START));
     Command::AddEntries { take, at: Spot::End, entries: vec![NewEntry::from(version)] }
 }
 
 /// The take that is being worked on.
-pub fn active(store: &Store, thread: ThreadId) -> TakeId {
+pub(crate) fn active(store: &Store, thread: ThreadId) -> TakeId {
     let reading = store.read().expect("a reading");
     let row = reading.queries().thread(thread).expect("readable");
     row.expect("the thread exists").summary.active.id
 }
 
 /// The entries of the active take: identity, name of the version, text.
-pub fn entries(store: &Store, thread: ThreadId) -> Vec<(EntryId, ContentId, String)> {
+pub(crate) fn entries(store: &Store, thread: ThreadId) -> Vec<(EntryId, ContentId, String)> {
     let reading = store.read().expect("a reading");
     let queries = reading.queries();
     let row = queries.thread(thread).expect("readable").expect("the thread exists");
@@ -282,19 +279,19 @@ pub fn entries(store: &Store, thread: ThreadId) -> Vec<(EntryId, ContentId, Stri
         .collect()
 }
 
-pub fn number_of(store: &Store, thread: ThreadId) -> i64 {
+pub(crate) fn number_of(store: &Store, thread: ThreadId) -> i64 {
     let reading = store.read().expect("a reading");
     let row = reading.queries().thread(thread).expect("readable");
     row.expect("the thread exists").number
 }
 
 /// A project with three threads that have been worked on in most of the ways there are.
-pub struct Grown {
-    pub project: ProjectId,
-    pub threads: Vec<ThreadId>,
+pub(crate) struct Grown {
+    pub(crate) project: ProjectId,
+    pub(crate) threads: Vec<ThreadId>,
 }
 
-pub fn grow(store: &Store) -> Grown {
+pub(crate) fn grow(store: &Store) -> Grown {
     let project = ProjectId::fresh(&mut Dice::new());
     put_project(store, project, None);
     let threads: Vec<ThreadId> =
@@ -343,7 +340,7 @@ pub fn grow(store: &Store) -> Grown {
     Grown { project, threads }
 }
 
-pub fn put_project(store: &Store, id: ProjectId, current: Option<ThreadId>) {
+pub(crate) fn put_project(store: &Store, id: ProjectId, current: Option<ThreadId>) {
     let project = ProjectRow {
         id,
         path: "/home/user/project".to_owned(),
@@ -357,12 +354,12 @@ pub fn put_project(store: &Store, id: ProjectId, current: Option<ThreadId>) {
     store.write(move |writing| writing.put_project(&project)).expect("the project is recorded");
 }
 
-pub fn verify(store: &Store) -> Verified {
+pub(crate) fn verify(store: &Store) -> Verified {
     store.verify(&mut |_| {}).expect("verification runs")
 }
 
 /// The kinds of problems, each once.
-pub fn codes(verified: &Verified) -> Vec<&'static str> {
+pub(crate) fn codes(verified: &Verified) -> Vec<&'static str> {
     let mut codes: Vec<&str> = verified.problems.iter().map(Problem::code).collect();
     codes.sort_unstable();
     codes.dedup();
@@ -370,7 +367,7 @@ pub fn codes(verified: &Verified) -> Vec<&'static str> {
 }
 
 #[track_caller]
-pub fn assert_clean(store: &Store) -> Verified {
+pub(crate) fn assert_clean(store: &Store) -> Verified {
     let verified = verify(store);
     let said: Vec<String> = verified.problems.iter().map(ToString::to_string).collect();
     assert!(verified.is_clean(), "{said:#?}");
@@ -378,7 +375,7 @@ pub fn assert_clean(store: &Store) -> Verified {
 }
 
 /// Everything that can be read, by a name for each piece; or the first error.
-pub fn dump(store: &Store) -> Result<BTreeMap<String, String>, StoreError> {
+pub(crate) fn dump(store: &Store) -> Result<BTreeMap<String, String>, StoreError> {
     let reading = store.read()?;
     let queries = reading.queries();
     let mut found = BTreeMap::new();
@@ -407,7 +404,7 @@ pub fn dump(store: &Store) -> Result<BTreeMap<String, String>, StoreError> {
 }
 
 /// Everything that can be read of the present states, around what cannot.
-pub fn dump_what_is_left(store: &Store) -> BTreeMap<String, String> {
+pub(crate) fn dump_what_is_left(store: &Store) -> BTreeMap<String, String> {
     let reading = store.read().expect("a reading");
     let queries = reading.queries();
     let filter = ThreadFilter { deleted: Deleted::Shown, ..ThreadFilter::default() };
@@ -448,7 +445,7 @@ fn dump_state(
 }
 
 /// The bytes of all files of a folder that could hold content.
-pub fn raw_bytes(folder: &Path) -> Vec<u8> {
+pub(crate) fn raw_bytes(folder: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
     for name in ["retake.db", "retake.db-wal"] {
         bytes.extend(std::fs::read(folder.join(name)).unwrap_or_default());
@@ -456,15 +453,15 @@ pub fn raw_bytes(folder: &Path) -> Vec<u8> {
     bytes
 }
 
-pub fn contains(haystack: &[u8], needle: &[u8]) -> bool {
+pub(crate) fn contains(haystack: &[u8], needle: &[u8]) -> bool {
     haystack.windows(needle.len()).any(|window| window == needle)
 }
 
 /// A small generator of numbers that are the same in every run.
-pub struct Random(pub u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    pub fn below(&mut self, limit: u64) -> u64 {
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % limit
     }
