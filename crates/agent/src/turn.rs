@@ -31,6 +31,7 @@ use retake_model::agent::{Ended, Policy};
 use retake_model::command::{Prompt, SentText, Start};
 use retake_model::id::{EntryId, ProjectId, RequestId, TakeId, ThreadId, TurnId};
 use retake_model::operation::{Actor, Version};
+use retake_model::replay::OnConflict;
 use retake_model::surroundings::Surroundings;
 use retake_timeline::{Caller, ChangeError, Command, Desk, Handling, Timeline};
 
@@ -108,6 +109,8 @@ pub struct Again {
     pub at: EntryId,
     /// The name of the new take; `None` for the next free one.
     pub name: Option<String>,
+    /// What becomes of files that do not merge.
+    pub on_conflict: OnConflict,
 }
 
 /// A turn that ended, or stands still.
@@ -170,7 +173,7 @@ impl Workshop {
         cancel: &Cancel,
         audience: &mut dyn Audience,
     ) -> Result<Outcome, TurnError> {
-        let Again { from, at, name } = again;
+        let Again { from, at, name, on_conflict } = again;
         if self.desk.as_ref().is_some_and(|desk| desk.apart().is_some()) {
             return Err(TurnError::Apart);
         }
@@ -181,7 +184,8 @@ impl Workshop {
         let command = Command::Retry { from, at, name, start };
         let done = match &self.desk {
             Some(desk) => {
-                let changed = desk.change(thread, command, caller, Handling::default())?;
+                let changed =
+                    desk.change(thread, command, caller, Handling { on_conflict, ..Handling::default() })?;
                 changed.done.ok_or(TurnError::Nothing)?
             }
             None => self.timeline.change(thread, command, caller)?,

@@ -6,6 +6,7 @@ mod agents;
 mod apart;
 mod changes;
 mod common;
+mod draft;
 mod entries;
 mod file_common;
 mod files;
@@ -42,6 +43,7 @@ pub(crate) fn all() -> Vec<Endpoint> {
         files::all(),
         projects::all(),
         state::all(),
+        draft::all(),
         search::all(),
         transfer::all(),
         agents::all(),

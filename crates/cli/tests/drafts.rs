@@ -95,3 +95,40 @@ fn what_was_written_by_hand_is_kept_where_it_is_refused() {
         std::fs::remove_file(path).expect("it is ours");
     }
 }
+
+#[test]
+fn pictures_go_along_with_a_draft() {
+    let sandbox = forked();
+    for (name, bytes) in [("a.gif", "GIF89a a"), ("b.gif", "GIF89a b"), ("c.txt", "no picture")] {
+        sandbox.write(name, bytes);
+    }
+    assert_eq!(sandbox.refused(&["draft", "attach", "a.gif", "c.txt"]).0, 2);
+    assert_eq!(sandbox.json(&["draft"])["pictures"], serde_json::json!([]), "all or none");
+    let done = sandbox.done(&["draft", "attach", "a.gif", "b.gif"]);
+    assert!(done.starts_with("The draft of main_take_1 is “Fix it. (and 2 pictures)” now."), "{done}");
+    assert_eq!(sandbox.done(&["draft", "attach", "b.gif"]), "Nothing to change.\n");
+    let shown = sandbox.json(&["draft"]);
+    let name = shown["pictures"][1]["picture"].as_str().expect("a name");
+    let text = sandbox.done(&["draft"]);
+    assert!(text.contains("picture 2") && text.contains(&name[..12]), "{text}");
+    for none in ["0", "3", "zzzz", ""] {
+        assert_eq!(sandbox.refused(&["draft", "detach", none]).0, 3, "{none:?}");
+    }
+    sandbox.done(&["draft", "detach", "1"]);
+    sandbox.done(&["entry", "add", "--draft"]);
+    let entry = sandbox.json(&["entry", "show", "last"]);
+    let images: Vec<&str> = entry["entry"]["blocks"]
+        .as_array()
+        .expect("blocks")
+        .iter()
+        .filter_map(|block| block["blob"].as_str())
+        .collect();
+    assert_eq!(images, [name]);
+    sandbox.done(&["undo"]);
+    sandbox.done(&["draft", "detach", &name[..6]]);
+    assert_eq!(draft(&sandbox), "Fix it.");
+    sandbox.done(&["draft", "attach", "a.gif"]);
+    sandbox.done(&["draft", "clear"]);
+    let cleared = sandbox.json(&["draft"]);
+    assert_eq!((&cleared["draft"], &cleared["pictures"]), (&"".into(), &serde_json::json!([])));
+}

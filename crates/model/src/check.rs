@@ -156,6 +156,9 @@ fn take(take: &Take) -> Result<(), BadContent> {
     clock_time(take.created)?;
     // A fork makes a draft of a whole message, so a draft may be as long as an entry.
     at_most("bytes of a draft", take.draft.len(), ENTRY_BYTES)?;
+    if !take.attached.are_distinct() {
+        return Err(Malformed { kind: Kind::Take }.into());
+    }
     for items in [&take.files, &take.context_files, &take.screenshots] {
         at_most("files in one list", items.len(), FILES)?;
         items.iter().flat_map(|FileItem { extra, .. }| extra.values()).try_for_each(json)?;

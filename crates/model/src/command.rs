@@ -3,6 +3,7 @@
 //! [`apply`] takes a state and a command and gives the next state, what happened, and (in the additions) the
 //! new content. It never touches what is stored; a command that is refused leaves nothing behind.
 
+mod draft;
 mod entries;
 mod naming;
 mod reset;
@@ -11,16 +12,17 @@ mod thread;
 mod turns;
 
 use crate::agent::AgentState;
-use crate::content::{ContentId, Kind};
-use crate::entry::{Block, EntryVersion, Fields, media_of};
+use crate::content::ContentId;
+use crate::entry::EntryVersion;
 use crate::id::{EntryId, Fresh, TakeId, TurnId};
 use crate::name::BadName;
 use crate::object::{Additions, Objects, Unavailable};
 use crate::operation::{OperationKind, TurnStep};
 use crate::settings::BadSetting;
 use crate::state::{ThreadState, Visibility};
-use crate::take::{FileItem, FileList};
+use crate::take::{FileItem, FileList, NewPicture};
 
+pub use crate::take::NotAPicture;
 pub use takes::{Promotion, promote};
 
 /// What a user can ask of a thread.
@@ -174,8 +176,27 @@ pub enum Command {
     SetDraft {
         /// Of which take.
         take: TakeId,
-        /// The whole draft.
+        /// The whole text.
         text: String,
+    },
+    /// Let pictures go along with what is being typed.
+    Attach {
+        /// Of which take.
+        take: TakeId,
+        /// The pictures; those that go along already stay where they are.
+        pictures: Vec<NewPicture>,
+    },
+    /// Let a picture go along no more.
+    Detach {
+        /// Of which take.
+        take: TakeId,
+        /// The picture.
+        picture: ContentId,
+    },
+    /// Throw away what is being typed, with its pictures.
+    ClearDraft {
+        /// Of which take.
+        take: TakeId,
     },
     /// Say which files a take names.
     SetFiles {
@@ -319,19 +340,13 @@ impl From<EntryVersion> for NewEntry {
     }
 }
 
-/// What was given as a picture is none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a png, jpg, gif or webp picture")]
-pub struct NotAPicture;
-
 impl NewEntry {
     /// An entry with pictures behind its text, given as their bytes.
     pub fn with_pictures(version: EntryVersion, pictures: Vec<Vec<u8>>) -> Result<Self, NotAPicture> {
         let mut entry = Self::from(version);
         for bytes in pictures {
-            let media = media_of(&bytes).ok_or(NotAPicture)?.to_owned();
-            let blob = ContentId::of(Kind::Blob, &bytes);
-            entry.version.blocks.push(Block::Image { media, blob, extra: Fields::default() });
+            let NewPicture { attached, bytes } = NewPicture::new(bytes)?;
+            entry.version.blocks.push(attached.into_block());
             entry.blobs.push(bytes);
         }
         Ok(entry)
@@ -367,6 +382,9 @@ pub enum Refusal {
     /// An entry shows a picture that is not stored and did not come along.
     #[error("the entry shows picture {}, which is not stored; `retake entry add --image` brings one along", .0.short())]
     NoSuchPicture(ContentId),
+    /// No such picture goes along with the draft.
+    #[error("the draft has no picture {}; `retake draft` shows those it has", .0.short())]
+    NotAttached(ContentId),
     /// There is nothing to send.
     #[error("the draft of {take:?} is empty, so there is nothing to send; `retake draft set` writes one")]
     EmptyDraft {
@@ -438,7 +456,7 @@ pub fn apply<O: Objects + ?Sized, F: Fresh>(
 ) -> Result<Applied, Refusal> {
     match command {
         Command::AddEntries { take, at, entries } => entries::add(state, take, at, entries, context),
-        Command::SendDraft { take, role } => entries::send_draft(state, take, role.as_deref(), context),
+        Command::SendDraft { take, role } => draft::send(state, take, role.as_deref(), context),
         Command::EditEntry { take, entry, text } => entries::edit(state, take, entry, &text, context),
         Command::RewriteEntry { take, entry, version } => {
             entries::rewrite(state, take, entry, &version, context)
@@ -453,7 +471,10 @@ pub fn apply<O: Objects + ?Sized, F: Fresh>(
         Command::Switch { take } => takes::switch(state, take, context),
         Command::RenameTake { take, name } => takes::rename(state, take, &name, context),
         Command::DeleteTake { take } => takes::delete(state, take, context),
-        Command::SetDraft { take, text } => takes::set_draft(state, take, text, context),
+        Command::SetDraft { take, text } => draft::set(state, take, text, context),
+        Command::Attach { take, pictures } => draft::attach(state, take, pictures, context),
+        Command::Detach { take, picture } => draft::detach(state, take, picture, context),
+        Command::ClearDraft { take } => draft::clear(state, take, context),
         Command::SetFiles { take, list, items } => takes::set_files(state, take, list, items, context),
         Command::StartTurn { take, start } => turns::start(state, take, start, context),
         Command::Retry { from, at, name, start } => turns::retry(state, from, at, name, start, context),

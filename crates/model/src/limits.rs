@@ -15,6 +15,8 @@ pub const NAME_CHARS: usize = 100;
 pub const NAMES: usize = 256;
 /// Context files, screenshots or files of one take.
 pub const FILES: usize = 10_000;
+/// Pictures that are put to one draft.
+pub const PICTURES: usize = 100;
 /// Characters of a preview of an entry.
 pub const PREVIEW_CHARS: usize = 60;
 /// Bytes of something that was observed and not chosen: the path of a folder, a branch, a client's name.

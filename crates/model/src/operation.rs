@@ -285,7 +285,7 @@ pub enum OperationKind {
         #[n(3)]
         name: String,
     },
-    /// A take was forked at a user message, whose text became its draft.
+    /// A take was forked at a user message, which became its draft.
     #[n(9)]
     TakeForked {
         /// The new take.

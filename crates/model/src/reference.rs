@@ -38,6 +38,7 @@ pub fn references(kind: Kind, bytes: &[u8]) -> Result<Vec<Reference>, Malformed>
         Kind::Take => {
             let take: Take = decode(bytes)?;
             let mut found = root(&take.entries);
+            found.extend(take.attached.iter().map(|attached| (Kind::Blob, attached.picture)));
             if let Some(sent) = take.sent {
                 found.extend([(Kind::Blob, sent.markdown), (Kind::Blob, sent.system_prompt)]);
             }

@@ -1,5 +1,7 @@
 //! Takes: the branches of a thread, each with entries, a draft and a context of its own.
 
+mod attached;
+
 use std::collections::BTreeMap;
 
 use minicbor::{Decode, Encode};
@@ -8,10 +10,13 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::agent::Agent;
 use crate::content::{Content, ContentId, Kind};
+use crate::entry::EntryVersion;
 use crate::id::{EntryId, TakeId};
 use crate::json::Json;
 use crate::list::{EntryCell, List};
 use crate::time::Timestamp;
+
+pub use attached::{Attached, Attachments, NewPicture, NotAPicture};
 
 /// The name of a thread's first take.
 pub const FIRST_TAKE: &str = "main";
@@ -56,6 +61,9 @@ pub struct Take {
     /// their bytes.
     #[n(11)]
     pub agent: Option<Agent>,
+    /// Pictures that go along with the draft.
+    #[n(12)]
+    pub attached: Attachments,
 }
 
 /// A file that a take names. Fields that Retake does not know are kept.
@@ -130,7 +138,25 @@ impl Take {
             fork_point: None,
             sent: None,
             agent: None,
+            attached: Attachments::default(),
         }
+    }
+
+    /// Whether there is nothing in its draft that could be sent.
+    pub fn has_no_draft(&self) -> bool {
+        self.draft.trim().is_empty() && self.attached.is_empty()
+    }
+
+    /// Takes the draft out, as what somebody in that role says.
+    pub fn take_draft(&mut self, role: &str, now: Timestamp) -> EntryVersion {
+        let text = std::mem::take(&mut self.draft);
+        let mut entry = EntryVersion::from_text(role, &text, now);
+        // A picture that is sent without a word has no words, not empty ones.
+        if text.trim().is_empty() && !self.attached.is_empty() {
+            entry.blocks.clear();
+        }
+        entry.blocks.extend(std::mem::take(&mut self.attached).into_blocks());
+        entry
     }
 
     /// The files in one of its lists.
@@ -178,7 +204,13 @@ mod tests {
         let agent = Agent::kept(TurnId::from_bytes([2; 16]), state);
         let running = Take { agent, ..take.clone() };
         assert_eq!(encode(&running)[0], 0x8c);
-        for take in [take, running] {
+        let mut typing = take.clone();
+        typing.attached.push(Attached {
+            media: "image/png".to_owned(),
+            picture: ContentId::of(Kind::Blob, b"a picture"),
+        });
+        assert_eq!(encode(&typing)[0], 0x8d);
+        for take in [take, running, typing] {
             assert_eq!(decode::<Take>(&encode(&take)), Ok(take));
         }
     }

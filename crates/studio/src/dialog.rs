@@ -8,6 +8,8 @@
 
 use maud::{Markup, html};
 use retake_model::id::ThreadId;
+use retake_words::cleared;
+use retake_words::number::counted;
 
 use crate::conversation::take_of;
 use crate::failed::Failed;
@@ -28,6 +30,21 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
             let ask = format!("{of_thread}/truncate?take={}", take.id);
             Dialog { yes: "Cut the others", ask, ..Dialog::default() }.draw(&html! {
                 label { "How many of the last pairs of question and answer stay?" input type="number" name="pairs" value="3" min="0" required; }
+            })
+        }
+        "clear" => {
+            let ask = format!("{of_thread}/clear?take={}", take.id);
+            let entries = counted(take.entries.len(), "entry", "entries");
+            Dialog { yes: "Clear", ask, then: "Done.", ..Dialog::default() }.draw(&html! {
+                h2 { "Take all entries out?" }
+                p { (entries) " of the take “" (take.name) "” go; the draft and the files stay. An undo brings them back." }
+            })
+        }
+        "reset" => {
+            let takes_away = cleared(&looking.cleared_by_reset(&looking.state(thread)?)?);
+            Dialog { yes: "Reset", ask: format!("{of_thread}/reset"), then: "Done.", ..Dialog::default() }.draw(&html! {
+                h2 { "Reset the thread?" }
+                p { "This clears " (takes_away) ". Takes, title, tags, roles and history stay, and an undo brings all back." }
             })
         }
         "put-away" => Dialog { method: "DELETE", yes: "Put it away", ask: of_thread, then: "/studio" }

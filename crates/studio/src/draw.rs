@@ -93,11 +93,6 @@ pub(crate) fn moment(time: Timestamp) -> Markup {
     html! { time datetime=(time.to_string()) { (time.to_string()) } }
 }
 
-/// A button that the module knows by what it does.
-pub(crate) fn button(act: &str, label: &str, title: &str) -> Markup {
-    html! { button type="button" data-act=(act) title=(title) { (label) } }
-}
-
 /// An address with what it asks for, whatever letters that has.
 pub(crate) fn address(path: &str, asked: &[(&str, &str)]) -> String {
     format!("{path}?{}", serde_urlencoded::to_string(asked).unwrap_or_default())

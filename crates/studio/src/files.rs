@@ -21,6 +21,8 @@ use crate::{diff, entry, question};
 
 /// How many operations are shown at once.
 const SHOWN: usize = 10;
+/// As many are drawn again at most where older ones were asked for.
+const MOST: usize = 60;
 /// What so many of the last operations on files did is shown with their calls.
 const LOOKED_BACK: usize = 200;
 /// So many operations are looked through for the one that a call made.
@@ -38,10 +40,12 @@ const SHOWN_OF_FILE: u64 = 64 * 1024;
 pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
     let looking = studio.timeline.look()?;
     let row = looking.thread(thread)?;
-    let found = looking.files(thread, asked.before, SHOWN + 1)?;
-    let more = (found.len() > SHOWN).then(|| found[SHOWN - 1].version);
+    let found = looking.files(thread, asked.before, asked.until.map_or(SHOWN, |_| MOST) + 1)?;
+    let known = asked.until.map_or(0, |until| found.iter().take_while(|at| at.version >= until).count());
+    let shown = known.clamp(SHOWN, MOST);
+    let more = (found.len() > shown).then(|| found[shown - 1].version);
     let mut drawn = Vec::new();
-    for at in found.iter().take(SHOWN).filter(|at| at.files.before != at.files.after) {
+    for at in found.iter().take(shown).filter(|at| at.files.before != at.files.after) {
         let question = Question::all(Detail::Hunks(USUAL_CONTEXT));
         let changes = looking.changes(at.files.before, at.files.after, &question)?;
         drawn.push((at, question::of(&looking, &row, at.version)?, changes));
@@ -51,7 +55,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
         Some(_) => (html! {}, html! {}),
     };
     Ok(html! {
-        div id="files" data-live="files" {
+        div id="files" data-live="files" data-until=[asked.until] {
             @if drawn.is_empty() && more.is_none() && asked.before.is_none() {
                 p class="quiet" {
                     "No files have changed here yet. What a turn, a tool or your own hand does to the project's folder is \
@@ -60,7 +64,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
             }
             (all)
             @for (at, question, changes) in &drawn {
-                section class="change" {
+                section class="change" data-at=(at.version) {
                     h2 {
                         a href=(format!("/studio/threads/{thread}?at={}", at.version)) { (retake_words::operation(&at.kind)) }
                         " " span class="quiet" { (moment(at.time)) }

@@ -30,6 +30,8 @@ use crate::{diff, question};
 const LOOKED_AT: usize = 60;
 /// How many rows are shown at once.
 const SHOWN: usize = 12;
+/// So many operations are drawn again at most where older ones were asked for.
+const MOST: u64 = 300;
 /// The lines of so many files are counted for a row; where there are more, only the files are.
 const COUNTED: u64 = 50;
 
@@ -37,13 +39,20 @@ const COUNTED: u64 = 50;
 pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
     let looking = studio.timeline.look()?;
     let row = looking.thread(thread)?;
-    let steps = steps(&looking, &row, asked.before)?;
+    let newest = row.summary.version;
+    let known = asked.until.map_or(0, |until| (newest + 1).saturating_sub(until).min(MOST));
+    let looked_at = LOOKED_AT.max(known as usize);
+    let steps = steps(&looking, &row, asked.before, looked_at)?;
     let mut rows = rows(&steps);
     // The last row may go on behind what was looked at: then it is one for the next page.
-    if steps.len() == LOOKED_AT && rows.len() > 1 {
+    let last = rows.last().map(|row| row.oldest().item.version);
+    if steps.len() == looked_at && last != asked.until && rows.len() > 1 {
         rows.pop();
     }
-    rows.truncate(SHOWN);
+    let drawn_before =
+        rows.iter().take_while(|row| asked.until.is_some_and(|until| row.newest().item.version >= until));
+    let shown = drawn_before.count().max(SHOWN);
+    rows.truncate(shown);
     let next = rows.last().map(|last| last.oldest().item.version).filter(|last| *last > 1);
     let mut lanes = Lanes::read(asked.lanes.as_deref().unwrap_or_default());
     let strips: Vec<Strip> = rows.iter().map(|row| strip(&mut lanes, row)).collect();
@@ -58,7 +67,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
         drawn.push(draw_row(&looking, &row, each, &told, (redo.is_some(), &picture))?);
     }
     Ok(html! {
-        div id="history" data-live="history" {
+        div id="history" data-live="history" data-until=[asked.until] {
             ol class="history" { @for row in &drawn { (row) } }
             @if let Some(before) = next {
                 button type="button" data-act="more"
@@ -69,9 +78,14 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
 }
 
 /// Operations before a version, each with its place.
-fn steps(looking: &Looking<'_>, row: &ThreadRow, before: Option<Version>) -> Result<Vec<Step>, Failed> {
+fn steps(
+    looking: &Looking<'_>,
+    row: &ThreadRow,
+    before: Option<Version>,
+    count: usize,
+) -> Result<Vec<Step>, Failed> {
     let queries = looking.queries();
-    let items = looking.history(row.summary.id, before, LOOKED_AT)?;
+    let items = looking.history(row.summary.id, before, count)?;
     let mut steps = Vec::with_capacity(items.len());
     for item in items {
         let Some(stored) = queries.operation(row.number, item.version)? else { continue };
@@ -138,7 +152,7 @@ fn draw_row(
     };
     let id = steps.is_empty().then(|| format!("v-{}", newest.version));
     Ok(html! {
-        li id=[id] class=(row_class(row)) aria-current=[newest.current.then_some("step")] {
+        li id=[id] class=(row_class(row)) data-at=(first) aria-current=[newest.current.then_some("step")] {
             (picture)
             div class="what" {
                 (jump(newest, &html! {

@@ -13,6 +13,7 @@
 //! and knows no scripts, no styles, and no pictures from elsewhere.
 
 mod assets;
+mod attached;
 mod between;
 mod blame;
 mod compare;

@@ -1,15 +1,16 @@
 //! The whole page of a thread.
 
+use axum::http::StatusCode;
 use maud::{Markup, html};
 use retake_model::id::ThreadId;
 use retake_model::take::Take;
 use retake_timeline::Looking;
 
 use crate::conversation::{picked, take_of, whole};
-use crate::draw::{button, document};
+use crate::draw::document;
 use crate::failed::Failed;
 use crate::studio::{Asked, Studio};
-use crate::{history, tree, turn};
+use crate::{attached, history, tree, turn};
 
 /// The page of a thread.
 pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
@@ -75,11 +76,6 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
                     (conversation)
                     @if works { (running) (composer(thread, &take, &set_to)) }
                     template id="editor" { (writing("editor", "Keep", "leave-edit", &html! {})) }
-                    template id="inserting" {
-                        (writing("inserting", "Put it in", "leave-insert", &html! {
-                            select aria-label="Role" { @for role in &state.roles { option value=(role) { (role) } } }
-                        }))
-                    }
                 }
                 aside id="right" aria-label="Details" {
                     div class="tabs" role="tablist" {
@@ -98,13 +94,31 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
 /// The line above the conversation.
 pub(crate) fn bar(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
     let looking = studio.timeline.look()?;
-    let take = take_of(&looking, thread, asked)?;
-    draw_bar(&looking, thread, &take)
+    // Who shows a take that went away elsewhere asks for this again, as for everything else.
+    match take_of(&looking, thread, asked) {
+        Ok(take) => draw_bar(&looking, thread, &take),
+        Err(failed) if failed.status == StatusCode::NOT_FOUND => Ok(gone(thread)),
+        Err(failed) => Err(failed),
+    }
+}
+
+/// What stands above the conversation of a take that is no more.
+fn gone(thread: ThreadId) -> Markup {
+    html! {
+        header id="bar" data-live="bar" {
+            button type="button" class="narrow" data-act="menu" aria-label="Threads" { "☰" }
+            p class="notice" role="alert" {
+                "This take was deleted or undone elsewhere; what you see is how it was. "
+                a href=(format!("/studio/threads/{thread}")) { "To the take that is worked on" }
+            }
+        }
+    }
 }
 
 fn draw_bar(looking: &Looking<'_>, thread: ThreadId, take: &Take) -> Result<Markup, Failed> {
     let row = looking.thread(thread)?;
     let standing = looking.standing(thread)?;
+    let roles = looking.state(thread)?.roles;
     let takes = looking.queries().takes_of(row.number)?;
     let others = takes.iter().map(|other| &other.summary).filter(|other| other.id != take.id);
     let others: Vec<_> = others.collect();
@@ -148,8 +162,8 @@ fn draw_bar(looking: &Looking<'_>, thread: ThreadId, take: &Take) -> Result<Mark
                     li { (dialog("truncate", "Keep the last pairs…", "Cut everything before the last pairs")) }
                     li { button type="button" data-act="ask" data-about="compress" data-method="POST" data-ask=(format!("/v1/threads/{thread}/compress?take={}", take.id))
                         data-then="A summary stands for them now." title="A summary in the place of old entries" { "Compress" } }
-                    li { (button("clear", "Clear", "Take all entries out of this take")) }
-                    li { (button("reset", "Reset", "Entries, settings, drafts and lists of all takes")) }
+                    li { (dialog("clear", "Clear…", "Take all entries out of this take")) }
+                    li { (dialog("reset", "Reset…", "Entries, settings, drafts and lists of all takes")) }
                     li role="separator" {}
                     li { (dialog("rename-take", "Rename this take…", "")) }
                     @if !others.is_empty() { li { (dialog("delete-take", "Delete this take…", "An undo brings it back")) } }
@@ -160,11 +174,17 @@ fn draw_bar(looking: &Looking<'_>, thread: ThreadId, take: &Take) -> Result<Mark
                 span class="hidden" { "Show" }
                 select id="filter" {
                     option value="" { "All roles" }
-                    @for role in &looking.state(thread)?.roles { option value=(role) { (role) } }
+                    @for role in &roles { option value=(role) { (role) } }
                     option value="Tool" { "Tool" }
                 }
             }
             button type="button" class="narrow" data-act="details" aria-label="Details" { "⋯" }
+            // Here, because the roles may change.
+            template id="inserting" {
+                (writing("inserting", "Put it in", "leave-insert", &html! {
+                    select aria-label="Role" { @for role in &roles { option value=(role) { (role) } } }
+                }))
+            }
         }
     })
 }
@@ -187,6 +207,7 @@ fn composer(thread: ThreadId, take: &Take, set_to: &Markup) -> Markup {
     html! {
         form id="composer" {
             div class="card" {
+                (attached::of_take(thread, take))
                 label class="hidden" for="draft" { "Message" }
                 textarea id="draft" rows="2" placeholder="Ask for something…" { (take.draft) }
                 div class="below" {
@@ -201,7 +222,7 @@ fn composer(thread: ThreadId, take: &Take, set_to: &Markup) -> Markup {
                         }
                     }
                     label class="attach" title="Pictures may also be pasted or dropped" {
-                        span id="attached" { "Picture" }
+                        span { "Picture" }
                         input type="file" id="pictures" accept="image/png,image/jpeg,image/gif,image/webp" multiple;
                     }
                     span id="draft-state" class="quiet" aria-live="polite" {}

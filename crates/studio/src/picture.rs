@@ -1,4 +1,4 @@
-//! Pictures of entries. What kind they are is read from their bytes, never from what somebody claims: a browser gets
+//! Pictures of entries and drafts. What kind they are is read from their bytes, never from what somebody claims: a browser gets
 //! nothing that it would take for a page or a script.
 
 use retake_model::content::ContentId;
@@ -16,9 +16,9 @@ pub(crate) struct Picture {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// A picture that an entry of the thread shows, or showed at some time.
+/// A picture that the thread shows, or showed at some time.
 pub(crate) fn read(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Picture, Failed> {
-    let none = || Failed::not_found("No entry of this thread shows such a picture, or ever did.");
+    let none = || Failed::not_found("Nothing in this thread shows such a picture, or ever did.");
     let looking = studio.timeline.look()?;
     let blob: ContentId = asked.q.as_deref().and_then(|text| text.parse().ok()).ok_or_else(none)?;
     if !(shown_now(&looking, thread, asked, blob)? || looking.shows_picture(thread, blob)?) {
@@ -29,15 +29,17 @@ pub(crate) fn read(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<P
     Ok(Picture { media, bytes })
 }
 
-/// Whether the entry that is named shows it: most do, and need no search.
+/// Whether the entry that is named shows it, or the draft where none is: most do, and need no search.
 fn shown_now(
     looking: &Looking<'_>,
     thread: ThreadId,
     asked: &Asked,
     picture: ContentId,
 ) -> Result<bool, Failed> {
-    let Some(entry) = asked.entry else { return Ok(false) };
     let take = take_of(looking, thread, asked)?;
+    let Some(entry) = asked.entry else {
+        return Ok(take.attached.iter().any(|attached| attached.picture == picture));
+    };
     let found = looking.entry(&take, entry)?;
     let shows = |block: &Block| matches!(block, Block::Image { blob, .. } if *blob == picture);
     Ok(found.is_some_and(|(_, version)| version.blocks.iter().any(shows)))

@@ -20,8 +20,8 @@ use tokio::sync::Semaphore;
 use crate::failed::Failed;
 use crate::picture::{self, Picture};
 use crate::{
-    assets, between, blame, compare, conversation, dialog, files, history, page, search, settings, tree,
-    turn, welcome,
+    assets, attached, between, blame, compare, conversation, dialog, files, history, page, search, settings,
+    tree, turn, welcome,
 };
 
 /// Where a browser begins.
@@ -72,6 +72,8 @@ pub(crate) struct Asked {
     pub(crate) before: Option<u64>,
     /// A moment.
     pub(crate) at: Option<u64>,
+    /// How far back a list is drawn already.
+    pub(crate) until: Option<u64>,
     /// What a dialog is about.
     pub(crate) about: Option<String>,
     /// An entry.
@@ -114,6 +116,7 @@ impl Studio {
             .route("/studio/threads/{thread}/picture", studio.picture())
             .route("/studio/threads/{thread}/bar", of_thread(page::bar))
             .route("/studio/threads/{thread}/turn", of_thread(turn::draw))
+            .route("/studio/threads/{thread}/attached", of_thread(attached::draw))
             .route("/studio/threads/{thread}/set-to", of_thread(turn::set_to))
             .route("/studio/threads/{thread}/files", of_thread(files::draw))
             .route("/studio/threads/{thread}/call", of_thread(files::of_call))

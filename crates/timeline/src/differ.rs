@@ -156,6 +156,7 @@ impl Looking<'_> {
             ("roles", state.roles.join(", ")),
             ("take", take.name.clone()),
             ("draft", take.draft.clone()),
+            ("draft_pictures", pictures(take)),
             ("files", paths(take.file_list(FileList::Files))),
             ("context_files", paths(take.file_list(FileList::ContextFiles))),
             ("screenshots", paths(take.file_list(FileList::Screenshots))),
@@ -174,6 +175,11 @@ impl Looking<'_> {
         ]);
         Ok(fields)
     }
+}
+
+/// The pictures of a draft, by their short names.
+fn pictures(take: &Take) -> String {
+    take.attached.iter().map(|attached| attached.picture.short()).collect::<Vec<_>>().join(", ")
 }
 
 /// Names with their values, in one order always.

@@ -25,6 +25,7 @@ use retake_model::id::ThreadId;
 use retake_model::object::{Objects, Unavailable};
 use retake_model::reference::{Reference, references};
 use retake_model::summary::{TakeSummary, ThreadSummary};
+use retake_model::take::Attachments;
 use retake_model::time::Timestamp;
 use serde::Serialize;
 use serde_json::json;
@@ -57,6 +58,8 @@ pub enum Piece<'a> {
     Take(&'a TakeSummary),
     /// A text.
     Text(&'a str),
+    /// The pictures of a draft.
+    Pictures(&'a Attachments),
     /// An entry.
     Entry(&'a EntryView),
     /// A piece of an entry.

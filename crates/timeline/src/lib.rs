@@ -19,6 +19,7 @@
 mod blame;
 mod change;
 mod changes;
+mod cleared;
 mod clock;
 mod create;
 mod desk;
@@ -62,6 +63,7 @@ pub use changes::{
     Changes, Compared, Detail, FileDiff, FileFacts, HunkView, LineView, PartView, Question, SomeChanges,
     Stat, USUAL_CONTEXT,
 };
+pub use cleared::Cleared;
 pub use clock::{Clock, Seeded, SystemClock};
 pub use create::NewThread;
 pub use desk::{

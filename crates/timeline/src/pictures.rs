@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 
-use retake_model::content::{ContentId, Kind};
+use retake_model::content::{ContentId, Kind, decode};
 use retake_model::id::ThreadId;
 use retake_model::object::{Objects, Unavailable};
 use retake_model::reference::{Reference, references};
+use retake_model::take::Take;
 use retake_store::Queries;
 
 use crate::{LookError, Looking};
@@ -14,8 +15,8 @@ use crate::{LookError, Looking};
 const PAGE: usize = 256;
 
 impl Looking<'_> {
-    /// Whether an entry of the thread shows that picture, or showed it at any time. The newest entries are asked first,
-    /// and content that several moments share is read once.
+    /// Whether an entry or a draft of the thread shows that picture, or showed it at any time. The newest are asked
+    /// first, and content that several moments share is read once.
     pub fn shows_picture(&self, thread: ThreadId, picture: ContentId) -> Result<bool, LookError> {
         let row = self.thread(thread)?;
         let queries = self.queries();
@@ -35,7 +36,7 @@ impl Looking<'_> {
     }
 }
 
-/// Whether a picture is in an entry below this content; what was seen before is not looked at again.
+/// Whether a picture is in an entry or a draft below this content; what was seen before is not looked at again.
 fn is_below(
     queries: &Queries<'_>,
     from: Reference,
@@ -54,7 +55,16 @@ fn is_below(
             Err(error) => return Err(error),
         };
         let below = references(kind, &bytes).map_err(|_| Unavailable::Damaged { kind, id })?;
-        if kind == Kind::Entry && below.contains(&(Kind::Blob, picture)) {
+        let shows = match kind {
+            Kind::Entry => below.contains(&(Kind::Blob, picture)),
+            // What was sent to a model is below a take too, and is no picture.
+            Kind::Take => {
+                let take: Take = decode(&bytes).map_err(|_| Unavailable::Damaged { kind, id })?;
+                take.attached.iter().any(|attached| attached.picture == picture)
+            }
+            _ => false,
+        };
+        if shows {
             return Ok(true);
         }
         // Files, and what was sent to a model, are no entries.

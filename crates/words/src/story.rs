@@ -12,6 +12,7 @@ use retake_model::state::ThreadState;
 use retake_model::take::Take;
 use retake_timeline::{LookError, Looking};
 
+use crate::number::counted;
 use crate::operation;
 
 /// An operation in words.
@@ -57,7 +58,7 @@ pub fn tell(looking: &Looking<'_>, kind: &OperationKind, state: ContentId) -> Re
             Told { words: name.map_or(words, |name| format!("switched to take {name}")), preview: None }
         }
         OperationKind::TakeForked { take, .. } | OperationKind::DraftChanged { take } => {
-            let draft = take_of(looking, state, *take)?.map(|take| preview(&take.draft));
+            let draft = take_of(looking, state, *take)?.map(|take| draft(&take));
             match draft {
                 Some(draft) if draft.is_empty() => {
                     Told { words: "cleared the draft".to_owned(), preview: None }
@@ -67,6 +68,17 @@ pub fn tell(looking: &Looking<'_>, kind: &OperationKind, state: ContentId) -> Re
         }
         _ => Told { words, preview: None },
     })
+}
+
+/// What is being typed in a take, in a few words; empty if nothing is.
+pub fn draft(take: &Take) -> String {
+    let words = preview(&take.draft);
+    let pictures = || counted(take.attached.len() as u64, "picture", "pictures");
+    match (words.is_empty(), take.attached.is_empty()) {
+        (_, true) => words,
+        (true, false) => pictures(),
+        (false, false) => format!("{words} (and {})", pictures()),
+    }
 }
 
 fn take_of(looking: &Looking<'_>, state: ContentId, take: TakeId) -> Result<Option<Take>, LookError> {

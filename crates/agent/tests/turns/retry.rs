@@ -7,6 +7,7 @@ use retake_model::agent::Ended;
 use retake_model::command::{Prompt, Refusal};
 use retake_model::entry::{EntryVersion, RoleKind};
 use retake_model::id::EntryId;
+use retake_model::replay::OnConflict;
 use retake_timeline::{ChangeError, Command, Handling};
 use serde_json::json;
 
@@ -22,7 +23,8 @@ fn message(world: &World) -> EntryId {
 
 fn retry(world: &World, prompt: Prompt) -> Result<Outcome, TurnError> {
     let beginning = Beginning::with(prompt);
-    let again = Again { from: world.take(), at: message(world), name: None };
+    let again =
+        Again { from: world.take(), at: message(world), name: None, on_conflict: OnConflict::default() };
     world.shop.retry(world.thread, again, beginning, &Cancel::new(), &mut Witness::default())
 }
 

@@ -27,8 +27,8 @@ pub(super) fn all() -> Vec<Endpoint> {
         ),
         get("/v1/threads/{thread}/pictures/{picture}", picture).about(
             GROUP,
-            "Read a picture of an entry",
-            "The bytes, in base64. Only what an entry of the thread shows, or showed at some time.",
+            "Read a picture of an entry or a draft",
+            "The bytes, in base64. Only what the thread shows, or showed at some time.",
         ),
     ]
 }
@@ -111,7 +111,7 @@ struct Picture {
 fn picture(call: &Call<'_, PicturePath>) -> Result<Answer<Picture>, Problem> {
     let looking = call.service.timeline.look()?;
     if !looking.shows_picture(call.path.thread, call.path.picture)? {
-        return Err(Problem::not_found("no entry of this thread shows such a picture, or ever did"));
+        return Err(Problem::not_found("nothing in this thread shows such a picture, or ever did"));
     }
     let bytes = looking.blob(call.path.picture)?;
     Ok(Answer::of(Picture { bytes: bytes.len() as u64, base64: BASE64.encode(&bytes) }))

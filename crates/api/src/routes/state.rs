@@ -1,4 +1,4 @@
-//! What a thread and its takes are set to: settings, drafts, roles, file lists.
+//! What a thread and its takes are set to: settings, roles, file lists.
 
 use axum::http::Method;
 use retake_model::settings::Settings;
@@ -12,7 +12,7 @@ use super::common::{OfTake, ThreadPath, take_id, take_of};
 use crate::endpoint::{Answer, Call, Endpoint, NoQuery, change, get};
 use crate::problem::Problem;
 
-const GROUP: &str = "Settings and drafts";
+pub(super) const GROUP: &str = "Settings and drafts";
 
 pub(super) fn all() -> Vec<Endpoint> {
     vec![
@@ -20,17 +20,7 @@ pub(super) fn all() -> Vec<Endpoint> {
         change(Method::PATCH, "/v1/threads/{thread}/settings", set).about(
             GROUP,
             "Change settings",
-            "Those that are named; one operation. Null sets provider or model back to the usual one.",
-        ),
-        get("/v1/threads/{thread}/draft", draft).about(
-            GROUP,
-            "Read the draft",
-            "What is being typed and not yet sent.",
-        ),
-        change(Method::PUT, "/v1/threads/{thread}/draft", set_draft).about(
-            GROUP,
-            "Record what is being typed",
-            "Drafts that follow each other within a pause are one step of undo.",
+            "Those that are named; one operation. Null sets one back to what is usual.",
         ),
         get("/v1/threads/{thread}/roles", roles).about(GROUP, "Read the roles", ""),
         change(Method::PUT, "/v1/threads/{thread}/roles", set_roles).about(
@@ -86,12 +76,13 @@ struct SettingsBody {
 
 /// The names and values that a settings object has. Null is the empty text: back to the usual one.
 pub(crate) fn values(fields: &Map<String, Value>) -> Vec<(String, String)> {
-    let text = |value: &Value| match value {
-        Value::Null => String::new(),
+    let usual = Settings::default();
+    let text = |name: &str, value: &Value| match value {
+        Value::Null => usual.get(name).unwrap_or_default(),
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    fields.iter().map(|(name, value)| (name.clone(), text(value))).collect()
+    fields.iter().map(|(name, value)| (name.clone(), text(name, value))).collect()
 }
 
 #[derive(Deserialize)]
@@ -110,34 +101,6 @@ impl JsonSchema for AnySettings {
 
 fn set(call: &Call<'_, ThreadPath, NoQuery, AnySettings>) -> Result<Answer<Done>, Problem> {
     call.change(call.path.thread, Command::Set { values: values(&call.body.0) })
-}
-
-/// What is being typed.
-#[derive(Serialize, JsonSchema)]
-struct Draft {
-    /// The take.
-    take: retake_model::id::TakeId,
-    /// The whole draft.
-    text: String,
-}
-
-fn draft(call: &Call<'_, ThreadPath, OfTake>) -> Result<Answer<Draft>, Problem> {
-    let looking = call.service.timeline.look()?;
-    let version = looking.thread(call.path.thread)?.summary.version;
-    let take = take_of(&looking, &looking.state(call.path.thread)?, call.query.take)?;
-    Ok(Answer::at(Draft { take: take.id, text: take.draft }, version))
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct DraftBody {
-    /// The whole draft.
-    text: String,
-}
-
-fn set_draft(call: &Call<'_, ThreadPath, OfTake, DraftBody>) -> Result<Answer<Done>, Problem> {
-    let take = take_id(call.service, call.path.thread, call.query.take)?;
-    call.change(call.path.thread, Command::SetDraft { take, text: call.body.text.clone() })
 }
 
 /// The roles of a thread.

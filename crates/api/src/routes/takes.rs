@@ -104,6 +104,8 @@ struct TakeShown {
     created: retake_model::time::Timestamp,
     /// What is being typed and not yet sent.
     draft: String,
+    /// The pictures that go along with it.
+    draft_pictures: retake_model::take::Attachments,
     /// Files of the take.
     files: Vec<retake_model::take::FileItem>,
     /// Files whose content goes into the next request.
@@ -140,6 +142,7 @@ fn show(call: &Call<'_, TakePath>) -> Result<Answer<TakeShown>, Problem> {
         entries: take.entries.len(),
         created: take.created,
         draft: take.draft,
+        draft_pictures: take.attached,
         files: take.files,
         context_files: take.context_files,
         screenshots: take.screenshots,

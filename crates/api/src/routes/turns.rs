@@ -18,7 +18,7 @@ use retake_timeline::NewEntry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common::{OfTake, Page, ThreadPath, id, limit, take_id, take_of};
+use super::common::{Conflicts, OfTake, Page, ThreadPath, id, limit, take_id, take_of};
 use super::entries::pictures;
 use super::threads::Nothing;
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, get, post};
@@ -189,6 +189,9 @@ struct RetryBody {
     prompt: Option<String>,
     /// What to call the new take; the next free name if none is given.
     name: Option<String>,
+    /// What becomes of files that do not merge. `fork` with `dry_run` foretells which do not.
+    #[serde(default)]
+    conflicts: Conflicts,
     /// Who serves the model. It holds for the thread from here on.
     provider: Option<String>,
     /// Which model answers; `PROVIDER/MODEL` names both. It holds for the thread from here on.
@@ -214,13 +217,13 @@ fn retry(call: &Call<'_, ThreadPath, OfTake, RetryBody>) -> Result<Answer<Begun>
             message(call, &role, text, &[])?
         }
     };
-    let (from, name) = (take.id, body.name.clone());
+    let (from, name, on_conflict) = (take.id, body.name.clone(), body.conflicts.into());
     drop(looking);
     let wanted = wanted(body.provider.as_ref(), body.model.as_ref(), body.approve);
     let (shop, settings) = call.workshop(thread, from, &wanted)?;
     let beginning = Beginning { prompt, settings, expected: call.expected, request: call.request };
     call.set_off(Box::new(move |cancel, audience| {
-        shop.retry(thread, Again { from, at, name }, beginning, cancel, audience)
+        shop.retry(thread, Again { from, at, name, on_conflict }, beginning, cancel, audience)
     }))
 }
 

@@ -4,6 +4,9 @@ use serde_json::{Value, json};
 
 use crate::http::Client;
 
+/// A picture, in base64.
+const PICTURE: &str = "R0lGODlhIGE=";
+
 /// A thread with entries, two takes, a draft, something to undo and something to redo.
 pub(crate) struct Scene {
     pub(crate) thread: String,
@@ -13,6 +16,8 @@ pub(crate) struct Scene {
     pub(crate) entry: String,
     /// A moment at which its files were known.
     pub(crate) snapshot: String,
+    /// A picture of the draft.
+    pub(crate) picture: String,
 }
 
 impl Scene {
@@ -33,13 +38,16 @@ impl Scene {
         let other = active(&shown());
         client.post(&at("branch"), &json!({"entry": entry(3)})).done();
         client.put(&at("draft"), &json!({"text": "a draft"})).done();
+        client.post(&at("draft/pictures"), &json!({"pictures": [PICTURE]})).done();
+        let attached = client.get(&at("draft")).done();
+        let picture = attached["pictures"][0]["picture"].as_str().expect("an id").to_owned();
         let taken = client.post("/v1/snapshots", &json!({"thread": thread, "note": "a moment"}));
         taken.done();
         let snapshot = taken.header("location").and_then(|place| place.rsplit('/').next()).expect("a place");
         client.post(&at("tags"), &json!({"add": ["undone"]})).done();
         client.post(&at("undo"), &json!({})).done();
         assert_ne!(active(&shown()), other, "a branch becomes the active take");
-        Self { other, entry: entry(2), snapshot: snapshot.to_owned(), thread }
+        Self { other, entry: entry(2), snapshot: snapshot.to_owned(), picture, thread }
     }
 
     /// A path, with what is here in the place of its placeholders.
@@ -52,6 +60,7 @@ impl Scene {
             ("{callback}", "undo"),
             ("{field}", "draft"),
             ("{list}", "files"),
+            ("{picture}", &self.picture),
         ];
         let mut path = pattern.to_owned();
         for (placeholder, id) in known {
@@ -100,6 +109,7 @@ impl Scene {
             Some("jump") => json!({"version": 2}),
             Some("save") => json!({"name": "a moment"}),
             Some("draft") => json!({"text": "another draft"}),
+            Some("draft/pictures") => json!({"pictures": ["R0lGODlhIGFub3RoZXI="]}),
             Some("roles") => json!({"roles": ["User", "AI", "Judge"]}),
             Some("lists/{list}") => json!({"items": [{"path": "a.txt"}]}),
             Some("turns") => json!({"prompt": "say hi"}),

@@ -1,12 +1,15 @@
 //! `retake draft`: what is being typed and not yet sent.
 
+mod attach;
 mod clear;
+mod detach;
 mod set;
 mod show;
 
 use clap::{Args, Subcommand};
-use retake_model::entry::preview;
 use retake_model::operation::Version;
+use retake_timeline::LookError;
+use retake_words::story::draft;
 
 use super::defaulted::Defaulted;
 use crate::context::{Context, Meant};
@@ -21,6 +24,7 @@ use crate::ui::sanitize::{Lines, sanitize};
 Examples:
   retake draft
   retake draft set \"Only the dates, please\"
+  retake draft attach screenshot.png      a picture that goes along
   retake draft clear
   retake entry add --draft                send it")]
 pub(crate) struct Arguments {
@@ -34,7 +38,11 @@ enum Command {
     Show(show::Arguments),
     /// Write the draft. Changes that follow each other quickly are one step of history.
     Set(set::Arguments),
-    /// Empty the draft.
+    /// Let pictures go along with the draft.
+    Attach(attach::Arguments),
+    /// Let a picture go along no more.
+    Detach(detach::Arguments),
+    /// Empty the draft: its text and its pictures.
     Clear(clear::Arguments),
 }
 
@@ -43,22 +51,25 @@ impl Arguments {
         match self.choice.or(Command::Show) {
             Command::Show(arguments) => arguments.run(context),
             Command::Set(arguments) => arguments.run(context),
+            Command::Attach(arguments) => arguments.run(context),
+            Command::Detach(arguments) => arguments.run(context),
             Command::Clear(arguments) => arguments.run(context),
         }
     }
 }
 
-/// Writes a draft, and says what came of it. One that was written by hand is kept where it is refused.
-fn write(
+/// Changes a draft, and says what it is then. One that was written by hand is kept where it is refused.
+fn change(
     context: &Context,
     meant: &Meant,
-    text: String,
+    command: retake_timeline::Command,
     expect: Option<Version>,
     by_hand: Option<&str>,
 ) -> Result<(), Failure> {
-    let words = preview(&text);
-    let set = retake_timeline::Command::SetDraft { take: meant.take.id, text };
-    let done = context.change_keeping(meant.thread.summary.id, set, expect, by_hand)?;
+    let done = context.change_keeping(meant.thread.summary.id, command, expect, by_hand)?;
+    let looking = context.timeline()?.look()?;
+    let now = looking.state_at(done.thread, done.version)?.take(&looking.queries(), meant.take.id);
+    let words = now.map_err(LookError::from)?.map(|take| draft(&take)).unwrap_or_default();
     context.report(&done, |out, styles| {
         let (muted, take) = (styles.muted, sanitize(&meant.take.name, Lines::Fold));
         match (done.changed(), words.is_empty()) {

@@ -1,16 +1,13 @@
 //! `retake reset`
 
 use clap::Args;
-use retake_model::object::Unavailable;
-use retake_model::settings::Settings;
-use retake_model::state::ThreadState;
-use retake_timeline::{Command, Done, LookError, Looking};
+use retake_timeline::{Cleared, Command, Done};
+use retake_words::cleared;
 use serde::Serialize;
 
 use crate::arguments::ThreadTarget;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::ui::bytes::counted;
 use crate::ui::confirm::{Answer as Said, Consent, confirm};
 
 /// Clear entries, drafts, files and settings of a whole thread. One undo brings all back.
@@ -30,21 +27,6 @@ pub(crate) struct Arguments {
     target: ThreadTarget,
 }
 
-/// What a reset takes away.
-#[derive(Debug, Default, PartialEq, Eq, Serialize)]
-struct Cleared {
-    /// Entries, of all takes together.
-    entries: u64,
-    /// Takes that had entries, a draft or files.
-    takes: u64,
-    /// Drafts.
-    drafts: u64,
-    /// Files, context files and screenshots.
-    files: u64,
-    /// The names of the settings that differed from their defaults.
-    settings: Vec<String>,
-}
-
 #[derive(Serialize)]
 struct Answer {
     #[serde(flatten)]
@@ -56,13 +38,13 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let looking = context.timeline()?.look()?;
         let thread = context.thread(&looking, self.target.thread.as_deref())?.summary;
-        let cleared = Cleared::by_reset_of(&looking, &looking.state(thread.id)?)?;
+        let takes_away = looking.cleared_by_reset(&looking.state(thread.id)?)?;
         drop(looking);
         let mut expect = self.target.expect;
-        if cleared != Cleared::default() {
+        if takes_away != Cleared::default() {
             let question = format!(
                 "This clears {}; one `retake undo` brings all back.\nReset {:?}?",
-                cleared.in_words(),
+                cleared(&takes_away),
                 thread.title
             );
             if confirm(&question, Consent::from_flag(self.yes))? == Said::No {
@@ -72,7 +54,7 @@ impl Arguments {
             expect = expect.or((!self.yes).then_some(thread.version));
         }
         let done = context.change(thread.id, Command::Reset, expect)?;
-        let answer = Answer { done, cleared };
+        let answer = Answer { done, cleared: takes_away };
         context.report(&answer, |out, styles| {
             if !answer.done.changed() {
                 return writeln!(out, "There is nothing to reset.");
@@ -81,44 +63,9 @@ impl Arguments {
             writeln!(
                 out,
                 "Reset the thread: cleared {}. {muted}version {}; one `retake undo` brings all back{muted:#}",
-                answer.cleared.in_words(),
+                cleared(&answer.cleared),
                 answer.done.version
             )
         })
-    }
-}
-
-impl Cleared {
-    fn by_reset_of(looking: &Looking<'_>, state: &ThreadState) -> Result<Self, Failure> {
-        let unavailable = |error: Unavailable| LookError::from(error);
-        let mut cleared =
-            Self { settings: Settings::default().changed(&looking.settings(state)?), ..Self::default() };
-        for take in state.all_takes(&looking.queries()).map_err(unavailable)? {
-            let files = (take.files.len() + take.context_files.len() + take.screenshots.len()) as u64;
-            let draft = u64::from(!take.draft.is_empty());
-            cleared.entries += take.entries.len();
-            cleared.drafts += draft;
-            cleared.files += files;
-            cleared.takes += u64::from(take.entries.len() + draft + files > 0);
-        }
-        Ok(cleared)
-    }
-
-    fn in_words(&self) -> String {
-        let mut parts = Vec::new();
-        if self.entries > 0 {
-            let entries = counted(self.entries, "entry", "entries");
-            parts.push(format!("{entries} of {}", counted(self.takes, "take", "takes")));
-        }
-        if self.drafts > 0 {
-            parts.push(counted(self.drafts, "draft", "drafts"));
-        }
-        if self.files > 0 {
-            parts.push(counted(self.files, "file", "files"));
-        }
-        if !self.settings.is_empty() {
-            parts.push(format!("the settings {}", self.settings.join(", ")));
-        }
-        if parts.is_empty() { "what was last sent".to_owned() } else { parts.join(", ") }
     }
 }

@@ -6,6 +6,7 @@ use clap::Args;
 use retake_agent::{Again, Beginning};
 use retake_model::command::Prompt;
 use retake_model::entry::EntryVersion;
+use retake_model::replay::OnConflict;
 
 use crate::agent::{AgentFlags, exit};
 use crate::arguments::Target;
@@ -66,7 +67,8 @@ impl Arguments {
             request: None,
         };
         let outcome = context.watched(|cancel, audience| {
-            let again = Again { from: meant.take.id, at, name: self.name };
+            let again =
+                Again { from: meant.take.id, at, name: self.name, on_conflict: OnConflict::default() };
             shop.retry(thread, again, beginning, cancel, audience)
         })?;
         let state = context.timeline()?.look()?.state(thread)?;

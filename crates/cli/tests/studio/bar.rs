@@ -68,7 +68,7 @@ fn a_moment_is_named_and_a_thread_is_reset() {
     browser.until_text("#history li:first-child", "before the reset");
 
     studio.more("reset");
-    browser.until_text("#dialog-body", "Entries that go: 6");
+    browser.until_text("#dialog-body", "6 entries of 1 take");
     // Not yet.
     browser.click("#dialog button[value=no]");
     browser.until("!document.getElementById('dialog').open");

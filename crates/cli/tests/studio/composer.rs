@@ -102,17 +102,41 @@ fn a_picture_goes_along() {
         0x63, 0xf8, 0xcf, 0xc0, 0xf0, 0x1f, 0, 5, 0, 1, 0xff, 0x56, 0xc7, 0x2f, 0x0d, 0, 0, 0, 0, b'I', b'E',
         b'N', b'D', 0xae, 0x42, 0x60, 0x82,
     ];
-    let studio = Studio::with_thread();
-    let browser = &studio.browser;
+    let mut studio = Studio::with_thread();
     let path = studio.server.sandbox.config().with_file_name("pixel.png");
     std::fs::write(&path, PIXEL).expect("our folder");
-    browser.type_into("#pictures", path.to_str().expect("a plain path"));
-    studio.ask("say seen");
-    browser.until("document.querySelector('.entry.user img.picture')?.naturalWidth === 1");
-    assert_eq!(browser.holds("#pictures"), "");
+    let attached = "document.querySelector('#attached img')?.naturalWidth === 1";
+    studio.browser.type_into("#pictures", path.to_str().expect("a plain path"));
+    studio.browser.until(attached);
+    assert_eq!(studio.browser.holds("#pictures"), "");
+    // It is part of the draft: a reload keeps it, a crash too, and so does an undo of what took it off.
     studio.reload();
-    browser.until("document.querySelector('.entry.user img.picture')?.naturalWidth === 1");
-    assert_eq!(browser.complaints(), Vec::<String>::new());
+    studio.browser.until(attached);
+    studio.server.kill();
+    studio.server.start_again();
+    studio.reload();
+    studio.browser.until(attached);
+    studio.browser.click("#attached button");
+    studio.browser.until_gone("#attached img");
+    studio.browser.run(
+        "const bytes = new Uint8Array(arguments[0]);
+         const given = new DataTransfer();
+         given.items.add(new File([bytes], 'pasted.png', {type: 'image/png'}));
+         document.getElementById('draft').dispatchEvent(new ClipboardEvent('paste', {clipboardData: given, bubbles: true, cancelable: true}));",
+        &[serde_json::json!(PIXEL)],
+    );
+    studio.browser.until(attached);
+    studio.ask("say seen");
+    studio.browser.until("document.querySelector('.entry.user img.picture')?.naturalWidth === 1");
+    studio.browser.until_gone("#attached img");
+    studio.undo();
+    studio.browser.until(attached);
+    assert_eq!(studio.browser.holds("#draft"), "say seen");
+    studio.redo();
+    studio.browser.until_gone("#attached img");
+    studio.reload();
+    studio.browser.until("document.querySelector('.entry.user img.picture')?.naturalWidth === 1");
+    assert_eq!(studio.browser.complaints(), Vec::<String>::new());
 }
 
 #[test]

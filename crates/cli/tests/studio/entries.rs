@@ -145,6 +145,14 @@ fn a_message_is_asked_again_in_a_take_of_its_own() {
     let (count, first) = (studio.entries(), studio.server.sandbox.read("when.txt"));
     browser.choose("#approve", "all");
     studio.act_on(1, "retry");
+    // Files move, so that it is asked about first; whoever says no has lost nothing.
+    browser.until_text("#dialog .paths", "when.txt");
+    browser.click("#dialog-no");
+    browser.until_gone("#dialog[open]");
+    assert_eq!((studio.entries(), studio.server.sandbox.read("when.txt")), (count, first.clone()));
+    studio.act_on(1, "retry");
+    browser.until_text("#dialog .paths", "when.txt");
+    studio.confirm();
     browser.until("location.search.includes('take=')");
     studio.until_entries(count);
     studio.until_idle();

@@ -117,6 +117,11 @@ fn older_pages_hold_every_operation_once_however_long_a_turn_was() {
     }
     let wanted: Vec<u64> = (1..=newest).rev().collect();
     assert_eq!(browser.value(versions), json!(wanted), "each once, newest first");
+    // What was asked for stays when something happens.
+    studio.add(["one more".to_owned()]);
+    browser.until_text("#history li.current", "one more");
+    let wanted: Vec<u64> = (1..=newest + 1).rev().collect();
+    assert_eq!(browser.value(versions), json!(wanted), "as far as it was asked for");
     // The lane of what was undone joins the line, on whichever page that is.
     assert_eq!(browser.value("document.querySelectorAll('#panel li.undone path.aside').length"), 1);
     let titles = browser.texts("#panel .history > li.turn .words:not(ol *)");

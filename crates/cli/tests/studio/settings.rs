@@ -55,6 +55,11 @@ fn every_setting_is_kept_when_its_field_is_left() {
         set(&studio, &format!("#settings [name={name}]"), typed);
         until(&studio, "/settings", &format!("/{name}"), kept);
     }
+    // One that is emptied goes back to what is usual.
+    for (name, usual) in [("temperature", json!(0)), ("top_p", json!(1)), ("max_tokens", json!(8192))] {
+        set(&studio, &format!("#settings [name={name}]"), "");
+        until(&studio, "/settings", &format!("/{name}"), usual);
+    }
     for name in ["auto_add_history", "use_default_base_prompt"] {
         let was = ask(&studio, "/settings")[name].as_bool().expect("yes or no");
         tick(&studio, &format!("#settings [name={name}]"));
@@ -78,6 +83,7 @@ fn what_belongs_to_the_thread_is_set_beside_them() {
     browser.until_count("#tree .here .pin", 1);
     set(&studio, "#settings [name=roles]", "User, AI, System, Critic");
     browser.until("[...document.querySelectorAll('#filter option')].some((one) => one.value === 'Critic')");
+    browser.until("document.getElementById('inserting').innerHTML.includes('Critic')");
     for list in ["context_files", "files"] {
         set(&studio, &format!("#settings [name={list}]"), "seen.txt");
         let items = format!("/lists/{list}");

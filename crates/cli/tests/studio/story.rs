@@ -74,6 +74,8 @@ fn the_story_of_the_design() {
     let count = studio.entries();
     let prompt = good + 1;
     studio.act_on(prompt, "retry");
+    browser.until_text("#dialog .paths", "answer.txt");
+    studio.confirm();
     browser.until(&format!("location.search.includes('take=') && Number(document.getElementById('conversation')?.dataset.count) === {count}"));
     studio.until_idle();
     let take = browser.url();

@@ -43,3 +43,20 @@ fn a_take_is_deleted_and_an_undo_brings_it_back() {
     studio.undo();
     browser.until_count("#tree .here .takes li", 2);
 }
+
+#[test]
+fn a_take_that_is_deleted_elsewhere_says_so_and_leads_on() {
+    let studio = Studio::with_entries(&[("User", "question"), ("AI", "answer")]);
+    let browser = &studio.browser;
+    studio.act_on(1, "branch");
+    studio.until_entries(1);
+    browser.until_text("#bar .take-name", "main_take_1");
+    studio.server.sandbox.done(&["take", "delete", "main_take_1"]);
+    browser.until_text("#bar", "deleted or undone elsewhere");
+    browser.until("document.querySelectorAll('#tree .here .takes li').length < 2");
+    // What is looked at stays until it is left.
+    assert_eq!(studio.entries(), 1);
+    browser.click("#bar .notice a");
+    studio.until_entries(2);
+    browser.until_text("#bar .take-name", "main");
+}

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::{Applied, Context, NewEntry, Refusal, Spot, find_take, with_take};
 use crate::content::{ContentId, Kind};
-use crate::entry::{Block, EntryVersion, RoleKind, default_role};
+use crate::entry::{Block, EntryVersion, RoleKind};
 use crate::id::{EntryId, Fresh, TakeId};
 use crate::limits::ENTRY_BYTES;
 use crate::list::{EntryCell, List, MOST_CELLS};
@@ -25,24 +25,8 @@ pub(super) fn add<O: Objects + ?Sized, F: Fresh>(
     add_to(state, take, at, entries, context)
 }
 
-/// The draft becomes an entry and is empty then, both at once: one undo brings both back.
-pub(super) fn send_draft<O: Objects + ?Sized, F: Fresh>(
-    state: &ThreadState,
-    take: TakeId,
-    role: Option<&str>,
-    context: &mut Context<'_, '_, O, F>,
-) -> Result<Applied, Refusal> {
-    let take = find_take(state, take, context)?;
-    if take.draft.trim().is_empty() {
-        return Err(Refusal::EmptyDraft { take: take.name });
-    }
-    let role = role.unwrap_or_else(|| default_role(&state.roles));
-    let entry = EntryVersion::from_text(role, &take.draft, context.fresh.now());
-    let sent = Take { draft: String::new(), ..take };
-    add_to(state, sent, Spot::End, vec![entry.into()], context)
-}
-
-fn add_to<O: Objects + ?Sized, F: Fresh>(
+/// Puts entries into a take that was found.
+pub(super) fn add_to<O: Objects + ?Sized, F: Fresh>(
     state: &ThreadState,
     take: Take,
     at: Spot,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   main     1 ── 2 ── 3 ── 4
-//!                 │    └────── fork at 3 (a user message): 1, 2; the text of 3 is its draft
+//!                 │    └────── fork at 3 (a user message): 1, 2; 3 is its draft
 //!                 └─────────── branch at 2: 1, 2
 //! ```
 //!
@@ -13,13 +13,13 @@ use super::{Applied, Context, Refusal, find_take, take_cell, with_take};
 use crate::content::Kind;
 use crate::entry::{EntryVersion, RoleKind};
 use crate::id::{EntryId, Fresh, TakeId, ThreadId};
-use crate::limits::{FILES, TEXT_BYTES};
+use crate::limits::FILES;
 use crate::list::{List, TakeCell};
 use crate::name::{Naming, check};
 use crate::object::{Objects, load};
 use crate::operation::OperationKind;
 use crate::state::{ThreadParent, ThreadState};
-use crate::take::{FIRST_TAKE, FileItem, FileList, Sent, Take};
+use crate::take::{Attachments, FIRST_TAKE, FileItem, FileList, Sent, Take};
 
 pub(super) fn branch<O: Objects + ?Sized, F: Fresh>(
     state: &ThreadState,
@@ -37,7 +37,7 @@ pub(super) fn branch<O: Objects + ?Sized, F: Fresh>(
         None => 0,
     };
     let name = name_for_take(state, &source.name, name, context)?;
-    let take = split_off(&source, end, at, name, String::new(), context)?;
+    let take = split_off(&source, end, at, name, Draft::default(), context)?;
     let kind = OperationKind::TakeBranched { take: take.id, from, at, name: take.name.clone() };
     add_take(state, &take, kind, context)
 }
@@ -60,7 +60,8 @@ pub(super) fn fork<O: Objects + ?Sized, F: Fresh>(
         None => None,
     };
     let name = name_for_take(state, &source.name, name, context)?;
-    let take = split_off(&source, end, shared, name, message.text(), context)?;
+    let draft = Draft { text: message.text(), attached: Attachments::of(&message) };
+    let take = split_off(&source, end, shared, name, draft, context)?;
     let kind = OperationKind::TakeForked { take: take.id, from, at, name: take.name.clone() };
     add_take(state, &take, kind, context)
 }
@@ -104,23 +105,6 @@ pub(super) fn delete<O: Objects + ?Sized, F: Fresh>(
     }
     let kind = OperationKind::TakeDeleted { take: take.id, name: take.name.clone() };
     Ok(Applied::Changed { state: without_take(state, &take, context)?, kind })
-}
-
-pub(super) fn set_draft<O: Objects + ?Sized, F: Fresh>(
-    state: &ThreadState,
-    take: TakeId,
-    text: String,
-    context: &mut Context<'_, '_, O, F>,
-) -> Result<Applied, Refusal> {
-    let take = find_take(state, take, context)?;
-    if text.len() > TEXT_BYTES {
-        return Err(Refusal::TooMuch { what: "bytes of a draft", limit: TEXT_BYTES });
-    }
-    if take.draft == text {
-        return Ok(Applied::Unchanged);
-    }
-    let kind = OperationKind::DraftChanged { take: take.id };
-    Ok(Applied::Changed { state: with_take(state, &Take { draft: text, ..take }, context)?, kind })
 }
 
 pub(super) fn set_files<O: Objects + ?Sized, F: Fresh>(
@@ -195,21 +179,40 @@ pub fn promote<O: Objects + ?Sized, F: Fresh>(
     Ok(Promotion { source, kind, promoted })
 }
 
+/// What is being typed in a new take.
+#[derive(Default)]
+struct Draft {
+    text: String,
+    attached: Attachments,
+}
+
 /// A take that shares the first entries of another.
 fn split_off<O: Objects + ?Sized, F: Fresh>(
     source: &Take,
     end: u64,
     fork_point: Option<EntryId>,
     name: String,
-    draft: String,
+    draft: Draft,
     context: &mut Context<'_, '_, O, F>,
 ) -> Result<Take, Refusal> {
     let entries = source.entries.splice(context.additions, end..source.entries.len(), Vec::new())?;
     let created = context.fresh.now();
     let id = TakeId::fresh(context.fresh);
     let parent = Some(source.id);
+    let Draft { text, attached } = draft;
     // The turn that runs belongs to the take that it began on.
-    Ok(Take { id, name, created, entries, draft, parent, fork_point, agent: None, ..source.clone() })
+    Ok(Take {
+        id,
+        name,
+        created,
+        entries,
+        draft: text,
+        attached,
+        parent,
+        fork_point,
+        agent: None,
+        ..source.clone()
+    })
 }
 
 fn add_take<O: Objects + ?Sized, F: Fresh>(

@@ -50,7 +50,8 @@ pub(super) fn retry<O: Objects + ?Sized, F: Fresh>(
     };
     let OperationKind::TakeForked { take, name, .. } = kind else { return Err(Refusal::NoSuchTake) };
     // What was said before is no longer being typed: it is said again right away.
-    let take = Take { draft: String::new(), ..find_take(&state, take, context)? };
+    let mut take = find_take(&state, take, context)?;
+    (take.draft, take.attached) = Default::default();
     begin(&state, take, start, Some(Forked { from, at, name }), context)
 }
 
@@ -64,10 +65,7 @@ fn begin<O: Objects + ?Sized, F: Fresh>(
     let Start { turn, context: mut entries, prompt, settings, sent } = start;
     entries.push(match prompt {
         Prompt::Entry(entry) => entry,
-        Prompt::Draft => {
-            let text = std::mem::take(&mut take.draft);
-            EntryVersion::from_text(default_role(&state.roles), &text, context.fresh.now()).into()
-        }
+        Prompt::Draft => take.take_draft(default_role(&state.roles), context.fresh.now()).into(),
         Prompt::Same => return Err(Refusal::EmptyPrompt),
     });
     let prompt = &entries.last().expect("the prompt was just put in").version;

@@ -184,11 +184,12 @@ fn meaning(error: &ChangeError) -> Result<Refused, Trouble> {
             Refusal::NameTaken(_) => Refused::NameTaken,
             Refusal::LastTake => Refused::LastTake,
             Refusal::OnlyTake => Refused::OnlyTake,
+            Refusal::NotAttached(_) => Refused::NotAttached,
             Refusal::NotAUserMessage { .. } => Refused::NotAUserMessage,
             Refusal::Name(_) => Refused::Name,
             Refusal::Setting(_) => Refused::Setting,
             Refusal::TooMuch { .. } => Refused::TooMuch,
-            // The model's entries show no pictures.
+            // Every picture of the model's entries came along with them.
             Refusal::NoSuchPicture(_) => return Err(refusal.to_string().into()),
             // The questions of this campaign begin no turns.
             Refusal::EmptyPrompt

@@ -6,7 +6,7 @@
 use retake_model::command::{NewEntry, Spot};
 use retake_model::id::{EntryId, TakeId};
 use retake_model::state::Visibility;
-use retake_model::take::{FileItem, FileList};
+use retake_model::take::{FileItem, FileList, NewPicture};
 use retake_timeline::{Command, Unit};
 
 use super::log::{Event, NaiveThread};
@@ -49,7 +49,7 @@ pub fn question(thread: &NaiveThread, now: i64, dice: &mut Dice) -> Question {
     if let Event::Typed(take, _) = thread.head().event
         && !dice.once_in(3)
     {
-        return Question::Change(Command::SetDraft { take, text: words::sentence(dice) });
+        return Question::Change(typing(take, dice));
     }
     match dice.below(100) {
         0..=9 => Question::Undo(unit(dice), steps(dice)),
@@ -98,7 +98,7 @@ fn command(thread: &NaiveThread, now: i64, dice: &mut Dice) -> Command {
         38..=43 => delete(entries, take, dice),
         44..=49 | 69..=74 => take_command(thread, take, entries, dice),
         50..=54 => Command::Switch { take },
-        55..=57 => Command::SetDraft { take, text: draft(dice) },
+        55..=57 => typing(take, dice),
         58 | 59 => Command::SendDraft { take, role: dice.once_in(3).then(|| role(dice)) },
         60..=66 => speech::replace(entries, take, now, dice),
         67 | 68 => shorten(entries, take, dice),
@@ -219,6 +219,25 @@ fn text(take: &TakePicture, dice: &mut Dice) -> String {
     }
 }
 
+/// A change of what is being typed. The pictures are few, so that one that goes along is often meant again.
+fn typing(take: TakeId, dice: &mut Dice) -> Command {
+    match dice.below(10) {
+        0..=5 => Command::SetDraft { take, text: draft(dice) },
+        // More than go along with a draft, now and then.
+        6 | 7 if dice.once_in(500) => Command::Attach { take, pictures: (0..=100).map(picture).collect() },
+        6 | 7 => {
+            let pictures = (0..dice.below(3)).map(|_| picture(dice.below(4))).collect();
+            Command::Attach { take, pictures }
+        }
+        8 => Command::Detach { take, picture: picture(dice.below(4)).attached.picture },
+        _ => Command::ClearDraft { take },
+    }
+}
+
+fn picture(number: u64) -> NewPicture {
+    NewPicture::new(format!("GIF89a{number}").into_bytes()).expect("it begins as one does")
+}
+
 fn draft(dice: &mut Dice) -> String {
     if dice.once_in(2000) { "x".repeat(4 * 1024 * 1024 + 1) } else { words::sentence(dice) }
 }
@@ -250,6 +269,7 @@ fn missing_take() -> TakePicture {
         created: 0,
         entries: Vec::new(),
         draft: String::new(),
+        attached: Vec::new(),
         files: [Vec::new(), Vec::new(), Vec::new()],
         parent: None,
         fork_point: None,

@@ -10,6 +10,7 @@ use retake_model::id::{EntryId, TakeId};
 use retake_timeline::Command;
 
 use super::mutant::Mutant;
+use super::observe::shown;
 use super::picture::{TakePicture, ThreadPicture};
 use super::words;
 
@@ -27,6 +28,7 @@ pub enum Refused {
     NoSuchTake,
     NoSuchVersion,
     NotAUserMessage,
+    NotAttached,
     NothingToRedo,
     NothingToUndo,
     OnlyTake,
@@ -99,6 +101,28 @@ pub fn apply(
                 return Err(Refused::TooMuch);
             }
             text.clone_into(&mut take.draft);
+        }
+        Command::Attach { take, pictures } => {
+            let take = find(&mut after, *take)?;
+            for new in pictures {
+                let one = shown(&new.attached);
+                if take.attached.iter().all(|known| known.picture != one.picture) {
+                    take.attached.push(one);
+                }
+            }
+            if take.attached.len() > 100 {
+                return Err(Refused::TooMuch);
+            }
+        }
+        Command::Detach { take, picture } => {
+            let take = find(&mut after, *take)?;
+            let place = take.attached.iter().position(|one| one.picture == *picture);
+            take.attached.remove(place.ok_or(Refused::NotAttached)?);
+        }
+        Command::ClearDraft { take } => {
+            let take = find(&mut after, *take)?;
+            take.draft.clear();
+            take.attached.clear();
         }
         Command::SetFiles { take, list, items } => takes::files(&mut after, *take, *list, items)?,
         Command::RecordSend { take, markdown, system_prompt } => {

@@ -13,10 +13,10 @@ use retake_model::list::{EntryCell, NodeContents, parse_node};
 use retake_model::object::{Objects, Unavailable, load};
 use retake_model::settings::{NAMES, Settings};
 use retake_model::state::{ThreadState, Visibility};
-use retake_model::take::{FileItem, Take};
+use retake_model::take::{Attached, FileItem, Take};
 use retake_model::time::Timestamp;
 
-use super::picture::{Digest, EntryPicture, Part, Said, TakePicture, ThreadPicture, append};
+use super::picture::{Digest, EntryPicture, Part, Said, Shown, TakePicture, ThreadPicture, append};
 
 /// Lists longer than this are looked at leaf by leaf, and only at leaves that are new.
 const LONG: u64 = 200;
@@ -129,6 +129,9 @@ pub fn said(version: &EntryVersion) -> Said {
         Block::ToolResult { call, text, failed, extra } => {
             Part::Answer(text.clone(), format!("{call:?} {failed} {extra:?}"))
         }
+        Block::Image { media, blob, extra } if extra.is_empty() => {
+            Part::Picture(Shown { media: media.clone(), picture: *blob })
+        }
         other => Part::Kept(format!("{other:?}")),
     };
     let beside = if version.extra.is_empty() && version.usage.is_none() && version.model.is_none() {
@@ -143,6 +146,11 @@ pub fn said(version: &EntryVersion) -> Said {
         edited: version.edited.map(Timestamp::millis),
         beside,
     }
+}
+
+/// A picture that goes along with a draft.
+pub fn shown(attached: &Attached) -> Shown {
+    Shown { media: attached.media.clone(), picture: attached.picture }
 }
 
 /// The name of a visibility.
@@ -199,6 +207,7 @@ fn take_picture<O: Objects>(
         created: take.created.millis(),
         entries,
         draft: take.draft.clone(),
+        attached: take.attached.iter().map(shown).collect(),
         files: [paths(&take.files), paths(&take.context_files), paths(&take.screenshots)],
         parent: take.parent,
         fork_point: take.fork_point,

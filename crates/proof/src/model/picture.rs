@@ -4,6 +4,7 @@
 //! can be compared. A picture's digest stands for it where the whole is too much to keep.
 
 use blake3::Hasher;
+use retake_model::content::ContentId;
 use retake_model::id::{EntryId, TakeId, ThreadId};
 
 /// The hash of a picture.
@@ -51,6 +52,8 @@ pub struct TakePicture {
     pub entries: Vec<EntryPicture>,
     /// Its draft.
     pub draft: String,
+    /// The pictures that go along with it.
+    pub attached: Vec<Shown>,
     /// Files, context files, screenshots.
     pub files: [Vec<String>; 3],
     /// The take it came from.
@@ -93,8 +96,19 @@ pub enum Part {
     Text(String),
     /// What a tool answered, which an edit replaces where it is all there is; and what else is known of it.
     Answer(String, String),
+    /// A picture, which an edit leaves alone, and a fork takes along.
+    Picture(Shown),
     /// Anything else, which an edit leaves alone.
     Kept(String),
+}
+
+/// A picture: its kind, and its name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shown {
+    /// Its media type.
+    pub media: String,
+    /// The name of its bytes.
+    pub picture: ContentId,
 }
 
 impl EntryPicture {
@@ -122,6 +136,7 @@ impl Said {
                     text(hasher.update(b"a"), words);
                     text(&mut hasher, kept);
                 }
+                Part::Picture(shown) => shown.digest(hasher.update(b"p")),
                 Part::Kept(words) => text(hasher.update(b"k"), words),
             }
         }
@@ -147,9 +162,35 @@ impl Said {
         joined
     }
 
+    /// The pictures, each once.
+    pub fn pictures(&self) -> Vec<Shown> {
+        let mut all: Vec<Shown> = Vec::new();
+        for part in &self.parts {
+            match part {
+                Part::Picture(shown) if all.iter().all(|one| one.picture != shown.picture) => {
+                    all.push(shown.clone())
+                }
+                _ => {}
+            }
+        }
+        all
+    }
+
+    /// Nothing at all.
+    pub fn nothing() -> Self {
+        Self { role: String::new(), parts: Vec::new(), created: 0, edited: None, beside: String::new() }
+    }
+
     /// Whether a person says it.
     pub fn is_from_user(&self) -> bool {
         matches!(self.role.to_lowercase().as_str(), "user" | "human")
+    }
+}
+
+impl Shown {
+    fn digest(&self, hasher: &mut Hasher) {
+        text(hasher, &self.media);
+        text(hasher, &self.picture.to_string());
     }
 }
 
@@ -169,6 +210,10 @@ impl TakePicture {
         hasher.update(self.id.bytes()).update(&self.created.to_le_bytes());
         text(&mut hasher, &self.name);
         text(&mut hasher, &self.draft);
+        hasher.update(&(self.attached.len() as u64).to_le_bytes());
+        for shown in &self.attached {
+            shown.digest(&mut hasher);
+        }
         for list in &self.files {
             texts(&mut hasher, list);
         }

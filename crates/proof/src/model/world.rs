@@ -71,6 +71,7 @@ impl World {
             created: self.now,
             entries: Vec::new(),
             draft: String::new(),
+            attached: Vec::new(),
             files: [Vec::new(), Vec::new(), Vec::new()],
             parent: None,
             fork_point: None,
@@ -126,7 +127,10 @@ impl World {
             return Ok(false);
         }
         let event = match command {
-            Command::SetDraft { take, .. } => Event::Typed(*take, asking.actor.clone()),
+            Command::SetDraft { take, .. }
+            | Command::Attach { take, .. }
+            | Command::Detach { take, .. }
+            | Command::ClearDraft { take } => Event::Typed(*take, asking.actor.clone()),
             Command::Delete => Event::PutAway,
             Command::Restore => Event::TakenBack,
             _ => Event::Change,

@@ -7,6 +7,7 @@ use retake_model::command::{Prompt, Refusal};
 use retake_model::entry::{EntryVersion, RoleKind};
 use retake_model::id::{EntryId, TakeId};
 use retake_model::projection::Wire;
+use retake_model::replay::OnConflict;
 use retake_model::state::ThreadState;
 use retake_timeline::{
     Caller, ChangeError, Command, FileError, Goal, Handling, Moment, NewEntry, Spot, Unit,
@@ -235,7 +236,7 @@ impl Walk {
             Way::Retry(at, prompt) => {
                 let beginning = Beginning { prompt: prompt.clone(), ..world.beginning("") };
                 {
-                    let again = Again { from: take, at: *at, name: None };
+                    let again = Again { from: take, at: *at, name: None, on_conflict: OnConflict::default() };
                     world.shop.retry(world.thread, again, beginning, &cancel, &mut watcher)
                 }
             }
@@ -337,7 +338,7 @@ impl Walk {
             ended: Vec::new(),
             undone: false,
         };
-        let again = Again { from: take, at, name };
+        let again = Again { from: take, at, name, on_conflict: OnConflict::default() };
         let refused = world.shop.retry(world.thread, again, beginning, &Cancel::new(), &mut watcher);
         self.walked.refused += 1;
         match refused {

@@ -26,6 +26,8 @@ impl Looking<'_> {
         front.json(out, &Piece::Take(&summary))?;
         write!(out, ",\"draft\":")?;
         front.json(out, &Piece::Text(&take.draft))?;
+        write!(out, ",\"draft_pictures\":")?;
+        front.json(out, &Piece::Pictures(&take.attached))?;
         write!(out, ",\"entries\":[")?;
         let total = take.entries.len();
         let mut done = 0;

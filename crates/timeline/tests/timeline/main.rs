@@ -4,6 +4,7 @@ mod apart;
 mod attribution;
 mod complaints;
 mod differ;
+mod drafts;
 mod entries;
 mod exchange;
 mod files;

@@ -1,12 +1,13 @@
 //! `retake draft clear`
 
 use clap::Args;
+use retake_timeline::Command;
 
 use crate::arguments::Target;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Empty the draft.
+/// Empty the draft: its text and its pictures.
 #[derive(Args)]
 #[command(after_help = "Example:\n  retake draft clear")]
 pub(crate) struct Arguments {
@@ -17,6 +18,7 @@ pub(crate) struct Arguments {
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let meant = context.meant(&context.timeline()?.look()?, &self.target)?;
-        super::write(context, &meant, String::new(), self.target.expect, None)
+        let clear = Command::ClearDraft { take: meant.take.id };
+        super::change(context, &meant, clear, self.target.expect, None)
     }
 }

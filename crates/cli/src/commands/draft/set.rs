@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use retake_timeline::Command;
 
 use crate::arguments::Target;
 use crate::context::Context;
@@ -44,6 +45,7 @@ impl Arguments {
         // Someone may have changed the thread while the editor was open.
         let expect = self.target.expect.or(in_editor.then_some(meant.thread.summary.version));
         let by_hand = in_editor.then(|| text.clone());
-        super::write(context, &meant, text, expect, by_hand.as_deref())
+        let set = Command::SetDraft { take: meant.take.id, text };
+        super::change(context, &meant, set, expect, by_hand.as_deref())
     }
 }

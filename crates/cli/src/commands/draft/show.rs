@@ -4,6 +4,7 @@ use std::io::Write;
 
 use clap::Args;
 use retake_model::id::{TakeId, ThreadId};
+use retake_model::take::{Attached, Attachments};
 use serde::Serialize;
 
 use crate::arguments::TakeTarget;
@@ -31,12 +32,14 @@ struct Answer {
     thread: ThreadId,
     take: TakeId,
     draft: String,
+    pictures: Attachments,
 }
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let meant = context.meant(&context.timeline()?.look()?, &(&self.target).into())?;
-        let answer = Answer { thread: meant.thread.summary.id, take: meant.take.id, draft: meant.take.draft };
+        let (thread, take) = (meant.thread.summary.id, meant.take.id);
+        let answer = Answer { thread, take, draft: meant.take.draft, pictures: meant.take.attached };
         if self.text {
             if std::io::IsTerminal::is_terminal(&std::io::stdout()) {
                 let message =
@@ -46,15 +49,23 @@ impl Arguments {
             let written = std::io::stdout().write_all(answer.draft.as_bytes());
             return Ok(crate::ui::pager::reader_may_leave(written)?);
         }
-        if answer.draft.is_empty() {
+        if answer.draft.is_empty() && answer.pictures.is_empty() {
             context.remark("There is no draft. `retake draft set` writes one.")?;
         }
-        context.answer(&answer, |out, _| {
-            if answer.draft.is_empty() {
-                Ok(())
-            } else {
-                writeln!(out, "{}", sanitize(&answer.draft, Lines::Keep))
+        context.answer(&answer, |out, styles| {
+            if !answer.draft.is_empty() {
+                writeln!(out, "{}", sanitize(&answer.draft, Lines::Keep))?;
             }
+            let (id, muted) = (styles.id, styles.muted);
+            for (number, Attached { media, picture }) in (1..).zip(answer.pictures.iter()) {
+                let media = sanitize(media, Lines::Fold);
+                writeln!(
+                    out,
+                    "{muted}picture {number}{muted:#} {id}{}{id:#} {muted}{media}{muted:#}",
+                    picture.short()
+                )?;
+            }
+            Ok(())
         })
     }
 }

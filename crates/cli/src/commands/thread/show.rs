@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use clap::Args;
-use retake_model::take::Take;
+use retake_model::take::{Attachments, Take};
 use retake_timeline::{EntryView, Looking, Standing};
 use serde::Serialize;
 
@@ -63,6 +63,7 @@ struct Answer<'show> {
     take: &'show retake_model::summary::TakeSummary,
     history: Standing,
     draft: &'show str,
+    draft_pictures: &'show Attachments,
     entries: &'show [EntryView],
 }
 
@@ -88,6 +89,7 @@ impl Arguments {
             take: &summary,
             history: standing,
             draft: &take.draft,
+            draft_pictures: &take.attached,
             entries: &entries,
         };
         context.answer(&answer, |out, styles| {
@@ -161,10 +163,10 @@ fn heading(styles: &Styles, meant: &Meant, at: Option<u64>, standing: Standing) 
 }
 
 fn write_draft(out: &mut dyn Write, styles: &Styles, take: &Take) -> io::Result<()> {
-    if take.draft.is_empty() {
+    let preview = retake_words::story::draft(take);
+    if preview.is_empty() {
         return Ok(());
     }
     let muted = styles.muted;
-    let preview = retake_model::entry::preview(&take.draft);
     writeln!(out, "{muted}draft:{muted:#} {}", sanitize(&preview, Lines::Fold))
 }

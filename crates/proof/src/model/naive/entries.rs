@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 
 use retake_model::command::{NewEntry, Spot};
-use retake_model::entry::{EntryVersion, default_role};
+use retake_model::entry::{Block, EntryVersion, Fields, default_role};
 use retake_model::id::{EntryId, TakeId};
 use retake_model::time::Timestamp;
 
 use super::super::mutant::Mutant;
 use super::super::observe::said;
-use super::super::picture::{EntryPicture, Part, Said, ThreadPicture};
+use super::super::picture::{EntryPicture, Part, Said, Shown, TakePicture, ThreadPicture};
 use super::super::words;
 use super::{Around, Refused, find, place_of};
 
@@ -43,14 +43,22 @@ pub(super) fn send_draft(
     role: Option<&str>,
     around: &mut Around<'_>,
 ) -> Result<(), Refused> {
-    let draft = find(picture, take)?.draft.clone();
-    if draft.trim().is_empty() {
+    let TakePicture { draft, attached, .. } = find(picture, take)?.clone();
+    if draft.trim().is_empty() && attached.is_empty() {
         return Err(Refused::EmptyDraft);
     }
     let role = role.map_or_else(|| default_role(&picture.roles).to_owned(), str::to_owned);
-    let entry = EntryVersion::from_text(&role, &draft, Timestamp::from_millis(around.now));
+    let mut entry = EntryVersion::from_text(&role, &draft, Timestamp::from_millis(around.now));
+    if draft.trim().is_empty() {
+        entry.blocks.clear();
+    }
+    for Shown { media, picture: blob } in attached {
+        entry.blocks.push(Block::Image { media, blob, extra: Fields::default() });
+    }
     add(picture, take, Spot::End, &[entry.into()], around)?;
-    find(picture, take)?.draft.clear();
+    let take = find(picture, take)?;
+    take.draft.clear();
+    take.attached.clear();
     Ok(())
 }
 
@@ -75,7 +83,7 @@ pub(super) fn edit(
         let mut placed = false;
         for part in &before.parts {
             match part {
-                Part::Kept(_) | Part::Answer(..) => parts.push(part.clone()),
+                Part::Kept(_) | Part::Picture(_) | Part::Answer(..) => parts.push(part.clone()),
                 Part::Text(_) if placed => {}
                 Part::Text(_) => {
                     parts.push(Part::Text(text.to_owned()));

@@ -5,7 +5,7 @@ use retake_model::take::{FileItem, FileList};
 
 use super::super::mutant::Mutant;
 use super::super::observe::paths;
-use super::super::picture::{EntryPicture, TakePicture, ThreadPicture};
+use super::super::picture::{EntryPicture, Said, TakePicture, ThreadPicture};
 use super::super::words;
 use super::{Around, Refused, find, place_of};
 
@@ -25,7 +25,7 @@ pub(super) fn branch(
         end = end.saturating_sub(1);
     }
     let entries = source.entries[..end].to_vec();
-    add(picture, source, entries, at, String::new(), name, around)
+    add(picture, source, entries, at, Said::nothing(), name, around)
 }
 
 pub(super) fn fork(
@@ -43,7 +43,7 @@ pub(super) fn fork(
     }
     let entries = source.entries[..end].to_vec();
     let shared = entries.last().map(|entry| entry.id);
-    add(picture, source, entries, shared, message.text(), name, around)
+    add(picture, source, entries, shared, message, name, around)
 }
 
 pub(super) fn rename(picture: &mut ThreadPicture, take: TakeId, name: &str) -> Result<(), Refused> {
@@ -116,7 +116,7 @@ fn add(
     source: TakePicture,
     entries: Vec<EntryPicture>,
     fork_point: Option<EntryId>,
-    draft: String,
+    draft: Said,
     asked: Option<&str>,
     around: &mut Around<'_>,
 ) -> Result<(), Refused> {
@@ -140,7 +140,9 @@ fn add(
     let name = asked.unwrap_or_else(|| if free { made_up } else { format!("a free name of {family}") });
     let created = around.now;
     let parent = Some(source.id);
-    picture.takes.push(TakePicture { id, name, created, entries, draft, parent, fork_point, ..source });
+    let (draft, attached) = (draft.text(), draft.pictures());
+    let made = TakePicture { id, name, created, entries, draft, attached, parent, fork_point, ..source };
+    picture.takes.push(made);
     picture.active = id;
     Ok(())
 }

@@ -67,6 +67,7 @@ pub(super) fn reset(picture: &mut ThreadPicture, mutant: Option<Mutant>) {
             created: take.created,
             entries: Vec::new(),
             draft,
+            attached: Vec::new(),
             files: [Vec::new(), Vec::new(), Vec::new()],
             parent: take.parent,
             fork_point: None,

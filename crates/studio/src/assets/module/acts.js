@@ -20,26 +20,30 @@ function choice(report) {
   return [set];
 }
 
-/** Looks ahead, asks, moves, and reports. A quiet move is asked about only where files move. */
-async function move(route, body, title, yes, { quiet, then } = {}) {
+/** Looks ahead, asks, moves, and reports. A quiet move is asked about only where files move. What moves files as another
+ * route does is looked ahead at there, and then done with what it needs beside. */
+async function move(route, body, title, yes, { quiet, then, does, more } = {}) {
   const to = route[0] === "/" ? route : at(route);
   const ahead = await asked("POST", `${to}dry_run=true`, body);
   if (!ahead) return;
   const { kind, entries_after: after = 0, entries_before: before = 0 } = ahead.would ?? {};
   const differs = Number(kind?.to) && (await drawn(`${page}/between?${query({ about: "move", before: kind.from, at: kind.to })}`));
   const chosen = choice(ahead.files);
-  const words = differs || (before > after ? element("p", {}, `Entries that go: ${before - after}.`) : "");
+  const words = differs || (!then && before > after ? element("p", {}, `Entries that go: ${before - after}.`) : "");
   const asks = !quiet || ahead.files?.paths.length;
   if (asks && !(await confirmed([element("h2", {}, title), ...chosen, words, pathList(ahead.files)], yes))) return;
-  const done = await asked("POST", to, { ...body, ...(chosen[0] ? fieldsOf(chosen[0]) : {}) });
+  const done = await asked("POST", does ? at(does) : to, { ...body, ...more, ...(chosen[0] ? fieldsOf(chosen[0]) : {}) });
   if (!done) return;
   const paths = done.files?.paths ?? [];
   if (paths.some(one => !one.written && /conflicted|kept|skipped/.test(one.outcome))) {
     await confirmed([element("h2", {}, "Done, but not everywhere"), pathList(done.files), element("p", {}, "The other version stays in the history.")], "Understood");
   } else say("Done.", "", ...(paths.length ? [pathList(done.files)] : []));
-  if (then) location.assign(then);
+  if (then) return goOn(then, done);
   await renewAll();
 }
+
+/** Goes where an answer leads: names in brackets are fields of it. */
+const goOn = (then, done) => location.assign(then.replace(/{(\w+)}/, (_, name) => done[name] ?? done.promoted[name]));
 
 // --- what buttons do ------------------------------------------------------------------------------------------------
 
@@ -54,17 +58,16 @@ const shown = b => {
 /** What a button of an entry or of a turn asks for: method, path, body, then what is said or where to go. */
 const requests = {
   delete: b => ["DELETE", `entries/${idOf(b)}`, undefined, "Deleted; an undo brings it back."],
-  retry: b => ["POST", "retry", { entry: idOf(b), ...approval() }, `${page}?take={take}`],
   collapse: shown,
   source: shown,
   resume: () => ["POST", "turn/resume", approval()],
 };
 
-/** Asks, and then says so, or goes where the answer leads: names in brackets are fields of it. */
+/** Asks, and then says so, or goes where the answer leads. */
 async function request([method, path, body, then]) {
   const done = await asked(method, path[0] === "/" ? path : ofTake(at(path)), body);
   if (!done) return;
-  if (then?.[0] === "/") return location.assign(then.replace(/{(\w+)}/, (_, name) => done[name] ?? done.promoted[name]));
+  if (then?.[0] === "/") return goOn(then, done);
   if (then) say(then);
   await renewAll();
 }
@@ -79,9 +82,8 @@ const acts = {
   undo: () => move("undo?", {}, "Undo the last step?", "Undo"),
   redo: () => move("redo?", {}, "Redo?", "Redo"),
   jump: b => move("jump?", { version: Number(b.dataset.version) }, `Go to moment ${b.dataset.version}?`, "Go there"),
-  reset: () => move("reset?", {}, "Reset the thread?", "Reset"),
-  clear: () => move(`${ofTake("clear")}&`, {}, "Take all entries out?", "Clear"),
   branch: b => move(`${ofTake("branch")}&`, { entry: idOf(b) }, "Branch here?", "Branch", goes),
+  retry: b => move(`${ofTake("fork")}&`, { entry: idOf(b) }, "Try again from here?", "Try again", { quiet: true, then: `${page}?take={take}`, does: ofTake("retry"), more: approval() }),
   switch: b => move(`takes/${b.dataset.take}/switch?`, {}, "Work on this take?", "Work on it", goes),
   restore: b => move(`${b.dataset.ask}?`, JSON.parse(b.dataset.body), "Take these files over?", "Take over", { then: b.dataset.then }),
   ask: askAs,
@@ -111,7 +113,11 @@ const acts = {
   show: b => panel(b.dataset.src),
   async more(b) {
     const shown = await drawn(b.dataset.src);
+    const part = b.closest("[data-live]");
     if (shown) b.replaceWith(...shown.childNodes);
+    // As far is drawn again when something happens.
+    const last = part && every("[data-at]", part).at(-1);
+    if (last) part.dataset.until = last.dataset.at;
   },
   tag(b) {
     byId("find").value = b.value;

@@ -103,7 +103,8 @@ function confirmed(body, yes) {
 /** What a field holds. Lists are written with commas or on lines. */
 function valueOf({ type, value, checked, dataset: { list } }) {
   if (type === "checkbox") return checked;
-  if (type === "number") return Number(value);
+  // An empty one goes back to what is usual.
+  if (type === "number") return value === "" ? null : Number(value);
   return list ? value.split(list).map(item => item.trim()).filter(Boolean) : value;
 }
 

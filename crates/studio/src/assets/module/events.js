@@ -64,8 +64,12 @@ async function renewTalk() {
   await fill();
 }
 
-const parts = ["bar", "turn", "set-to", "history", "files", "settings", "tree"];
-const sourceOf = name => (name === "tree" ? `/studio/tree?${query(new FormData(byId("filters")))}` : `${page}/${name}?take=${take}`);
+const parts = ["bar", "turn", "attached", "set-to", "history", "files", "settings", "tree"];
+/** Where a part is drawn, as far as it was asked for. */
+const sourceOf = name =>
+  name === "tree"
+    ? `/studio/tree?${query(new FormData(byId("filters")))}`
+    : `${page}/${name}?${query({ take, ...byId(name)?.dataset.until && { until: byId(name).dataset.until } })}`;
 
 const busy = part => one(":is(input,textarea,select):focus,details.menu[open]", part);
 
@@ -81,8 +85,9 @@ async function renewPart(name) {
     old.again = setTimeout(() => renewPart(name).catch(ignore), 1000);
     return;
   }
+  if (!old) return;
   // Something else may be wanted by now.
-  if (!old || source !== sourceOf(name)) return;
+  if (source !== sourceOf(name)) return renewPart(name);
   const active = focus();
   const within = old.contains(active);
   const were = new Map(every("details[data-path]", old).map(({ dataset, open }) => [dataset.path, open]));

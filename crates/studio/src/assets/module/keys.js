@@ -22,7 +22,10 @@ on("submit", event => {
 });
 
 on("change", ({ target }) => {
-  if (target.id === "pictures") tellAttached();
+  if (target.id === "pictures") {
+    attempt(() => attach(target.files));
+    target.value = "";
+  }
   if (target.id === "filter") location.assign(`${page}?${query(target.value ? { take, role: target.value } : { take })}`);
   else if (target.closest("#settings")) keepField(target);
 });
@@ -119,8 +122,8 @@ if (talk) {
 }
 if (draft) {
   showRunning();
-  draft.onpaste = event => takePictures(event, event.clipboardData);
-  draft.ondrop = event => takePictures(event, event.dataTransfer);
+  draft.onpaste = event => attempt(() => attach(event.clipboardData.files, event));
+  draft.ondrop = event => attempt(() => attach(event.dataTransfer.files, event));
   draft.value = memory.getItem(kept) ?? draft.value;
   // What was kept here only until it is there.
   if (memory.getItem(kept) !== null) saveDraft();

@@ -32,54 +32,40 @@ async function saveDraft() {
 
 async function sendDraft() {
   const text = draft.value;
-  if (!text.trim()) return;
+  if (!text.trim() && !one("#attached img")) return;
   clearTimeout(saving);
   const done = await attempt(async () => {
-    const { files } = byId("pictures");
-    if (isRunning()) {
-      if (files.length) throw Error("Send the picture when the turn has ended.");
-      return ask("POST", ofTake(at("turn/steer")), { message: text });
-    }
-    const pictures = await Promise.all([...files].map(inBase64));
+    // Pictures wait for the next turn.
+    if (isRunning()) return ask("POST", ofTake(at("turn/steer")), { message: text });
     // A draft is sent in one step, and an undo brings it back.
-    const sent = pictures.length ? { prompt: text, pictures } : { draft: true };
-    if (sent.draft) await putDraft(text);
-    return ask("POST", ofTake(at("turns")), { ...sent, ...approval() });
+    await putDraft(text);
+    return ask("POST", ofTake(at("turns")), { draft: true, ...approval() });
   });
   if (!done) return;
   if (draft.value === text) draft.value = "";
   typed = false;
-  byId("pictures").value = "";
-  tellAttached();
   memory.removeItem(kept);
   await saveDraft();
   await renewPart("turn");
   toEnd();
 }
 
-/** A picture that is pasted or dropped goes along, as one that was chosen does. */
-function takePictures(event, from) {
-  const files = [...from.files].filter(file => file.type.startsWith("image/"));
-  if (!files.length) return;
-  event.preventDefault();
-  const all = new DataTransfer();
-  for (const file of [...byId("pictures").files, ...files]) all.items.add(file);
-  byId("pictures").files = all.files;
-  tellAttached();
+/** Pictures that are chosen, pasted or dropped are kept with the draft, and go along with it. */
+async function attach(files, event) {
+  const shown = [...files].filter(file => file.type.startsWith("image/"));
+  if (!shown.length) return;
+  event?.preventDefault();
+  const pictures = await Promise.all(shown.map(inBase64));
+  await request(["POST", "draft/pictures", { pictures }]);
 }
 
-/** Says how many pictures go along. */
-function tellAttached() {
-  const { files } = byId("pictures");
-  byId("attached").textContent = files.length ? `Pictures: ${files.length}` : "Picture";
-}
-
-async function inBase64(file) {
-  const bytes = new Uint8Array(await file.arrayBuffer());
-  let text = "";
-  for (let start = 0; start < bytes.length; start += 0x8000) text += String.fromCharCode(...bytes.subarray(start, start + 0x8000));
-  return btoa(text);
-}
+const inBase64 = file =>
+  new Promise((done, failed) => {
+    const reader = new FileReader();
+    reader.onload = () => done(reader.result.split(",")[1]);
+    reader.onerror = () => failed(reader.error);
+    reader.readAsDataURL(file);
+  });
 
 // --- editing in place -------------------------------------------------------------------------------------------
 

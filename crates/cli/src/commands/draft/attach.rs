@@ -1,0 +1,38 @@
+//! `retake draft attach`
+
+use std::path::PathBuf;
+
+use clap::Args;
+use retake_model::take::NewPicture;
+use retake_timeline::Command;
+
+use crate::arguments::Target;
+use crate::commands::entry::picture;
+use crate::context::Context;
+use crate::failure::{Code, Failure};
+
+/// Let pictures go along with the draft: they are sent with it, and kept with it until then.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake draft attach screenshot.png
+  retake draft attach before.png after.png")]
+pub(crate) struct Arguments {
+    /// The pictures: png, jpg, gif or webp.
+    #[arg(required = true, value_name = "FILE")]
+    pictures: Vec<PathBuf>,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let read = |path: &PathBuf| {
+            NewPicture::new(picture::read(path)?).map_err(|error| Failure::new(Code::Usage, error))
+        };
+        let pictures = self.pictures.iter().map(read).collect::<Result<_, _>>()?;
+        let meant = context.meant(&context.timeline()?.look()?, &self.target)?;
+        let attach = Command::Attach { take: meant.take.id, pictures };
+        super::change(context, &meant, attach, self.target.expect, None)
+    }
+}

@@ -1,0 +1,33 @@
+//! The pictures that go along with what is being typed. They are in the draft, so that they outlive a reload, a crash
+//! and the window that they were dropped into.
+
+use maud::{Markup, html};
+use retake_model::id::ThreadId;
+use retake_model::take::Take;
+
+use crate::conversation::take_of;
+use crate::failed::Failed;
+use crate::studio::{Asked, Studio};
+
+/// The pictures of a take's draft.
+pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
+    let looking = studio.timeline.look()?;
+    Ok(of_take(thread, &take_of(&looking, thread, asked)?))
+}
+
+/// Each picture, small, with the way to take it off.
+pub(crate) fn of_take(thread: ThreadId, take: &Take) -> Markup {
+    html! {
+        ul id="attached" data-live="attached" aria-label="Pictures that go along" hidden[take.attached.is_empty()] {
+            @for (number, attached) in (1..).zip(take.attached.iter()) {
+                li {
+                    img alt=(format!("Picture {number} ({})", attached.media))
+                        src=(format!("/studio/threads/{thread}/picture?take={}&q={}", take.id, attached.picture));
+                    button type="button" data-act="ask" data-method="DELETE" title="Take it off"
+                        data-ask=(format!("/v1/threads/{thread}/draft/pictures/{}?take={}", attached.picture, take.id))
+                        aria-label=(format!("Take picture {number} off")) { "×" }
+                }
+            }
+        }
+    }
+}

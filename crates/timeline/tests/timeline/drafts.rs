@@ -1,0 +1,104 @@
+//! What is being typed: its words, and the pictures that go along with them.
+
+use crate::support::World;
+use retake_model::command::Refusal;
+use retake_model::content::{ContentId, Kind};
+use retake_model::entry::Block;
+use retake_model::take::NewPicture;
+use retake_timeline::{ChangeError, Command};
+
+fn picture(name: &str) -> NewPicture {
+    NewPicture::new(format!("GIF89a {name}").into_bytes()).expect("it begins as one does")
+}
+
+fn id(name: &str) -> ContentId {
+    picture(name).attached.picture
+}
+
+fn attached(world: &World) -> Vec<ContentId> {
+    world.take().attached.iter().map(|attached| attached.picture).collect()
+}
+
+fn attach(world: &World, names: &[&str]) -> Command {
+    let pictures = names.iter().map(|name| picture(name)).collect();
+    Command::Attach { take: world.state().active, pictures }
+}
+
+/// The pictures of the last entry, and its text.
+fn last(world: &World) -> (String, Vec<ContentId>) {
+    let (take, look) = (world.take(), world.look());
+    let entry = world.entry(take.entries.len());
+    let (_, version) = look.entry(&take, entry).expect("readable").expect("there");
+    (version.text(), version.blocks.iter().filter_map(Block::picture).collect())
+}
+
+#[test]
+fn pictures_are_part_of_the_draft() {
+    let world = World::saying(&["one"]);
+    let take = world.state().active;
+    world.done(attach(&world, &["a", "b", "a"]));
+    assert_eq!(attached(&world), [id("a"), id("b")]);
+    // What goes along already stays where it is.
+    assert!(!world.done(attach(&world, &["b"])).changed());
+    world.done(attach(&world, &["c"]));
+    world.done(Command::SetDraft { take, text: "look".into() });
+    assert_eq!(attached(&world), [id("a"), id("b"), id("c")], "typing leaves them");
+    world.done(Command::Detach { take, picture: id("b") });
+    assert_eq!(attached(&world), [id("a"), id("c")]);
+    let refused = world.change(Command::Detach { take, picture: id("b") });
+    assert!(matches!(refused, Err(ChangeError::Refused(Refusal::NotAttached(_)))));
+    world.done(Command::ClearDraft { take });
+    assert!(attached(&world).is_empty() && world.take().draft.is_empty());
+    assert!(!world.done(Command::ClearDraft { take }).changed());
+    assert!(world.timeline.store().verify(&mut |_| {}).expect("readable").problems.is_empty());
+}
+
+#[test]
+fn a_draft_is_sent_with_its_pictures_and_an_undo_brings_both_back() {
+    let world = World::saying(&["one"]);
+    let take = world.state().active;
+    world.done(Command::SetDraft { take, text: "look".into() });
+    world.done(attach(&world, &["a", "b"]));
+    world.done(Command::SendDraft { take, role: None });
+    assert_eq!(last(&world), ("look".to_owned(), vec![id("a"), id("b")]));
+    assert!(attached(&world).is_empty() && world.take().draft.is_empty());
+    world.undo().expect("undone");
+    assert_eq!((world.take().draft.as_str(), attached(&world)), ("look", vec![id("a"), id("b")]));
+    // Without a word: the entry has none, not an empty one.
+    world.done(Command::SetDraft { take, text: " ".into() });
+    world.done(Command::SendDraft { take, role: None });
+    assert_eq!(last(&world), (String::new(), vec![id("a"), id("b")]));
+    let entry = world.entry(2);
+    // A fork of it is typed again as it was said.
+    world.done(Command::Fork { from: take, at: entry, name: None });
+    assert_eq!(attached(&world), [id("a"), id("b")]);
+    assert!(world.look().shows_picture(world.thread, id("a")).expect("readable"));
+    assert!(!world.look().shows_picture(world.thread, id("z")).expect("readable"));
+    assert!(world.timeline.store().verify(&mut |_| {}).expect("readable").problems.is_empty());
+}
+
+#[test]
+fn a_picture_that_was_only_typed_is_shown_and_counted() {
+    let world = World::saying(&["one"]);
+    world.done(attach(&world, &["a"]));
+    assert!(world.look().shows_picture(world.thread, id("a")).expect("readable"));
+    let cleared = world.look().cleared_by_reset(&world.state()).expect("readable");
+    assert_eq!((cleared.drafts, cleared.takes), (1, 1));
+    // What was sent to a model is below a take too, and is no picture.
+    let take = world.state().active;
+    let sent = ("GIF89a prompt", "base");
+    world.done(Command::RecordSend { take, markdown: sent.0.into(), system_prompt: sent.1.into() });
+    let blob = ContentId::of(Kind::Blob, sent.0.as_bytes());
+    assert!(!world.look().shows_picture(world.thread, blob).expect("readable"));
+}
+
+#[test]
+fn more_pictures_than_anybody_sends_are_refused() {
+    let world = World::saying(&["one"]);
+    let names: Vec<String> = (0..101).map(|number| number.to_string()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let refused = world.change(attach(&world, &names));
+    assert!(matches!(refused, Err(ChangeError::Refused(Refusal::TooMuch { limit: 100, .. }))));
+    assert!(attached(&world).is_empty());
+    world.done(attach(&world, &names[..100]));
+}
