@@ -168,7 +168,7 @@ impl Said {
         for part in &self.parts {
             match part {
                 Part::Picture(shown) if all.iter().all(|one| one.picture != shown.picture) => {
-                    all.push(shown.clone())
+                    all.push(shown.clone());
                 }
                 _ => {}
             }

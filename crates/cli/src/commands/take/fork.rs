@@ -3,7 +3,9 @@
 use clap::Args;
 use retake_model::id::TakeId;
 use retake_model::summary::TakeSummary;
+use retake_model::take::{Attachments, Take};
 use retake_timeline::{Command, Done, FileReport, LookError};
+use retake_words::story::draft;
 use serde::Serialize;
 
 use crate::arguments::Target;
@@ -40,6 +42,8 @@ struct Answer {
     take: TakeSummary,
     /// The message, which is its draft now.
     draft: String,
+    /// The pictures of the message, which go along with it.
+    draft_pictures: Attachments,
     /// What became of files.
     files: Option<FileReport>,
 }
@@ -56,13 +60,14 @@ impl Arguments {
             return Ok(());
         };
         let take = done.summary.active.clone();
-        let draft = draft_of(context, &done, take.id)?;
-        let answer = Answer { take, draft, done, files };
+        let forked = as_forked(context, &done, take.id)?;
+        let preview = forked.as_ref().map(draft).unwrap_or_default();
+        let (draft, draft_pictures) = forked.map(|take| (take.draft, take.attached)).unwrap_or_default();
+        let answer = Answer { take, draft, draft_pictures, done, files };
         context.report(&answer, |out, styles| {
             let muted = styles.muted;
             let (name, from) =
                 (sanitize(&answer.take.name, Lines::Fold), sanitize(&meant.take.name, Lines::Fold));
-            let preview = retake_model::entry::preview(&answer.draft);
             writeln!(
                 out,
                 "Forked {name} off {from} before entry {}; you are on it now. {muted}version {}; `retake undo` takes it back{muted:#}",
@@ -75,10 +80,9 @@ impl Arguments {
     }
 }
 
-/// The draft as the fork left it, whatever happened to it since.
-fn draft_of(context: &Context, done: &Done, take: TakeId) -> Result<String, Failure> {
+/// The take as the fork left it, whatever happened to it since.
+fn as_forked(context: &Context, done: &Done, take: TakeId) -> Result<Option<Take>, Failure> {
     let looking = context.timeline()?.look()?;
     let state = looking.state_at(done.thread, done.version)?;
-    let take = state.take(&looking.queries(), take).map_err(LookError::from)?;
-    Ok(take.map(|take| take.draft).unwrap_or_default())
+    Ok(state.take(&looking.queries(), take).map_err(LookError::from)?)
 }
