@@ -16,6 +16,8 @@ import urllib.error
 import urllib.request
 
 URL, TOKEN, PLACE = (os.environ[name] for name in ("RETAKE_URL", "RETAKE_TOKEN", "RETAKE_PLACE"))
+# The beginning of a picture is enough of one.
+PICTURE = "R0lGODlhIGE="
 WORDS = ["a name", "another name", "x"]
 PROMPTS = ["say hello", "create b.txt with two", "read a.txt", "list", "wait 1", "ask which", "fail always", "run true"]
 
@@ -39,7 +41,7 @@ def run(home, prompt):
 
 
 def make():
-    """A thread with entries, takes, turns that wrote files, a named moment and a draft."""
+    """A thread with entries, takes, turns that wrote files, a named moment and a draft with a picture."""
     thread = ask("POST", "/v1/threads", {"title": "A thread"})["thread"]
     home = f"/v1/threads/{thread}"
     ask("POST", f"{home}/current")
@@ -51,6 +53,8 @@ def make():
     entries = [item["id"] for item in ask("GET", f"{home}/entries")["items"]]
     ask("POST", f"{home}/branch", {"entry": entries[-1]})
     ask("PUT", f"{home}/draft", {"text": "say a draft"})
+    ask("POST", f"{home}/draft/pictures", {"pictures": [PICTURE]})
+    pictures = [attached["picture"] for attached in ask("GET", f"{home}/draft")["pictures"]]
     version = ask("POST", f"{home}/save", {"name": "a moment"})["version"]
     takes = [take["id"] for take in ask("GET", f"{home}/takes")["items"]]
     return {
@@ -65,6 +69,7 @@ def make():
         "field": [field["name"] for field in ask("GET", "/api/fields")["fields"]],
         "number": [1, 2],
         "snapshot": [moment["after"] for moment in ask("GET", f"/v1/snapshots?thread={thread}")["items"]],
+        "picture": pictures,
         "path": ["a.txt"],
         "q": ["question", "one"],
         "title": WORDS,

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use maud::{Markup, html};
 use retake_agent::compare::{Comparison, Side, compare as put_side_by_side};
 use retake_model::entry::RoleKind;
-use retake_model::id::{TakeId, ThreadId};
+use retake_model::id::{EntryId, TakeId, ThreadId};
 use retake_model::take::Take;
 use retake_model::tree::Happened;
 use retake_timeline::{Changes, Detail, EntryView, FileDiff, Looking, Question, Stat, USUAL_CONTEXT};
@@ -136,11 +136,11 @@ impl Page<'_> {
     }
 
     /// What the calls of some entries did to files.
-    fn moved(&self, views: &[EntryView]) -> Result<HashMap<String, Stat>, Failed> {
+    fn moved(&self, views: &[EntryView]) -> Result<HashMap<EntryId, Stat>, Failed> {
         files::moved_by_calls(self.looking, self.thread, views)
     }
 
-    fn entry(&self, view: &EntryView, moved: &HashMap<String, Stat>) -> Markup {
+    fn entry(&self, view: &EntryView, moved: &HashMap<EntryId, Stat>) -> Markup {
         entry::draw(self.thread, view, &self.studio.setup.prices, moved, Acts::Withheld)
     }
 

@@ -9,7 +9,7 @@ use retake_model::id::{EntryId, ThreadId};
 use retake_timeline::{EntryView, Stat};
 use retake_words::number::{count, counted};
 
-use crate::draw::{address, dollars, exact, moment};
+use crate::draw::{dollars, exact, moment};
 use crate::{diff, markdown};
 
 /// A longer result of a tool is folded, and shown as far as this.
@@ -35,7 +35,7 @@ pub(crate) fn draw(
     thread: ThreadId,
     view: &EntryView,
     prices: &Prices,
-    moved: &HashMap<String, Stat>,
+    moved: &HashMap<EntryId, Stat>,
     acts: Acts,
 ) -> Markup {
     let entry = &view.entry;
@@ -77,8 +77,8 @@ pub(crate) fn draw(
                 div class="said" {
                     @for block in &entry.blocks { (draw_block(thread, view.id, block)) }
                     (extra(thread, entry))
-                    @if let Some((call, stat)) = answered(entry).and_then(|call| Some((call, moved.get(call)?))) {
-                        details class="files-of" data-src=(address(&format!("/studio/threads/{thread}/call"), &[("q", call)])) {
+                    @if let Some(stat) = moved.get(&view.id) {
+                        details class="files-of" data-src=(format!("/studio/threads/{thread}/call?entry={}", view.id)) {
                             summary title="What it did to files" { (diff::stat(stat)) }
                         }
                     }
@@ -204,12 +204,9 @@ fn result(text: &str, failed: bool) -> Markup {
     }
 }
 
-/// The call that an entry is the result of.
-pub(crate) fn answered(entry: &EntryVersion) -> Option<&str> {
-    entry.blocks.iter().find_map(|block| match block {
-        Block::ToolResult { call, .. } => Some(call.as_str()),
-        _ => None,
-    })
+/// Whether an entry is what a tool answered.
+pub(crate) fn answers(entry: &EntryVersion) -> bool {
+    entry.blocks.iter().any(|block| matches!(block, Block::ToolResult { .. }))
 }
 
 fn first_line(text: &str) -> String {

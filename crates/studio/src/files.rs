@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use maud::{Markup, html};
 use retake_model::content::ContentId;
-use retake_model::id::{TakeId, ThreadId};
+use retake_model::id::{EntryId, TakeId, ThreadId};
 use retake_model::operation::{OperationKind, TurnStep, Version};
 use retake_model::path::{RootPath, TreePath};
 use retake_model::time::Timestamp;
@@ -43,7 +43,8 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
     let found = looking.files(thread, asked.before, asked.until.map_or(SHOWN, |_| MOST) + 1)?;
     let known = asked.until.map_or(0, |until| found.iter().take_while(|at| at.version >= until).count());
     let shown = known.clamp(SHOWN, MOST);
-    let more = (found.len() > shown).then(|| found[shown - 1].version);
+    let last = found.iter().take(shown).last().map(|at| at.version);
+    let more = last.filter(|_| found.len() > shown);
     let mut drawn = Vec::new();
     for at in found.iter().take(shown).filter(|at| at.files.before != at.files.after) {
         let question = Question::all(Detail::Hunks(USUAL_CONTEXT));
@@ -55,7 +56,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
         Some(_) => (html! {}, html! {}),
     };
     Ok(html! {
-        div id="files" data-live="files" data-until=[asked.until] {
+        div id="files" data-live="files" data-until=[asked.drawn_until(last)] {
             @if drawn.is_empty() && more.is_none() && asked.before.is_none() {
                 p class="quiet" {
                     "No files have changed here yet. What a turn, a tool or your own hand does to the project's folder is \
@@ -64,7 +65,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
             }
             (all)
             @for (at, question, changes) in &drawn {
-                section class="change" data-at=(at.version) {
+                section class="change" {
                     h2 {
                         a href=(format!("/studio/threads/{thread}?at={}", at.version)) { (retake_words::operation(&at.kind)) }
                         " " span class="quiet" { (moment(at.time)) }
@@ -166,13 +167,22 @@ fn not_held(looking: &Looking<'_>, thread: ThreadId) -> Result<Markup, Failed> {
     })
 }
 
-/// What the call of a tool did to files.
+/// The entry with which the call of a tool was answered, if that is what an operation did. Calls are known by that, for
+/// models name them as they like, and one that was undone may have had the name of another.
+fn answer_of(kind: &OperationKind) -> Option<EntryId> {
+    match kind {
+        OperationKind::TurnAdvanced { step: TurnStep::ToolEnded { .. }, added, .. } => {
+            added.map(|added| added.entry)
+        }
+        _ => None,
+    }
+}
+
+/// What the call of a tool did to files, by the entry that answers it.
 pub(crate) fn of_call(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
     let looking = studio.timeline.look()?;
-    let wanted = asked.q.as_deref().unwrap_or_default();
-    let found = looking.files(thread, None, LOOKED_THROUGH)?.into_iter().find(|at| {
-        matches!(&at.kind, OperationKind::TurnAdvanced { step: TurnStep::ToolEnded { call, .. }, .. } if call == wanted)
-    });
+    let found = looking.files(thread, None, LOOKED_THROUGH)?;
+    let found = found.into_iter().find(|at| asked.entry.is_some() && answer_of(&at.kind) == asked.entry);
     let found =
         found.ok_or_else(|| Failed::not_found("What this call did to files is not known any more."))?;
     let question = Question::all(Detail::Hunks(USUAL_CONTEXT));
@@ -204,23 +214,21 @@ pub(crate) fn moved_by_calls(
     looking: &Looking<'_>,
     thread: ThreadId,
     views: &[EntryView],
-) -> Result<HashMap<String, Stat>, Failed> {
-    let calls: HashSet<&str> = views.iter().filter_map(|view| entry::answered(&view.entry)).collect();
+) -> Result<HashMap<EntryId, Stat>, Failed> {
+    let answers = || views.iter().filter(|view| entry::answers(&view.entry));
+    let wanted: HashSet<EntryId> = answers().map(|view| view.id).collect();
     let mut moved = HashMap::new();
-    if calls.is_empty() {
+    if wanted.is_empty() {
         return Ok(moved);
     }
     let question = Question::all(Detail::Counts);
     // A call is never made after its answer, so that what is older than all of these need not be looked at.
-    let answers = views.iter().filter(|view| entry::answered(&view.entry).is_some());
-    let oldest = answers.map(|view| view.entry.created).min();
+    let oldest = answers().map(|view| view.entry.created).min();
     let range = files_since(looking, thread, oldest)?;
     for at in range {
-        let OperationKind::TurnAdvanced { step: TurnStep::ToolEnded { call, .. }, .. } = at.kind else {
-            continue;
-        };
-        if calls.contains(call.as_str()) && at.files.before != at.files.after {
-            moved.insert(call, looking.changes(at.files.before, at.files.after, &question)?.stat);
+        let Some(answer) = answer_of(&at.kind).filter(|answer| wanted.contains(answer)) else { continue };
+        if at.files.before != at.files.after {
+            moved.insert(answer, looking.changes(at.files.before, at.files.after, &question)?.stat);
         }
     }
     Ok(moved)

@@ -53,7 +53,8 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
         rows.iter().take_while(|row| asked.until.is_some_and(|until| row.newest().item.version >= until));
     let shown = drawn_before.count().max(SHOWN);
     rows.truncate(shown);
-    let next = rows.last().map(|last| last.oldest().item.version).filter(|last| *last > 1);
+    let last = rows.last().map(|last| last.oldest().item.version);
+    let next = last.filter(|last| *last > 1);
     let mut lanes = Lanes::read(asked.lanes.as_deref().unwrap_or_default());
     let strips: Vec<Strip> = rows.iter().map(|row| strip(&mut lanes, row)).collect();
     let width = strips.iter().map(Strip::width).max().unwrap_or(0);
@@ -67,7 +68,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
         drawn.push(draw_row(&looking, &row, each, &told, (redo.is_some(), &picture))?);
     }
     Ok(html! {
-        div id="history" data-live="history" data-until=[asked.until] {
+        div id="history" data-live="history" data-until=[asked.drawn_until(last)] {
             ol class="history" { @for row in &drawn { (row) } }
             @if let Some(before) = next {
                 button type="button" data-act="more"
@@ -152,7 +153,7 @@ fn draw_row(
     };
     let id = steps.is_empty().then(|| format!("v-{}", newest.version));
     Ok(html! {
-        li id=[id] class=(row_class(row)) data-at=(first) aria-current=[newest.current.then_some("step")] {
+        li id=[id] class=(row_class(row)) aria-current=[newest.current.then_some("step")] {
             (picture)
             div class="what" {
                 (jump(newest, &html! {

@@ -137,6 +137,12 @@ fn draw_bar(looking: &Looking<'_>, thread: ThreadId, take: &Take) -> Result<Mark
             button type="button" class="narrow" data-act="menu" aria-label="Threads" { "☰" }
             h1 { (row.summary.title) }
             span class="take-name" title="The take" { (take.name) }
+            // Here, because the roles may change.
+            template id="inserting" {
+                (writing("inserting", "Put it in", "leave-insert", &html! {
+                    select aria-label="Role" { @for role in &roles { option value=(role) { (role) } } }
+                }))
+            }
             span class="space" {}
             span class="group" {
                 button type="button" data-act="undo" disabled[!standing.can_undo] title="Undo the last turn, with its files (Ctrl+Z)" { "Undo" }
@@ -179,12 +185,6 @@ fn draw_bar(looking: &Looking<'_>, thread: ThreadId, take: &Take) -> Result<Mark
                 }
             }
             button type="button" class="narrow" data-act="details" aria-label="Details" { "⋯" }
-            // Here, because the roles may change.
-            template id="inserting" {
-                (writing("inserting", "Put it in", "leave-insert", &html! {
-                    select aria-label="Role" { @for role in &roles { option value=(role) { (role) } } }
-                }))
-            }
         }
     })
 }

@@ -90,6 +90,14 @@ pub(crate) struct Asked {
     pub(crate) most: Option<usize>,
 }
 
+impl Asked {
+    /// How far a list is drawn that was asked for further than its beginning, as it is asked for again.
+    pub(crate) fn drawn_until(&self, last: Option<u64>) -> Option<String> {
+        let further = self.before.is_some() || self.until.is_some();
+        last.filter(|_| further).map(|last| format!("&until={last}"))
+    }
+}
+
 /// A page that is about a thread.
 type OfThread = fn(&Studio, ThreadId, &Asked) -> Result<Markup, Failed>;
 

@@ -126,6 +126,7 @@ fn a_picture_goes_along() {
         &[serde_json::json!(PIXEL)],
     );
     studio.browser.until(attached);
+    studio.browser.picture("attached");
     studio.ask("say seen");
     studio.browser.until("document.querySelector('.entry.user img.picture')?.naturalWidth === 1");
     studio.browser.until_gone("#attached img");

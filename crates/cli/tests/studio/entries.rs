@@ -178,4 +178,11 @@ fn what_a_call_did_to_files_is_shown_with_its_result() {
     browser.click("[data-act=undo]:not(:disabled)");
     studio.confirm();
     browser.until_gone(".of-call");
+    // The next call has the name of the one that was undone, and is told by what it did itself.
+    browser.choose("#approve", "all");
+    studio.ask("run echo 1 > b.txt; echo 2 > c.txt");
+    browser.until_text(".files-of summary", "2 files +2");
+    browser.click(".files-of summary");
+    browser.until_text(".of-call", "c.txt");
+    assert!(!browser.text(".of-call").contains("a.txt"), "{}", browser.text(".of-call"));
 }

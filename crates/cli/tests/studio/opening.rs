@@ -44,8 +44,16 @@ fn a_browser_is_as_wide_and_as_dark_as_it_is_asked_to_be() {
 fn a_failing_script_is_told() {
     let browser = Browser::open(Look::default());
     browser.go("data:text/html,<script>nothing.of.this.exists()</script>");
-    let complaints = browser.complaints();
-    assert!(complaints.iter().any(|line| line.contains("nothing is not defined")), "{complaints:?}");
+    // The browser tells its driver in its own time.
+    let mut complaints = Vec::new();
+    for _ in 0..100 {
+        complaints.extend(browser.complaints());
+        if complaints.iter().any(|line| line.contains("nothing is not defined")) {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    panic!("{complaints:?}");
 }
 
 #[test]

@@ -66,6 +66,12 @@ fn every_setting_is_kept_when_its_field_is_left() {
         until(&studio, "/settings", &format!("/{name}"), json!(!was));
     }
     browser.picture("settings");
+    // What is half typed when the page goes is not lost.
+    browser.fill("#settings [name=project_system_prompt]", "Be brief, and");
+    studio.reload();
+    browser.click("[data-tab=settings]");
+    until(&studio, "/settings", "/project_system_prompt", json!("Be brief, and"));
+    assert_eq!(browser.holds("#settings [name=project_system_prompt]"), "Be brief, and");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 

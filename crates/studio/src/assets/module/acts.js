@@ -26,12 +26,11 @@ async function move(route, body, title, yes, { quiet, then, does, more } = {}) {
   const to = route[0] === "/" ? route : at(route);
   const ahead = await asked("POST", `${to}dry_run=true`, body);
   if (!ahead) return;
-  const { kind, entries_after: after = 0, entries_before: before = 0 } = ahead.would ?? {};
+  const kind = ahead.would?.kind;
   const differs = Number(kind?.to) && (await drawn(`${page}/between?${query({ about: "move", before: kind.from, at: kind.to })}`));
   const chosen = choice(ahead.files);
-  const words = differs || (!then && before > after ? element("p", {}, `Entries that go: ${before - after}.`) : "");
   const asks = !quiet || ahead.files?.paths.length;
-  if (asks && !(await confirmed([element("h2", {}, title), ...chosen, words, pathList(ahead.files)], yes))) return;
+  if (asks && !(await confirmed([element("h2", {}, title), ...chosen, differs || "", pathList(ahead.files)], yes))) return;
   const done = await asked("POST", does ? at(does) : to, { ...body, ...more, ...(chosen[0] ? fieldsOf(chosen[0]) : {}) });
   if (!done) return;
   const paths = done.files?.paths ?? [];
@@ -113,11 +112,10 @@ const acts = {
   show: b => panel(b.dataset.src),
   async more(b) {
     const shown = await drawn(b.dataset.src);
-    const part = b.closest("[data-live]");
-    if (shown) b.replaceWith(...shown.childNodes);
+    if (!shown) return;
     // As far is drawn again when something happens.
-    const last = part && every("[data-at]", part).at(-1);
-    if (last) part.dataset.until = last.dataset.at;
+    Object.assign(b.closest("[data-live]")?.dataset ?? {}, shown.dataset);
+    b.replaceWith(...shown.childNodes);
   },
   tag(b) {
     byId("find").value = b.value;
@@ -145,5 +143,10 @@ async function panel(source) {
 
 // --- settings ---------------------------------------------------------------------------------------------------------
 
-/** What a field of the settings holds is kept as soon as it is left. */
-const keepField = field => asked("PUT", `/api/fields/${field.name}?thread=${thread}&take=${take}`, { value: valueOf(field) });
+/** What a field of the settings holds is kept as soon as it is left; until then the window remembers it. */
+const half = sessionStorage;
+const placeIn = field => take + field.name;
+
+async function keepField(field) {
+  if (await asked("PUT", `/api/fields/${field.name}?thread=${thread}&take=${take}`, { value: valueOf(field) })) half.removeItem(placeIn(field));
+}

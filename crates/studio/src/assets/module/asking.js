@@ -135,6 +135,12 @@ function tellTimes(root = document) {
 
 function settle(root) {
   tellTimes(root);
+  for (const field of every("#settings textarea", root)) {
+    const left = half.getItem(placeIn(field));
+    if (left === null) continue;
+    field.value = left;
+    keepField(field);
+  }
   for (const entry of every(".piece > .entry", root)) {
     if (memory.getItem(placeOf(entry))) edit(entry);
     if (memory.getItem(placeBehind(entry))) insertBehind(entry);

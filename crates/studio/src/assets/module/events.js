@@ -67,9 +67,7 @@ async function renewTalk() {
 const parts = ["bar", "turn", "attached", "set-to", "history", "files", "settings", "tree"];
 /** Where a part is drawn, as far as it was asked for. */
 const sourceOf = name =>
-  name === "tree"
-    ? `/studio/tree?${query(new FormData(byId("filters")))}`
-    : `${page}/${name}?${query({ take, ...byId(name)?.dataset.until && { until: byId(name).dataset.until } })}`;
+  name === "tree" ? `/studio/tree?${query(new FormData(byId("filters")))}` : `${page}/${name}?take=${take}${byId(name)?.dataset.until ?? ""}`;
 
 const busy = part => one(":is(input,textarea,select):focus,details.menu[open]", part);
 

@@ -40,6 +40,7 @@ async function search(words) {
 
 on("input", ({ target }) => {
   if (target === draft) keepDraft();
+  if (target.matches("#settings textarea")) half.setItem(placeIn(target), target.value);
   if (target.form?.id !== "filters") return;
   byId("found")?.remove();
   renewPart("tree").catch(ignore);
