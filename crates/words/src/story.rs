@@ -57,15 +57,20 @@ pub fn tell(looking: &Looking<'_>, kind: &OperationKind, state: ContentId) -> Re
             let name = take_of(looking, state, *to)?.map(|take| take.name);
             Told { words: name.map_or(words, |name| format!("switched to take {name}")), preview: None }
         }
-        OperationKind::TakeForked { take, .. } | OperationKind::DraftChanged { take } => {
+        OperationKind::TakeForked { take, .. } => {
             let draft = take_of(looking, state, *take)?.map(|take| draft(&take));
-            match draft {
-                Some(draft) if draft.is_empty() => {
-                    Told { words: "cleared the draft".to_owned(), preview: None }
-                }
-                draft => Told { words, preview: draft },
-            }
+            Told { words, preview: draft.filter(|draft| !draft.is_empty()) }
         }
+        OperationKind::DraftChanged { take } => match take_of(looking, state, *take)? {
+            None => Told { words, preview: None },
+            Some(take) if take.draft.is_empty() && take.attached.is_empty() => {
+                Told { words: "cleared the draft".to_owned(), preview: None }
+            }
+            Some(take) => {
+                let words = if take.draft.trim().is_empty() { "attached".to_owned() } else { words };
+                Told { words, preview: Some(draft(&take)) }
+            }
+        },
         _ => Told { words, preview: None },
     })
 }

@@ -43,8 +43,8 @@ fn a_turn_is_one_row_and_each_of_its_steps_can_be_gone_to() {
     browser.until(&format!("document.querySelector('{steps}').open"));
     browser.until_text(&format!("{steps} .between .file"), "a.txt");
 
-    // Into the middle of the turn: the row parts there, and redo leads on.
-    let asked = browser.text(&format!("{steps} ol > li:last-child .number"));
+    // Into the middle of the turn, to when it was asked, just behind the typing: the row parts there, and redo leads on.
+    let asked = browser.text(&format!("{steps} ol > li:nth-last-child(2) .number"));
     browser.click(&format!("{steps} [data-act=jump][data-version='{asked}']"));
     studio.confirm_move();
     studio.until_entries(1);

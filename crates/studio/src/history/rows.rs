@@ -1,4 +1,4 @@
-//! What a person takes for one: the steps of a turn, typing in one go, undo after undo.
+//! What a person takes for one: the steps of a turn with what was typed for it, typing in one go, undo after undo.
 
 use retake_model::operation::{Actor, FileChange, OperationKind, TurnStep, Version};
 use retake_timeline::HistoryItem;
@@ -31,12 +31,23 @@ fn continues(newer: &Step, older: &Step) -> bool {
             true
         }
         (kind, other) if kind.moves_only() || other.moves_only() => false,
-        _ => {
-            above.turn == below.turn
+        (kind, other) => {
+            (above.turn == below.turn || sends(kind, other))
                 && newer.parent == below.version
                 && above.undone == below.undone
                 && above.redoable == below.redoable
         }
+    }
+}
+
+/// Whether a turn began with what was being typed: who asks has typed first, and that needs no row of its own.
+fn sends(newer: &OperationKind, older: &OperationKind) -> bool {
+    match (newer, older) {
+        (
+            OperationKind::TurnAdvanced { take, step: TurnStep::Started { .. }, .. },
+            OperationKind::DraftChanged { take: typed },
+        ) => take == typed,
+        _ => false,
     }
 }
 
