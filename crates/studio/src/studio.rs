@@ -210,6 +210,8 @@ async fn read(request: Request) -> Result<(Option<ThreadId>, Asked), Failed> {
     let (mut parts, _) = request.into_parts();
     let mut asked: Asked = serde_urlencoded::from_str(parts.uri.query().unwrap_or_default())
         .map_err(|error| Failed::not_found(format!("The address is not understood: {error}.")))?;
+    // Of all roles, none is picked out.
+    asked.role = asked.role.filter(|role| !role.is_empty());
     // Who opens the address of a part in a browser wants a page.
     if parts.headers.get("sec-fetch-dest").is_some_and(|kind| kind == "document") {
         asked.whole.get_or_insert_default();

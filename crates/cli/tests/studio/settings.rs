@@ -1,5 +1,6 @@
 //! Settings: every field is kept when it is left, and undone like anything else.
 
+use fantoccini::key::Key;
 use serde_json::{Value, json};
 
 use crate::studio::Studio;
@@ -72,6 +73,16 @@ fn every_setting_is_kept_when_its_field_is_left() {
     browser.click("[data-tab=settings]");
     until(&studio, "/settings", "/project_system_prompt", json!("Be brief, and"));
     assert_eq!(browser.holds("#settings [name=project_system_prompt]"), "Be brief, and");
+    // What was typed and taken back again is nothing: it does not come back over what is set elsewhere.
+    browser.click("#settings [name=global_system_prompt]");
+    browser.type_text("x");
+    browser.press(&[], Key::Backspace.into());
+    browser.click("#draft");
+    studio.server.sandbox.done(&["settings", "set", "global_system_prompt", "Set elsewhere."]);
+    browser
+        .until("document.querySelector('#settings [name=global_system_prompt]').value === 'Set elsewhere.'");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    until(&studio, "/settings", "/global_system_prompt", json!("Set elsewhere."));
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 

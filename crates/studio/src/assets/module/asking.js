@@ -136,8 +136,9 @@ function tellTimes(root = document) {
 function settle(root) {
   tellTimes(root);
   for (const field of every("#settings textarea", root)) {
-    const left = half.getItem(placeIn(field));
-    if (left === null) continue;
+    const [was, left] = JSON.parse(half.getItem(placeIn(field)) ?? "[]");
+    // What somebody else has changed since is not taken back.
+    if (was !== field.value || left === was) continue;
     field.value = left;
     keepField(field);
   }

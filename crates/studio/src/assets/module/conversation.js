@@ -25,8 +25,8 @@ function makeRoom() {
   const height = drawn.reduce((sum, piece) => sum + piece.offsetHeight, 0);
   if (entries >= 10) usualHeight = height / entries;
   one(".empty").hidden = count() > 0;
-  byId("above").style.height = `${Math.round(first() * usualHeight)}px`;
-  byId("below").style.height = `${Math.round(Math.max(0, count() - behind()) * usualHeight)}px`;
+  byId("above").style.height = `${first() * usualHeight}px`;
+  byId("below").style.height = `${Math.max(0, count() - behind()) * usualHeight}px`;
 }
 
 const pieceAt = from => part(ofPast(`${page}/entries?from=${from}&take=${take}`));

@@ -26,7 +26,7 @@ on("change", ({ target }) => {
     attempt(() => attach(target.files));
     target.value = "";
   }
-  if (target.id === "filter") location.assign(`${page}?${query(target.value ? { take, role: target.value } : { take })}`);
+  if (target.id === "filter") location.assign(`${page}?${query({ take, role: target.value })}`);
   else if (target.closest("#settings")) keepField(target);
 });
 
@@ -40,7 +40,7 @@ async function search(words) {
 
 on("input", ({ target }) => {
   if (target === draft) keepDraft();
-  if (target.matches("#settings textarea")) half.setItem(placeIn(target), target.value);
+  if (target.matches("#settings textarea")) half.setItem(placeIn(target), JSON.stringify([target.defaultValue, target.value]));
   if (target.form?.id !== "filters") return;
   byId("found")?.remove();
   renewPart("tree").catch(ignore);
