@@ -54,7 +54,9 @@ impl Request {
         let entries = newest(&looking, thread, &take, room, shop)?;
         let conversation = converse(&entries);
         let tokens = around + conversation.messages.iter().map(message_tokens).sum::<u64>();
-        let body = shop.brain.body(&conversation, &system, &tools, &settings, &|id| looking.blob(id).ok());
+        let body = shop
+            .brain
+            .body(&conversation, &system, &tools, &settings, &|id| looking.picture(id).ok().flatten());
         Ok(Self { conversation, body, tokens, attempt })
     }
 

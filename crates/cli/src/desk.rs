@@ -66,16 +66,21 @@ impl FileFlags {
             (_, true) => Halves::Files,
             _ => Halves::Both,
         };
-        let on_conflict = match self.conflicts {
-            Conflicts::Keep => OnConflict::Keep,
-            Conflicts::Take => OnConflict::Take,
-            Conflicts::Mark => OnConflict::Mark,
-        };
-        Handling { halves, on_conflict, preview: self.careful.dry_run }
+        Handling { halves, on_conflict: self.conflicts.into(), preview: self.careful.dry_run }
     }
 
     pub(crate) fn careful(self) -> Careful {
         self.careful
+    }
+}
+
+impl From<Conflicts> for OnConflict {
+    fn from(conflicts: Conflicts) -> Self {
+        match conflicts {
+            Conflicts::Keep => Self::Keep,
+            Conflicts::Take => Self::Take,
+            Conflicts::Mark => Self::Mark,
+        }
     }
 }
 

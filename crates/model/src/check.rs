@@ -156,6 +156,8 @@ fn take(take: &Take) -> Result<(), BadContent> {
     clock_time(take.created)?;
     // A fork makes a draft of a whole message, so a draft may be as long as an entry.
     at_most("bytes of a draft", take.draft.len(), ENTRY_BYTES)?;
+    let media = take.attached.iter().map(|attached| attached.media.len()).sum();
+    at_most("bytes of the kinds of pictures", media, ENTRY_BYTES)?;
     if !take.attached.are_distinct() {
         return Err(Malformed { kind: Kind::Take }.into());
     }

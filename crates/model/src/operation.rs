@@ -426,7 +426,7 @@ pub enum OperationKind {
         #[n(0)]
         names: Vec<String>,
     },
-    /// The draft was changed.
+    /// The text of the draft was changed.
     #[n(23)]
     DraftChanged {
         /// Of which take.
@@ -558,6 +558,23 @@ pub enum OperationKind {
         /// How many entries went.
         #[n(3)]
         removed: u64,
+    },
+    /// Pictures came to the draft, or went.
+    #[n(37)]
+    DraftAttached {
+        /// Of which take.
+        #[n(0)]
+        take: TakeId,
+        /// How many it has then.
+        #[n(1)]
+        pictures: u64,
+    },
+    /// The draft was thrown away, with its pictures.
+    #[n(38)]
+    DraftCleared {
+        /// Of which take.
+        #[n(0)]
+        take: TakeId,
     },
 }
 

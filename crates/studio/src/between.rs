@@ -149,9 +149,16 @@ fn takes(differing: &Differing) -> Markup {
 fn draw_field(field: &FieldDiffers) -> Markup {
     let value =
         |text: &str| html! { @if text.is_empty() { i { "nothing" } } @else { (exact(&shortened(text))) } };
+    // Pictures have names that nobody reads.
+    let told = |text: &str| match field.name.as_str() {
+        "draft_pictures" if !text.is_empty() => {
+            counted(text.split(", ").count() as u64, "picture", "pictures")
+        }
+        _ => text.to_owned(),
+    };
     html! {
         dt { (field.name.replace('_', " ")) }
-        dd { del { (value(&field.before)) } " → " ins { (value(&field.after)) } }
+        dd { del { (value(&told(&field.before))) } " → " ins { (value(&told(&field.after))) } }
     }
 }
 

@@ -8,12 +8,16 @@
 
 use maud::{Markup, html};
 use retake_model::id::ThreadId;
+use retake_timeline::Cleared;
 use retake_words::cleared;
 use retake_words::number::counted;
 
 use crate::conversation::take_of;
 use crate::failed::Failed;
 use crate::studio::{Asked, Studio};
+
+/// What is said where nothing was to do.
+const NOTHING: &str = "There was nothing to clear.";
 
 /// The dialog about something.
 pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
@@ -35,16 +39,18 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
         "clear" => {
             let ask = format!("{of_thread}/clear?take={}", take.id);
             let entries = counted(take.entries.len(), "entry", "entries");
-            Dialog { yes: "Clear", ask, then: "Done.", ..Dialog::default() }.draw(&html! {
+            let then = if take.entries.is_empty() { NOTHING } else { "Done." };
+            Dialog { yes: "Clear", ask, then, ..Dialog::default() }.draw(&html! {
                 h2 { "Take all entries out?" }
-                p { (entries) " of the take “" (take.name) "” go; the draft and the files stay. An undo brings them back." }
+                p { "This takes " (entries) " out of the take “" (take.name) "”; the draft and the files stay, and an undo brings them back." }
             })
         }
         "reset" => {
-            let takes_away = cleared(&looking.cleared_by_reset(&looking.state(thread)?)?);
-            Dialog { yes: "Reset", ask: format!("{of_thread}/reset"), then: "Done.", ..Dialog::default() }.draw(&html! {
+            let takes_away = looking.cleared_by_reset(&looking.state(thread)?)?;
+            let then = if takes_away == Cleared::default() { NOTHING } else { "Done." };
+            Dialog { yes: "Reset", ask: format!("{of_thread}/reset"), then, ..Dialog::default() }.draw(&html! {
                 h2 { "Reset the thread?" }
-                p { "This clears " (takes_away) ". Takes, title, tags, roles and history stay, and an undo brings all back." }
+                p { "This clears " (cleared(&takes_away)) ". Takes, title, tags, roles and history stay, and an undo brings all back." }
             })
         }
         "put-away" => Dialog { method: "DELETE", yes: "Put it away", ask: of_thread, then: "/studio" }

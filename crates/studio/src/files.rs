@@ -22,7 +22,7 @@ use crate::{diff, entry, question};
 /// How many operations are shown at once.
 const SHOWN: usize = 10;
 /// As many are drawn again at most where older ones were asked for.
-const MOST: usize = 60;
+const MOST: usize = 200;
 /// What so many of the last operations on files did is shown with their calls.
 const LOOKED_BACK: usize = 200;
 /// So many operations are looked through for the one that a call made.
@@ -43,7 +43,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
     let found = looking.files(thread, asked.before, asked.until.map_or(SHOWN, |_| MOST) + 1)?;
     let known = asked.until.map_or(0, |until| found.iter().take_while(|at| at.version >= until).count());
     let shown = known.clamp(SHOWN, MOST);
-    let last = found.iter().take(shown).last().map(|at| at.version);
+    let last = found.iter().take(shown).next_back().map(|at| at.version);
     let more = last.filter(|_| found.len() > shown);
     let mut drawn = Vec::new();
     for at in found.iter().take(shown).filter(|at| at.files.before != at.files.after) {

@@ -31,7 +31,7 @@ const LOOKED_AT: usize = 60;
 /// How many rows are shown at once.
 const SHOWN: usize = 12;
 /// So many operations are drawn again at most where older ones were asked for.
-const MOST: u64 = 300;
+const MOST: u64 = 1_000;
 /// The lines of so many files are counted for a row; where there are more, only the files are.
 const COUNTED: u64 = 50;
 
@@ -220,7 +220,7 @@ fn badge(looking: &Looking<'_>, row: &Row<'_>) -> Result<Markup, Failed> {
 fn row_class(row: &Row<'_>) -> String {
     let kind = match &row.newest().item.kind {
         OperationKind::Saved { .. } => "quiet-row saved",
-        OperationKind::DraftChanged { .. } => "quiet-row typed",
+        kind if rows::drafts(kind).is_some() => "quiet-row typed",
         kind if kind.moves_only() => "quiet-row moves",
         _ if row.is_turn() => "turn",
         _ => "single",

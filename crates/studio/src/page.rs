@@ -97,13 +97,15 @@ pub(crate) fn bar(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Ma
     // Who shows a take that went away elsewhere asks for this again, as for everything else.
     match take_of(&looking, thread, asked) {
         Ok(take) => draw_bar(&looking, thread, &take),
-        Err(failed) if failed.status == StatusCode::NOT_FOUND => Ok(gone(thread)),
+        Err(failed) if failed.status == StatusCode::NOT_FOUND => {
+            Ok(gone(thread, &looking.state(thread)?.roles))
+        }
         Err(failed) => Err(failed),
     }
 }
 
 /// What stands above the conversation of a take that is no more.
-fn gone(thread: ThreadId) -> Markup {
+fn gone(thread: ThreadId, roles: &[String]) -> Markup {
     html! {
         header id="bar" data-live="bar" {
             button type="button" class="narrow" data-act="menu" aria-label="Threads" { "☰" }
@@ -111,6 +113,18 @@ fn gone(thread: ThreadId) -> Markup {
                 "This take was deleted or undone elsewhere; what you see is how it was. "
                 a href=(format!("/studio/threads/{thread}")) { "To the take that is worked on" }
             }
+            (inserting(roles))
+        }
+    }
+}
+
+/// What is put in between entries. It stands in the bar, which is drawn again when the roles change.
+fn inserting(roles: &[String]) -> Markup {
+    html! {
+        template id="inserting" {
+            (writing("inserting", "Put it in", "leave-insert", &html! {
+                select aria-label="Role" { @for role in roles { option value=(role) { (role) } } }
+            }))
         }
     }
 }
@@ -137,12 +151,7 @@ fn draw_bar(looking: &Looking<'_>, thread: ThreadId, take: &Take) -> Result<Mark
             button type="button" class="narrow" data-act="menu" aria-label="Threads" { "☰" }
             h1 { (row.summary.title) }
             span class="take-name" title="The take" { (take.name) }
-            // Here, because the roles may change.
-            template id="inserting" {
-                (writing("inserting", "Put it in", "leave-insert", &html! {
-                    select aria-label="Role" { @for role in &roles { option value=(role) { (role) } } }
-                }))
-            }
+            (inserting(&roles))
             span class="space" {}
             span class="group" {
                 button type="button" data-act="undo" disabled[!standing.can_undo] title="Undo the last turn, with its files (Ctrl+Z)" { "Undo" }

@@ -43,7 +43,7 @@ pub(crate) fn draw(studio: &Studio, asked: &Asked) -> Result<Markup, Failed> {
         div id="tree" {
             div class="brand" {
                 a href="/studio" { img src="/studio/icon.svg" alt="" width="20" height="20"; "Retake" }
-                button type="button" data-act="new-thread" title="Make a thread (N)" { "New" }
+                button type="button" data-act="ask" data-about="new-thread" data-method="POST" data-ask="/v1/threads" data-body=r#"{"current":true}"# data-then="/studio/threads/{thread}" title="Make a thread (N)" { "New" }
             }
             // Where there is nothing to find, nobody needs it.
             div hidden[any.items.is_empty()] { (filter::draw(asked)) }

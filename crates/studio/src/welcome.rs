@@ -36,7 +36,7 @@ pub(crate) fn draw(studio: &Studio) -> Result<Markup, Failed> {
                         li { b { "Undo it." } " The words and the files go back together. Redo brings both." }
                         li { b { "Try again." } " Retry makes another take; compare puts two side by side." }
                     }
-                    p { button type="button" class="primary" data-act="new-thread" { "Make a thread" } }
+                    p { button type="button" class="primary" data-act="ask" data-about="new-thread" data-method="POST" data-ask="/v1/threads" data-body=r#"{"current":true}"# data-then="/studio/threads/{thread}" { "Make a thread" } }
                 }
             }
         },

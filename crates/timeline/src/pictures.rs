@@ -15,6 +15,11 @@ use crate::{LookError, Looking};
 const PAGE: usize = 256;
 
 impl Looking<'_> {
+    /// The bytes of a picture; `None` if they were destroyed. What stands in their place is no picture.
+    pub fn picture(&self, picture: ContentId) -> Result<Option<Vec<u8>>, LookError> {
+        if self.queries().is_redacted(picture)? { Ok(None) } else { self.blob(picture).map(Some) }
+    }
+
     /// Whether an entry or a draft of the thread shows that picture, or showed it at any time. The newest are asked
     /// first, and content that several moments share is read once.
     pub fn shows_picture(&self, thread: ThreadId, picture: ContentId) -> Result<bool, LookError> {

@@ -43,6 +43,11 @@ pub fn operation(kind: &OperationKind) -> String {
         OperationKind::RolesChanged { added, removed } => roles(added, removed),
         OperationKind::SettingsChanged { names } => format!("set {}", names.join(", ")),
         OperationKind::DraftChanged { .. } => "typed".to_owned(),
+        OperationKind::DraftAttached { pictures: 0, .. } => "took the picture off the draft".to_owned(),
+        OperationKind::DraftAttached { pictures, .. } => {
+            format!("draft with {}", counted(*pictures, "picture", "pictures"))
+        }
+        OperationKind::DraftCleared { .. } => "cleared the draft".to_owned(),
         OperationKind::FilesListed { list, count, .. } => {
             let what = match list {
                 retake_model::take::FileList::Files => "files",

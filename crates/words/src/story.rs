@@ -61,16 +61,15 @@ pub fn tell(looking: &Looking<'_>, kind: &OperationKind, state: ContentId) -> Re
             let draft = take_of(looking, state, *take)?.map(|take| draft(&take));
             Told { words, preview: draft.filter(|draft| !draft.is_empty()) }
         }
-        OperationKind::DraftChanged { take } => match take_of(looking, state, *take)? {
-            None => Told { words, preview: None },
-            Some(take) if take.draft.is_empty() && take.attached.is_empty() => {
-                Told { words: "cleared the draft".to_owned(), preview: None }
+        OperationKind::DraftChanged { take } => {
+            let text = take_of(looking, state, *take)?.map(|take| preview(&take.draft));
+            match text {
+                Some(text) if text.is_empty() => {
+                    Told { words: "emptied the draft".to_owned(), preview: None }
+                }
+                text => Told { words, preview: text },
             }
-            Some(take) => {
-                let words = if take.draft.trim().is_empty() { "attached".to_owned() } else { words };
-                Told { words, preview: Some(draft(&take)) }
-            }
-        },
+        }
         _ => Told { words, preview: None },
     })
 }

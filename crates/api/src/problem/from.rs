@@ -59,9 +59,10 @@ impl From<ChangeError> for Problem {
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
         let code = match &refusal {
-            Refusal::NoSuchTake | Refusal::NoSuchEntry | Refusal::Setting(BadSetting::Unknown(_)) => {
-                Code::NotFound
-            }
+            Refusal::NoSuchTake
+            | Refusal::NoSuchEntry
+            | Refusal::NotAttached(_)
+            | Refusal::Setting(BadSetting::Unknown(_)) => Code::NotFound,
             Refusal::TurnGone | Refusal::TurnUnfinished => Code::TurnRunning,
             Refusal::EntryExists(_)
             | Refusal::NameTaken(_)

@@ -113,6 +113,7 @@ fn picture(call: &Call<'_, PicturePath>) -> Result<Answer<Picture>, Problem> {
     if !looking.shows_picture(call.path.thread, call.path.picture)? {
         return Err(Problem::not_found("nothing in this thread shows such a picture, or ever did"));
     }
-    let bytes = looking.blob(call.path.picture)?;
+    let bytes = looking.picture(call.path.picture)?;
+    let bytes = bytes.ok_or_else(|| Problem::not_found("this picture was destroyed"))?;
     Ok(Answer::of(Picture { bytes: bytes.len() as u64, base64: BASE64.encode(&bytes) }))
 }

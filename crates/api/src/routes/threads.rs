@@ -156,6 +156,9 @@ struct NewThreadBody {
     /// Whether it never leaves this machine.
     #[serde(default)]
     private: bool,
+    /// Whether it becomes the current one of its project: the one that commands mean when they name none.
+    #[serde(default)]
+    current: bool,
 }
 
 fn create(call: &Call<'_, NoPath, NoQuery, NewThreadBody>) -> Result<Answer<Done>, Problem> {
@@ -168,6 +171,9 @@ fn create(call: &Call<'_, NoPath, NoQuery, NewThreadBody>) -> Result<Answer<Done
         NewThread { title: body.title.clone(), private: body.private, ..NewThread::in_project(project) };
     let caller = call.caller_in(project);
     let done = call.service.timeline.create_thread(new, caller)?;
+    if body.current {
+        call.service.timeline.work_on(project, done.thread, None, call.caller(done.thread)?)?;
+    }
     let location = format!("/v1/threads/{}", done.thread);
     let version = done.version;
     Ok(Answer::at(done, version).found_at(location))

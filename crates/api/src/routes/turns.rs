@@ -159,7 +159,10 @@ fn begin(call: &Call<'_, ThreadPath, OfTake, BeginBody>) -> Result<Answer<Begun>
         }
         (None, true) if body.pictures.is_empty() => Prompt::Draft,
         (None, true) => {
-            return Err(Problem::new(Code::Refused, "pictures go with `prompt`, not with the draft"));
+            return Err(Problem::new(
+                Code::Refused,
+                "`pictures` go with `prompt`; those of a draft are put to it by POST draft/pictures",
+            ));
         }
         _ => return Err(Problem::new(Code::Refused, "exactly one of `prompt` and `draft`")),
     };

@@ -6,11 +6,11 @@ use clap::Args;
 use retake_agent::{Again, Beginning};
 use retake_model::command::Prompt;
 use retake_model::entry::EntryVersion;
-use retake_model::replay::OnConflict;
 
 use crate::agent::{AgentFlags, exit};
 use crate::arguments::Target;
 use crate::context::Context;
+use crate::desk::Conflicts;
 use crate::failure::{Code, Failure};
 
 /// Try a message again, in a take of its own: the same or another prompt, the same or another model.
@@ -33,6 +33,9 @@ pub(crate) struct Arguments {
     /// What to call the new take [default: the next free name].
     #[arg(short, long)]
     name: Option<String>,
+    /// What to do with a file that was changed since in a way that does not merge.
+    #[arg(long, value_enum, default_value_t, value_name = "HOW")]
+    conflicts: Conflicts,
     #[command(flatten)]
     agent: AgentFlags,
     #[command(flatten)]
@@ -68,7 +71,7 @@ impl Arguments {
         };
         let outcome = context.watched(|cancel, audience| {
             let again =
-                Again { from: meant.take.id, at, name: self.name, on_conflict: OnConflict::default() };
+                Again { from: meant.take.id, at, name: self.name, on_conflict: self.conflicts.into() };
             shop.retry(thread, again, beginning, cancel, audience)
         })?;
         let state = context.timeline()?.look()?.state(thread)?;

@@ -118,16 +118,30 @@ fn a_picture_goes_along() {
     studio.browser.until(attached);
     studio.browser.click("#attached button");
     studio.browser.until_gone("#attached img");
-    studio.browser.run(
-        "const bytes = new Uint8Array(arguments[0]);
-         const given = new DataTransfer();
-         given.items.add(new File([bytes], 'pasted.png', {type: 'image/png'}));
-         document.getElementById('draft').dispatchEvent(new ClipboardEvent('paste', {clipboardData: given, bubbles: true, cancelable: true}));",
-        &[serde_json::json!(PIXEL)],
-    );
+    studio.browser.until("document.activeElement.id === 'draft'");
+    studio.undo();
+    studio.browser.until(attached);
+    studio.browser.click("#attached button");
+    studio.browser.until_gone("#attached img");
+    // Pasted, it is there too.
+    let given = "const given = new DataTransfer();
+        given.items.add(new File([new Uint8Array(arguments[0])], 'given.png', {type: 'image/png'}));";
+    let pixel = [serde_json::json!(PIXEL)];
+    let paste = "document.getElementById('draft').dispatchEvent(
+        new ClipboardEvent('paste', {clipboardData: given, bubbles: true, cancelable: true}));";
+    studio.browser.run(&format!("{given} {paste}"), &pixel);
     studio.browser.until(attached);
     studio.browser.picture("attached");
+    studio.browser.click("#attached button");
+    studio.browser.until_gone("#attached img");
+    // Dropped beside the field, with something that is none; and sent at once: it goes along all the same.
+    let drop = "given.items.add(new File(['text'], 'notes.txt', {type: 'text/plain'}));
+        return !document.getElementById('conversation').dispatchEvent(
+            new DragEvent('drop', {dataTransfer: given, bubbles: true, cancelable: true}));";
+    let held = studio.browser.run(&format!("{given} {drop}"), &pixel);
+    assert_eq!(held, true, "a browser would open the file");
     studio.ask("say seen");
+    studio.browser.until_text("#toasts .bad", "notes.txt: not a png, jpg, gif or webp picture");
     studio.browser.until("document.querySelector('.entry.user img.picture')?.naturalWidth === 1");
     studio.browser.until_gone("#attached img");
     studio.undo();

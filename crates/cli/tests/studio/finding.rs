@@ -82,7 +82,7 @@ fn a_narrow_window_has_threads_and_details_behind_buttons() {
     let look = Look { width: 360, height: 740, scheme: Scheme::Dark };
     let studio = Studio::over(Server::start(), look);
     let browser = &studio.browser;
-    browser.click("main [data-act=new-thread]");
+    browser.click("main [data-about=new-thread]");
     browser.until("document.getElementById('draft')");
     let across = "document.documentElement.scrollWidth <= innerWidth";
     assert_eq!(browser.value(across), true);

@@ -8,7 +8,7 @@ use crate::studio::Studio;
 fn a_thread_is_worked_on_by_keyboard_alone() {
     let studio = Studio::open();
     let (browser, sandbox) = (&studio.browser, &studio.server.sandbox);
-    browser.until("document.querySelector('[data-act=new-thread]')");
+    browser.until("document.querySelector('[data-about=new-thread]')");
     browser.press(&[], 'n');
     browser.until("document.getElementById('draft')");
 

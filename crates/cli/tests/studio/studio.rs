@@ -67,7 +67,7 @@ impl Studio {
     /// Makes a thread, and goes there.
     pub(crate) fn make_thread(&self) {
         let before = self.browser.url();
-        self.browser.click("[data-act=new-thread]");
+        self.browser.click("[data-about=new-thread]");
         self.browser.until(&format!("location.href !== {before:?} && document.querySelector('#draft')"));
     }
 

@@ -21,8 +21,8 @@ pub(super) fn set<O: Objects + ?Sized, F: Fresh>(
     if text.len() > TEXT_BYTES {
         return Err(Refusal::TooMuch { what: "bytes of a draft", limit: TEXT_BYTES });
     }
-    let attached = take.attached.clone();
-    change(state, take, text, attached, context)
+    let kind = OperationKind::DraftChanged { take: take.id };
+    change(state, take.clone(), Take { draft: text, ..take }, kind, context)
 }
 
 pub(super) fn attach<O: Objects + ?Sized, F: Fresh>(
@@ -41,8 +41,7 @@ pub(super) fn attach<O: Objects + ?Sized, F: Fresh>(
             return Err(Refusal::TooMuch { what: "pictures of a draft", limit: PICTURES });
         }
     }
-    let text = take.draft.clone();
-    change(state, take, text, all, context)
+    with_pictures(state, take, all, context)
 }
 
 pub(super) fn detach<O: Objects + ?Sized, F: Fresh>(
@@ -56,8 +55,7 @@ pub(super) fn detach<O: Objects + ?Sized, F: Fresh>(
     if !left.remove(picture) {
         return Err(Refusal::NotAttached(picture));
     }
-    let text = take.draft.clone();
-    change(state, take, text, left, context)
+    with_pictures(state, take, left, context)
 }
 
 pub(super) fn clear<O: Objects + ?Sized, F: Fresh>(
@@ -66,7 +64,9 @@ pub(super) fn clear<O: Objects + ?Sized, F: Fresh>(
     context: &mut Context<'_, '_, O, F>,
 ) -> Result<Applied, Refusal> {
     let take = find_take(state, take, context)?;
-    change(state, take, String::new(), Attachments::default(), context)
+    let kind = OperationKind::DraftCleared { take: take.id };
+    let empty = Take { draft: String::new(), attached: Attachments::default(), ..take.clone() };
+    change(state, take, empty, kind, context)
 }
 
 /// The draft becomes an entry and is empty then, both at once: one undo brings both back.
@@ -85,16 +85,25 @@ pub(super) fn send<O: Objects + ?Sized, F: Fresh>(
     add_to(state, take, Spot::End, vec![entry.into()], context)
 }
 
-fn change<O: Objects + ?Sized, F: Fresh>(
+fn with_pictures<O: Objects + ?Sized, F: Fresh>(
     state: &ThreadState,
     take: Take,
-    draft: String,
     attached: Attachments,
     context: &mut Context<'_, '_, O, F>,
 ) -> Result<Applied, Refusal> {
-    if take.draft == draft && take.attached == attached {
+    let kind = OperationKind::DraftAttached { take: take.id, pictures: attached.len() as u64 };
+    change(state, take.clone(), Take { attached, ..take }, kind, context)
+}
+
+fn change<O: Objects + ?Sized, F: Fresh>(
+    state: &ThreadState,
+    before: Take,
+    after: Take,
+    kind: OperationKind,
+    context: &mut Context<'_, '_, O, F>,
+) -> Result<Applied, Refusal> {
+    if before == after {
         return Ok(Applied::Unchanged);
     }
-    let kind = OperationKind::DraftChanged { take: take.id };
-    Ok(Applied::Changed { state: with_take(state, &Take { draft, attached, ..take }, context)?, kind })
+    Ok(Applied::Changed { state: with_take(state, &after, context)?, kind })
 }

@@ -127,10 +127,7 @@ impl World {
             return Ok(false);
         }
         let event = match command {
-            Command::SetDraft { take, .. }
-            | Command::Attach { take, .. }
-            | Command::Detach { take, .. }
-            | Command::ClearDraft { take } => Event::Typed(*take, asking.actor.clone()),
+            Command::SetDraft { take, .. } => Event::Typed(*take, asking.actor.clone()),
             Command::Delete => Event::PutAway,
             Command::Restore => Event::TakenBack,
             _ => Event::Change,

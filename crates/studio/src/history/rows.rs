@@ -1,5 +1,6 @@
 //! What a person takes for one: the steps of a turn with what was typed for it, typing in one go, undo after undo.
 
+use retake_model::id::TakeId;
 use retake_model::operation::{Actor, FileChange, OperationKind, TurnStep, Version};
 use retake_timeline::HistoryItem;
 use retake_words::actor;
@@ -32,7 +33,7 @@ fn continues(newer: &Step, older: &Step) -> bool {
         }
         (kind, other) if kind.moves_only() || other.moves_only() => false,
         (kind, other) => {
-            (above.turn == below.turn || sends(kind, other))
+            (above.turn == below.turn || drafted(kind, other))
                 && newer.parent == below.version
                 && above.undone == below.undone
                 && above.redoable == below.redoable
@@ -40,15 +41,23 @@ fn continues(newer: &Step, older: &Step) -> bool {
     }
 }
 
-/// Whether a turn began with what was being typed: who asks has typed first, and that needs no row of its own.
-fn sends(newer: &OperationKind, older: &OperationKind) -> bool {
-    match (newer, older) {
-        (
-            OperationKind::TurnAdvanced { take, step: TurnStep::Started { .. }, .. },
-            OperationKind::DraftChanged { take: typed },
-        ) => take == typed,
-        _ => false,
+/// The take in which something is being typed, or pictures are put to it.
+pub(super) fn drafts(kind: &OperationKind) -> Option<TakeId> {
+    use OperationKind::{DraftAttached, DraftChanged, DraftCleared};
+    match kind {
+        DraftChanged { take } | DraftAttached { take, .. } | DraftCleared { take } => Some(*take),
+        _ => None,
     }
+}
+
+/// Whether somebody goes on with a draft, or a turn began with it: who asks has typed first, and that needs no row of its
+/// own.
+fn drafted(newer: &OperationKind, older: &OperationKind) -> bool {
+    let take = match newer {
+        OperationKind::TurnAdvanced { take, step: TurnStep::Started { .. }, .. } => Some(*take),
+        kind => drafts(kind),
+    };
+    take.is_some() && take == drafts(older)
 }
 
 impl Row<'_> {

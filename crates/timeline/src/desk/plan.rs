@@ -168,6 +168,50 @@ fn way_back(
     Ok(None)
 }
 
+/// The way to the files of a take.
+pub(super) struct ToTake {
+    /// What brings them into the project's folder.
+    pub(super) steps: Vec<Step>,
+    /// The position at which they were last there; `None` if they never were.
+    left_at: Option<Version>,
+    take: TakeId,
+}
+
+impl ToTake {
+    /// The same way, and from the take's end back to what its files were at that moment.
+    pub(super) fn back_to(
+        self,
+        queries: &Queries<'_>,
+        thread: i64,
+        head: &Operation,
+        moment: Version,
+        here: Here,
+    ) -> Result<Vec<Step>, StoreError> {
+        let log = queries.log(thread);
+        let mut steps = self.steps;
+        // First what it did in a folder of its own: that came last.
+        for filed in Filed::up_to(queries, thread, head.version)? {
+            let (operation, files) = filed?;
+            if operation.version <= moment {
+                break;
+            }
+            let its_own = files.apart && files.take == self.take && files.before != files.after;
+            if its_own
+                && !operation.kind.moves_only()
+                && history::contains(&log, head.place.position, operation.version)?
+            {
+                steps.push(Step { from: files.after, to: files.before });
+            }
+        }
+        if let Some(position) = self.left_at {
+            let ancestor = history::common(&log, position, moment)?;
+            let changes = on_the_way(queries, thread, position, ancestor, here)?;
+            steps.extend(changes.into_iter().map(|(_, files)| Step { from: files.after, to: files.before }));
+        }
+        Ok(steps)
+    }
+}
+
 /// What brings the files of a take back into the project's folder that it left some time ago: everything that this
 /// thread did there since is taken back, and what the take did in a folder of its own is made. `None` if nothing
 /// is known of the take's files.
@@ -180,7 +224,7 @@ pub(super) fn steps_to_take(
     head: &Operation,
     take: TakeId,
     present: ContentId,
-) -> Result<Option<Vec<Step>>, StoreError> {
+) -> Result<Option<ToTake>, StoreError> {
     let (mut steps, mut last) = (Vec::new(), None);
     for filed in Filed::up_to(queries, thread, head.version)? {
         let (operation, files) = filed?;
@@ -196,14 +240,16 @@ pub(super) fn steps_to_take(
                 steps.push(back);
             }
             steps.extend(last.map(|last| Step { from: known, to: last }));
-            return Ok(Some(steps));
+            let left = files.left == Some(take);
+            let left_at = Some(if left { operation.place.parent } else { operation.version });
+            return Ok(Some(ToTake { steps, left_at, take }));
         }
         if files.before != files.after {
             steps.push(back);
         }
     }
     // It never was in the project's folder: there is nothing to go by but its own last files.
-    Ok(last.map(|last| vec![Step { from: present, to: last }]))
+    Ok(last.map(|last| ToTake { steps: vec![Step { from: present, to: last }], left_at: None, take }))
 }
 
 /// The last files of a take that are known.

@@ -8,6 +8,7 @@ use retake_model::object::{Additions, load};
 use retake_model::operation::{Operation, OperationKind, Version};
 use retake_model::replay::{OnConflict, Step, Way};
 use retake_model::state::ThreadState;
+use retake_model::take::Take;
 use retake_store::Queries;
 use serde::Serialize;
 
@@ -132,8 +133,8 @@ impl Session<'_> {
         let (row, head) = (looking.thread(thread)?, looking.head(thread)?.operation);
         let state = looking.state(thread)?;
         let heir = self.active_after(&queries, &state, &Command::DeleteTake { take })?;
-        let steps = plan::steps_to_take(&queries, row.number, &head, heir, present.id)?.unwrap_or_default();
-        let way = Way { first: None, steps };
+        let steps = plan::steps_to_take(&queries, row.number, &head, heir, present.id)?;
+        let way = Way { first: None, steps: steps.map(|way| way.steps).unwrap_or_default() };
         let plan = make_plan(&queries, present, &way, OnConflict::default())?;
         if plan.replayed.paths.iter().all(|path| path.present == path.wanted) {
             return Ok(());
@@ -182,7 +183,7 @@ impl Session<'_> {
         match command {
             // At the last entry, a branch goes on from now: with all that is there.
             Command::Branch { from, at: Some(entry), .. }
-                if *from == state.active && last_entry(&queries, &state)? == Some(*entry) =>
+                if *from == state.active && last_entry(&queries, &state, *from)? == Some(*entry) =>
             {
                 Ok(Vec::new())
             }
@@ -197,13 +198,26 @@ impl Session<'_> {
                 if *take != state.active =>
             {
                 self.desk.check_here(&looking, thread, *take)?;
-                let steps = plan::steps_to_take(&queries, row.number, &head, *take, present)?;
-                Ok(steps.unwrap_or_default())
+                let Some(way) = plan::steps_to_take(&queries, row.number, &head, *take, present)? else {
+                    return Ok(Vec::new());
+                };
+                let entry = match command {
+                    Command::Fork { at, .. } | Command::Retry { at, .. } => Some(*at),
+                    Command::Branch { at, .. } => {
+                        let last = last_entry(&queries, &state, *take)?;
+                        at.filter(|at| last != Some(*at))
+                    }
+                    _ => None,
+                };
+                match entry.map(moment).transpose()?.flatten() {
+                    Some(moment) => Ok(way.back_to(&queries, row.number, &head, moment, here)?),
+                    None => Ok(way.steps),
+                }
             }
             Command::DeleteTake { take } if *take == state.active => {
                 let heir = self.active_after(&queries, &state, command)?;
-                let steps = plan::steps_to_take(&queries, row.number, &head, heir, present)?;
-                Ok(steps.unwrap_or_default())
+                let way = plan::steps_to_take(&queries, row.number, &head, heir, present)?;
+                Ok(way.map(|way| way.steps).unwrap_or_default())
             }
             _ => Ok(Vec::new()),
         }
@@ -242,9 +256,13 @@ impl Desk {
     }
 }
 
-/// The last entry of the active take.
-fn last_entry(queries: &Queries<'_>, state: &ThreadState) -> Result<Option<EntryId>, FileError> {
-    let entries = state.active_take(queries)?.entries;
+/// The last entry of a take.
+fn last_entry(
+    queries: &Queries<'_>,
+    state: &ThreadState,
+    take: TakeId,
+) -> Result<Option<EntryId>, FileError> {
+    let Some(Take { entries, .. }) = state.take(queries, take)? else { return Ok(None) };
     let Some(last) = entries.len().checked_sub(1) else { return Ok(None) };
     Ok(entries.get(queries, last)?.map(|cell| cell.entry))
 }

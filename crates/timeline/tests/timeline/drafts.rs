@@ -93,6 +93,33 @@ fn a_picture_that_was_only_typed_is_shown_and_counted() {
 }
 
 #[test]
+fn typing_is_one_step_and_what_is_done_to_the_draft_is_another() {
+    let world = World::saying(&["one"]);
+    let take = world.state().active;
+    let shown = || (world.take().draft, attached(&world).len());
+    world.done(Command::SetDraft { take, text: "im".into() });
+    world.done(Command::SetDraft { take, text: "important".into() });
+    world.done(attach(&world, &["a", "b"]));
+    world.done(Command::Detach { take, picture: id("a") });
+    world.done(Command::ClearDraft { take });
+    // All within a moment; still each of them is undone alone, and the typing in one go.
+    for wanted in [("important", 1), ("important", 2), ("important", 0), ("", 0)] {
+        world.undo().expect("undone");
+        assert_eq!(shown(), (wanted.0.to_owned(), wanted.1));
+    }
+}
+
+#[test]
+fn a_destroyed_picture_is_none() {
+    let world = World::saying(&["one"]);
+    world.done(attach(&world, &["a"]));
+    assert!(world.look().picture(id("a")).expect("readable").is_some());
+    let gone = [(Kind::Blob, id("a"))];
+    world.timeline.store().redact(&gone, world.timeline.now()).expect("destroyed");
+    assert_eq!(world.look().picture(id("a")).expect("readable"), None);
+}
+
+#[test]
 fn more_pictures_than_anybody_sends_are_refused() {
     let world = World::saying(&["one"]);
     let names: Vec<String> = (0..101).map(|number| number.to_string()).collect();

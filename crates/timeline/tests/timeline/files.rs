@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use retake_model::id::{EntryId, TakeId};
 use retake_model::operation::{Actor, OperationKind};
 use retake_model::path::{RootPath, TreePath};
 use retake_model::replay::OnConflict;
@@ -274,6 +275,42 @@ fn a_take_that_never_changed_files_gets_them_back() {
     assert_eq!(world.files(), files(&[("f", "0")]));
     world.change(Command::Switch { take: world.world.named("alt") });
     assert_eq!(world.files(), files(&[("f", "alt"), ("new", "n")]));
+}
+
+#[test]
+fn a_take_that_begins_in_the_middle_of_another_has_the_files_of_that_moment() {
+    // What is begun, and whether from the take that is worked on or from one that was left.
+    let check = |begin: fn(TakeId, EntryId) -> Command, at: u64, left: bool, wanted: &[(&str, &str)]| {
+        let world = FileWorld::new();
+        world.world.say("User", "first");
+        world.agent(|world| world.write("a", "1"));
+        world.world.say("AI", "done");
+        world.world.say("User", "second");
+        world.agent(|world| world.write("b", "2"));
+        world.world.say("AI", "done too");
+        let main = world.world.state().active;
+        let entry = world.world.entry(at);
+        if left {
+            let branch = Command::Branch { from: main, at: Some(world.world.entry(4)), name: None };
+            world.change(branch);
+            world.agent(|world| world.write("z", "elsewhere"));
+        }
+        world.write("mine", "by hand");
+        world.change(begin(main, entry));
+        let mut wanted = wanted.to_vec();
+        // What a hand did stays where it was done: here, or with the take that is left now.
+        wanted.extend((!left).then_some(("mine", "by hand")));
+        assert_eq!(world.files(), files(&wanted), "left: {left}, entry {at}");
+    };
+    let fork = |from, at| Command::Fork { from, at, name: None };
+    let branch = |from, at| Command::Branch { from, at: Some(at), name: None };
+    for left in [false, true] {
+        check(fork, 1, left, &[]);
+        check(fork, 3, left, &[("a", "1")]);
+        check(branch, 1, left, &[]);
+        check(branch, 3, left, &[("a", "1")]);
+        check(branch, 4, left, &[("a", "1"), ("b", "2")]);
+    }
 }
 
 #[test]

@@ -35,7 +35,7 @@ async function move(route, body, title, yes, { quiet, then, does, more } = {}) {
   if (!done) return;
   const paths = done.files?.paths ?? [];
   if (paths.some(one => !one.written && /conflicted|kept|skipped/.test(one.outcome))) {
-    await confirmed([element("h2", {}, "Done, but not everywhere"), pathList(done.files), element("p", {}, "The other version stays in the history.")], "Understood");
+    await confirmed([element("h2", {}, "Done, but not everywhere; other versions stay in the history"), pathList(done.files)], "Understood");
   } else say("Done.", "", ...(paths.length ? [pathList(done.files)] : []));
   if (then) return goOn(then, done);
   await renewAll();
@@ -56,7 +56,7 @@ const shown = b => {
 
 /** What a button of an entry or of a turn asks for: method, path, body, then what is said or where to go. */
 const requests = {
-  delete: b => ["DELETE", `entries/${idOf(b)}`, undefined, "Deleted; an undo brings it back."],
+  delete: b => ["DELETE", `entries/${idOf(b)}`, undefined, "Deleted."],
   collapse: shown,
   source: shown,
   resume: () => ["POST", "turn/resume", approval()],
@@ -91,10 +91,6 @@ const acts = {
     const form = await drawn(b.dataset.src ?? `${page}/dialog?${query({ take, about: b.dataset.about, entry: idOf(b) })}`);
     if (form && (await confirmed([form], form.dataset.yes))) await askAs(form, fieldsOf(form));
   },
-  async "new-thread"() {
-    const made = await asked("POST", "/v1/threads", {});
-    if (made) await request(["POST", `/v1/threads/${made.thread}/current`, {}, `/studio/threads/${made.thread}`]);
-  },
   edit: b => edit(entryOf(b)),
   "leave-edit": b => leave(b.form, b.form.dataset.before, () => leaveEdit(entryOf(b))),
   insert: b => insertBehind(entryOf(b)),
@@ -102,7 +98,7 @@ const acts = {
   async copy(b) {
     const shown = await read(entryOf(b));
     if (!shown) return;
-    await navigator.clipboard.writeText(textOf(shown) || JSON.stringify(shown.entry.blocks, null, 2));
+    await navigator.clipboard.writeText(textOf(shown) || JSON.stringify(shown.entry.blocks));
     say("Copied.");
   },
   async tab(b) {

@@ -62,11 +62,11 @@ function say(text, kind = "", ...more) {
 }
 
 /** Does something, and tells what stood against it. */
-async function attempt(does) {
+async function attempt(does, of = "") {
   try {
     return await does();
   } catch (error) {
-    say(error.message, "bad");
+    say(of + error.message, "bad");
   }
 }
 
@@ -137,10 +137,14 @@ function settle(root) {
   tellTimes(root);
   for (const field of every("#settings textarea", root)) {
     const [was, left] = JSON.parse(half.getItem(placeIn(field)) ?? "[]");
-    // What somebody else has changed since is not taken back.
-    if (was !== field.value || left === was) continue;
-    field.value = left;
-    keepField(field);
+    half.removeItem(placeIn(field));
+    if (was === left) continue;
+    // What somebody else has changed since is not replaced.
+    if (was !== field.value) say(`Changed elsewhere. You typed: ${left}`, "bad");
+    else {
+      field.value = left;
+      keepField(field);
+    }
   }
   for (const entry of every(".piece > .entry", root)) {
     if (memory.getItem(placeOf(entry))) edit(entry);

@@ -4,9 +4,9 @@
 
 const talk = byId("conversation");
 const pieces = () => every(".piece", talk);
-const pieceSize = Number(talk?.dataset.piece ?? 20);
+const batch = Number(talk?.dataset.piece ?? 20);
 const keptPieces = 12;
-let usualHeight = 120;
+let usual = 120;
 let filling = false;
 
 const count = () => Number(talk.dataset.count);
@@ -23,10 +23,10 @@ function makeRoom() {
   const drawn = pieces();
   const entries = drawn.reduce((sum, piece) => sum + size(piece), 0);
   const height = drawn.reduce((sum, piece) => sum + piece.offsetHeight, 0);
-  if (entries >= 10) usualHeight = height / entries;
+  if (entries >= 10) usual = height / entries;
   one(".empty").hidden = count() > 0;
-  byId("above").style.height = `${first() * usualHeight}px`;
-  byId("below").style.height = `${Math.max(0, count() - behind()) * usualHeight}px`;
+  byId("above").style.height = `${first() * usual}px`;
+  byId("below").style.height = `${Math.max(0, count() - behind()) * usual}px`;
 }
 
 const pieceAt = from => part(ofPast(`${page}/entries?from=${from}&take=${take}`));
@@ -60,11 +60,11 @@ async function fill() {
       const drawn = pieces();
       if (above.bottom < view.top - margin * 4 && below.top > view.bottom + margin * 4) break;
       if (above.top < view.bottom && above.bottom > view.bottom + margin) {
-        await jumpInto(Math.floor((view.top - above.top) / usualHeight));
+        await jumpInto(Math.floor((view.top - above.top) / usual));
       } else if (below.bottom > view.top && below.top < view.top - margin) {
-        await jumpInto(behind() + Math.floor((view.top - below.top) / usualHeight));
+        await jumpInto(behind() + Math.floor((view.top - below.top) / usual));
       } else if (first() > 0 && above.bottom > view.top - margin) {
-        await putPiece(Math.max(0, first() - pieceSize), byId("above").nextSibling, drawn.at(-1));
+        await putPiece(Math.max(0, first() - batch), byId("above").nextSibling, drawn.at(-1));
       } else if (behind() < count() && below.top < view.bottom + margin) {
         if (!(await putPiece(behind(), byId("below"), drawn[0]))) break;
       } else break;
@@ -90,10 +90,10 @@ async function putPiece(from, before, far) {
 /** Goes to a part of the conversation that is far from what is drawn. */
 async function jumpInto(index) {
   const wanted = Math.min(Math.max(0, index), Math.max(0, count() - 1));
-  const piece = await pieceAt(Math.floor(wanted / pieceSize) * pieceSize);
+  const piece = await pieceAt(Math.floor(wanted / batch) * batch);
   for (const drawn of pieces()) drawn.remove();
   byId("above").after(piece);
   makeRoom();
-  talk.scrollTop = piece.offsetTop - talk.offsetTop + (wanted % pieceSize) * usualHeight;
+  talk.scrollTop = piece.offsetTop - talk.offsetTop + (wanted % batch) * usual;
   settle(piece);
 }

@@ -12,12 +12,12 @@ function renew(old, fresh, drawn) {
   const inserting = every(".inserting", old);
   const next = [...fresh.children].map(entry => {
     const known = byId(entry.id);
-    if (known && editor(known) && contentOf(known) !== contentOf(entry)) showConflict(known, one(".said, .plain, .preview", entry));
+    if (known && editor(known) && contentOf(known) !== contentOf(entry)) conflict(known, one(".said, .plain, .preview", entry));
     return known && (editor(known) || known.dataset.version === entry.dataset.version) ? known : entry;
   });
   // What was deleted elsewhere while it was edited here stays until what was typed is kept or left.
   const left = [...old.children].filter(entry => entry.id && editor(entry) && !drawn.has(entry.id));
-  for (const entry of left) showConflict(entry);
+  for (const entry of left) conflict(entry);
   const all = [...next, ...left].flatMap(entry => [entry, ...inserting.filter(form => form.dataset.after === idOf(entry))]);
   all.push(...inserting.filter(form => !all.includes(form)));
   // What stays is not touched, so that the keyboard stays in it; in what is drawn anew it comes back.
@@ -28,7 +28,7 @@ function renew(old, fresh, drawn) {
   if (place >= 0 && focus() === document.body) (byId(focused) ?? old.children[place] ?? old.lastChild)?.focus({ preventScroll: true });
 }
 
-function showConflict(entry, theirs) {
+function conflict(entry, theirs) {
   one(".conflict", entry)?.remove();
   const text = theirs ? "This was changed elsewhere. Keeping yours replaces it:" : "This was deleted elsewhere.";
   editor(entry).prepend(element("div", { className: "conflict" }, element("p", {}, text), ...(theirs ? [theirs.cloneNode(true)] : [])));
@@ -93,7 +93,7 @@ async function renewPart(name) {
   const scroll = old.parentElement.scrollTop;
   old.replaceWith(fresh);
   fresh.parentElement.scrollTop = scroll;
-  if (within) (byId(active.id) ?? one(`[data-act="${active.dataset.act}"]`, fresh))?.focus();
+  if (within) (byId(active.id) ?? one(`[data-act="${active.dataset.act}"]`, fresh) ?? draft)?.focus();
   settle(fresh);
   if (name === "turn") showRunning();
 }
@@ -197,7 +197,10 @@ function follow(after) {
   hears("purged", tree);
   stream.onopen = () => {
     // A turn that died with its server left no operation behind.
-    if (look.contains("offline")) renewAll();
+    if (look.contains("offline")) {
+      renewAll();
+      if (memory.getItem(kept) !== null) saveDraft();
+    }
     look.remove("offline");
   };
   stream.onerror = () => {

@@ -23,7 +23,7 @@ on("submit", event => {
 
 on("change", ({ target }) => {
   if (target.id === "pictures") {
-    attempt(() => attach(target.files));
+    attach(target.files);
     target.value = "";
   }
   if (target.id === "filter") location.assign(`${page}?${query({ take, role: target.value })}`);
@@ -67,7 +67,7 @@ function step(by) {
 const keys = {
   j: () => step(1),
   k: () => step(-1),
-  n: () => acts["new-thread"](),
+  n: () => one("[data-about=new-thread]")?.click(),
   i: () => draft?.focus(),
   "/": () => byId("find")?.focus(),
 };
@@ -123,8 +123,16 @@ if (talk) {
 }
 if (draft) {
   showRunning();
-  draft.onpaste = event => attempt(() => attach(event.clipboardData.files, event));
-  draft.ondrop = event => attempt(() => attach(event.dataTransfer.files, event));
+  draft.onpaste = ({ clipboardData }) => clipboardData.getData("text") || attach(clipboardData.files);
+  // A file that is dropped beside the field would be opened in the place of the page.
+  const hold = event => {
+    const { types, files } = event.dataTransfer;
+    if (!types.includes("Files")) return;
+    event.preventDefault();
+    attach(files);
+  };
+  on("dragover", hold);
+  on("drop", hold);
   draft.value = memory.getItem(kept) ?? draft.value;
   // What was kept here only until it is there.
   if (memory.getItem(kept) !== null) saveDraft();

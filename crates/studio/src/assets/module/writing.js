@@ -32,10 +32,12 @@ async function saveDraft() {
 
 async function sendDraft() {
   const text = draft.value;
-  if (!text.trim() && !one("#attached img")) return;
+  await attaching;
+  const shown = one("#attached img");
+  if (!text.trim() && !shown) return;
   clearTimeout(saving);
+  if (isRunning() && shown) say("Pictures wait for the next turn.");
   const done = await attempt(async () => {
-    // Pictures wait for the next turn.
     if (isRunning()) return ask("POST", ofTake(at("turn/steer")), { message: text });
     // A draft is sent in one step, and an undo brings it back.
     await putDraft(text);
@@ -51,21 +53,19 @@ async function sendDraft() {
 }
 
 /** Pictures that are chosen, pasted or dropped are kept with the draft, and go along with it. */
-async function attach(files, event) {
-  const shown = [...files].filter(file => file.type.startsWith("image/"));
-  if (!shown.length) return;
-  event?.preventDefault();
-  const pictures = await Promise.all(shown.map(inBase64));
-  await request(["POST", "draft/pictures", { pictures }]);
-}
+let attaching;
+const attach = files => (attaching = attachAll([...files], attaching));
 
-const inBase64 = file =>
-  new Promise((done, failed) => {
-    const reader = new FileReader();
-    reader.onload = () => done(reader.result.split(",")[1]);
-    reader.onerror = () => failed(reader.error);
-    reader.readAsDataURL(file);
-  });
+async function attachAll(files, before) {
+  await before;
+  if (!files[0]) return;
+  for (const file of files) {
+    byId("draft-state").textContent = `Keeping ${file.name}…`;
+    await attempt(async () => ask("POST", ofTake(at("draft/pictures")), { pictures: [(await file.bytes()).toBase64()] }), `${file.name}: `);
+  }
+  byId("draft-state").textContent = "";
+  await renewAll();
+}
 
 // --- editing in place -------------------------------------------------------------------------------------------
 
@@ -109,7 +109,7 @@ async function keepEdit(form) {
   // Who cannot look whether somebody else was there replaces nothing.
   if (!now) return;
   if (textOf(now) !== form.dataset.before && !one(".conflict", form)) {
-    return showConflict(entry, element("pre", { className: "plain" }, textOf(now)));
+    return conflict(entry, element("pre", { className: "plain" }, textOf(now)));
   }
   if (!(await asked("PATCH", ofTake(at(`entries/${idOf(entry)}`)), { content }))) return;
   leaveEdit(entry);
