@@ -274,3 +274,17 @@ fn a_damaged_ledger_is_found_and_put_aside() {
     sandbox.done(&["verify"]);
     sandbox.done(&["run", "say hello again"]);
 }
+
+#[test]
+fn a_retry_does_with_files_that_do_not_merge_what_it_was_told() {
+    let check = |conflicts: &[&str], wanted: &str| {
+        let sandbox = Sandbox::new();
+        sandbox.done(&["run", "--approve", "all", "run echo one >> a.txt"]);
+        sandbox.write("a.txt", "mine\n");
+        sandbox.done(&[&["retry", "--approve", "all"], conflicts].concat());
+        assert_eq!(sandbox.read("a.txt").as_deref(), Some(wanted), "{conflicts:?}");
+    };
+    check(&[], "mine\none\n");
+    check(&["--conflicts", "keep"], "mine\none\n");
+    check(&["--conflicts", "take"], "one\n");
+}

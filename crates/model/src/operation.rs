@@ -9,6 +9,7 @@
 //! An operation names the one before it by its hash, so a log cannot be cut or altered in the middle without
 //! showing it.
 
+mod actor;
 #[cfg(test)]
 mod tests;
 mod turn;
@@ -22,6 +23,7 @@ use crate::state::Visibility;
 use crate::take::FileList;
 use crate::time::Timestamp;
 
+pub use actor::Actor;
 pub use turn::{Added, Forked, TurnStep};
 
 /// How many operations a thread has had. The first has version 1.
@@ -112,46 +114,6 @@ pub struct FileChange {
     /// The take whose files they were before, if another one is the active one since.
     #[n(4)]
     pub left: Option<TakeId>,
-}
-
-/// Who made a change.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Encode, Decode, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub enum Actor {
-    /// The person at the keyboard.
-    #[n(0)]
-    Human,
-    /// The agent.
-    #[n(1)]
-    Agent,
-    /// A tool that the agent called.
-    #[n(2)]
-    ToolCall {
-        /// The provider's name for the call.
-        #[n(0)]
-        call: String,
-    },
-    /// A program over the API.
-    #[n(3)]
-    Client {
-        /// What it calls itself.
-        #[n(0)]
-        name: String,
-    },
-    /// Another machine.
-    #[n(4)]
-    Sync,
-    /// Recovery after a crash.
-    #[n(5)]
-    Recovery,
-}
-
-impl Actor {
-    /// Who goes by that name.
-    pub fn named(name: &str) -> Self {
-        if name == "agent" { Self::Agent } else { Self::Client { name: name.to_owned() } }
-    }
 }
 
 /// What an operation did.

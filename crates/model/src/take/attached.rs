@@ -135,3 +135,34 @@ impl<'bytes, Ctx> Decode<'bytes, Ctx> for Attachments {
         Some(Self::default())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Timestamp;
+
+    fn attached(name: &str) -> Attached {
+        NewPicture::new(format!("GIF89a{name}").into_bytes()).expect("it begins as one does").attached
+    }
+
+    #[test]
+    fn each_picture_is_there_once() {
+        let mut all = Attachments::default();
+        for name in ["a", "b", "a"] {
+            all.push(attached(name));
+        }
+        assert_eq!((all.len(), all.are_distinct()), (2, true));
+        assert!(!Attachments(vec![attached("a"), attached("a")]).are_distinct());
+        assert!(all.remove(attached("a").picture) && !all.remove(attached("a").picture));
+        let pictures =
+            vec![attached("a").into_block(), attached("b").into_block(), attached("a").into_block()];
+        let message =
+            EntryVersion { blocks: pictures, ..EntryVersion::from_text("User", "", Timestamp::default()) };
+        assert_eq!(Attachments::of(&message).len(), 2);
+    }
+
+    #[test]
+    fn what_is_no_picture_is_none() {
+        assert_eq!(NewPicture::new(b"[redacted]".to_vec()), Err(NotAPicture));
+    }
+}
