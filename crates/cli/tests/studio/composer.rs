@@ -140,8 +140,10 @@ fn a_picture_goes_along() {
             new DragEvent('drop', {dataTransfer: given, bubbles: true, cancelable: true}));";
     let held = studio.browser.run(&format!("{given} {drop}"), &pixel);
     assert_eq!(held, true, "a browser would open the file");
-    studio.ask("say seen");
+    studio.send("say seen");
     studio.browser.until_text("#toasts .bad", "notes.txt: not a png, jpg, gif or webp picture");
+    studio.until_entries(2);
+    studio.until_idle();
     studio.browser.until("document.querySelector('.entry.user img.picture')?.naturalWidth === 1");
     studio.browser.until_gone("#attached img");
     studio.undo();
