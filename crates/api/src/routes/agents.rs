@@ -138,14 +138,13 @@ fn compare(call: &Call<'_, ThreadPath, CompareQuery>) -> Result<Answer<Compared>
     }
     let files = match comparison.sides.each_ref().map(|side| side.files) {
         [Some(one), Some(other)] => {
-            let question = |detail| Question::all(detail);
             let whole = match query.detail {
                 HowMuch::Paths => Detail::Paths,
                 HowMuch::Counts | HowMuch::Lines => Detail::Counts,
             };
-            let whole = looking.changes(one, other, &question(whole))?;
+            let whole = looking.changes(one, other, &Question::all(whole))?;
             // The lines of all files may be more than there is room for.
-            let some = looking.some_changes(one, other, &question(query.detail.into()), 0, MOST)?;
+            let some = looking.some_changes(one, other, &Question::all(query.detail.into()), 0, MOST)?;
             Some(Changes { files: some.files, ..whole })
         }
         _ => None,

@@ -12,6 +12,10 @@ pub enum Mutant {
     BranchSharesTooFew,
     /// A reset leaves drafts as they are.
     ResetKeepsDrafts,
+    /// What is thrown away of a draft is its text alone.
+    ClearKeepsPictures,
+    /// A fork types the words of the message again, and not its pictures.
+    ForkForgetsPictures,
     /// A change after an undo leaves redo possible.
     RedoSurvivesAChange,
     /// An undo of a turn takes back one operation.
@@ -30,10 +34,12 @@ pub enum Mutant {
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::DeleteTakesTheNext,
         Self::BranchSharesTooFew,
         Self::ResetKeepsDrafts,
+        Self::ClearKeepsPictures,
+        Self::ForkForgetsPictures,
         Self::RedoSurvivesAChange,
         Self::UndoForgetsTurns,
         Self::TypingNeverJoins,

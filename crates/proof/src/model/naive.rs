@@ -122,7 +122,9 @@ pub fn apply(
         Command::ClearDraft { take } => {
             let take = find(&mut after, *take)?;
             take.draft.clear();
-            take.attached.clear();
+            if around.mutant != Some(Mutant::ClearKeepsPictures) {
+                take.attached.clear();
+            }
         }
         Command::SetFiles { take, list, items } => takes::files(&mut after, *take, *list, items)?,
         Command::RecordSend { take, markdown, system_prompt } => {

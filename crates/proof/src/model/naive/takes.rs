@@ -5,7 +5,7 @@ use retake_model::take::{FileItem, FileList};
 
 use super::super::mutant::Mutant;
 use super::super::observe::paths;
-use super::super::picture::{EntryPicture, Said, TakePicture, ThreadPicture};
+use super::super::picture::{EntryPicture, Part, Said, TakePicture, ThreadPicture};
 use super::super::words;
 use super::{Around, Refused, find, place_of};
 
@@ -37,7 +37,10 @@ pub(super) fn fork(
 ) -> Result<(), Refused> {
     let source = find(picture, from)?.clone();
     let end = place_of(&source, at)?;
-    let message = source.entries[end].said.clone();
+    let mut message = source.entries[end].said.clone();
+    if around.mutant == Some(Mutant::ForkForgetsPictures) {
+        message.parts.retain(|part| !matches!(part, Part::Picture(_)));
+    }
     if !message.is_from_user() {
         return Err(Refused::NotAUserMessage);
     }
