@@ -15,6 +15,7 @@ mod world;
 mod between;
 mod browser;
 mod contested;
+mod drafts;
 mod entries;
 mod events;
 mod hooks;

@@ -1,0 +1,91 @@
+//! Drafts with their pictures, and what else a client says about a thread in a word.
+
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+const PICTURE: &str = "R0lGODlhIGE=";
+
+#[test]
+fn pictures_are_put_to_a_draft_sent_with_it_and_taken_off() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Pictures");
+    let at = |rest: &str| format!("/v1/threads/{thread}/{rest}");
+    let pictures = || client.get(&at("draft")).done()["pictures"].as_array().expect("a list").clone();
+
+    client.post(&at("draft/pictures"), &json!({"pictures": ["no base64"]})).refused(422, "refused");
+    client.post(&at("draft/pictures"), &json!({"pictures": [PICTURE, "dGV4dA=="]})).refused(422, "refused");
+    assert_eq!(pictures(), Vec::<Value>::new(), "all or none");
+    client.post(&at("draft/pictures"), &json!({"pictures": [PICTURE]})).done();
+    client.put(&at("draft"), &json!({"text": "look"})).done();
+    let [picture] = pictures().try_into().expect("one, which typing leaves alone");
+    assert_eq!(picture["media"], "image/gif");
+    let name = picture["picture"].as_str().expect("a name").to_owned();
+    assert_eq!(client.get(&at(&format!("pictures/{name}"))).done()["base64"], PICTURE);
+
+    client.post(&at("send-draft"), &json!({})).done();
+    let sent = &client.entries(&thread)[0]["entry"];
+    assert_eq!((&sent["content"], &sent["blocks"][1]["blob"]), (&json!("look"), &json!(name)));
+    assert_eq!(pictures(), Vec::<Value>::new());
+    client.post(&at("undo"), &json!({})).done();
+    assert_eq!(pictures().len(), 1);
+
+    client.delete(&at(&format!("draft/pictures/{name}"))).done();
+    client.delete(&at(&format!("draft/pictures/{name}"))).refused(404, "not_found");
+    client.post(&at("undo"), &json!({})).done();
+    client.delete(&at("draft")).done();
+    let draft = client.get(&at("draft")).done();
+    assert_eq!((&draft["text"], &draft["pictures"]), (&json!(""), &json!([])));
+    client.post(&at("undo"), &json!({})).done();
+    assert_eq!(
+        client.get(&at("draft")).done()["text"],
+        "look",
+        "with the picture, and not without the words"
+    );
+}
+
+#[test]
+fn null_sets_a_setting_back() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Settings");
+    let settings = format!("/v1/threads/{thread}/settings");
+    let set = |body: &Value| client.request("PATCH", &settings).json(body).send().done();
+    let usual = client.get(&settings).done();
+    set(&json!({"temperature": 0.5, "max_tokens": 7, "model": "m", "project_system_prompt": "Be brief."}));
+    assert_ne!(client.get(&settings).done(), usual);
+    set(&json!({"temperature": null, "max_tokens": null, "model": null, "project_system_prompt": null}));
+    assert_eq!(client.get(&settings).done(), usual);
+}
+
+#[test]
+fn a_new_thread_may_be_the_current_one() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let made = |body: &Value| client.post("/v1/threads", body).done()["thread"].clone();
+    let first = made(&json!({"current": true}));
+    made(&json!({}));
+    assert_eq!(client.get("/api/fields/thread").done()["value"], first);
+}
+
+#[test]
+fn a_client_with_a_name_that_is_none_is_refused() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Names");
+    let pin = |name: &str| {
+        let path = format!("/v1/threads/{thread}/pinned");
+        client.request("PUT", &path).header("Retake-Client", name).json(&json!({"pinned": true})).send()
+    };
+    for bad in ["", &"n".repeat(61)] {
+        pin(bad).refused(400, "invalid_request");
+    }
+    pin("an editor").done();
+    let history = client.get(&format!("/v1/threads/{thread}/history")).done();
+    assert_eq!(history["items"][0]["actor"]["name"], "an editor", "{history}");
+}
