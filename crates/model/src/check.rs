@@ -23,6 +23,7 @@ use crate::limits::{ENTRY_BYTES, FILES, NAME_CHARS, NAMES, OBSERVATION_BYTES};
 use crate::list::BadList;
 use crate::name::{BadName, Naming, base, check};
 use crate::object::Unavailable;
+use crate::path::{BadPath, FileName};
 use crate::settings::{BadSetting, Settings};
 use crate::state::ThreadState;
 use crate::surroundings::Surroundings;
@@ -87,6 +88,14 @@ pub enum BadContent {
     /// A file is said to have another size than it has.
     #[error("a file does not have the size that its folder says")]
     FileSize,
+    /// A folder holds something that no snapshot would.
+    #[error("a folder of files holds {name:?}: {reason}")]
+    FileName {
+        /// Its name.
+        name: FileName,
+        /// Why it cannot be there.
+        reason: BadPath,
+    },
     /// Something could not be read.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
@@ -101,11 +110,20 @@ pub fn content(kind: Kind, bytes: &[u8]) -> Result<(), BadContent> {
         Kind::State => thread(&decode(bytes)?),
         Kind::Surroundings => surroundings(&decode(bytes)?),
         Kind::Operation => operation(&decode(bytes)?),
-        Kind::Tree => Ok(decode::<Tree>(bytes)?.check()?),
+        Kind::Tree => tree(&decode(bytes)?),
         Kind::Snapshot => Ok(decode::<Snapshot>(bytes)?.check()?),
         Kind::Parts => decode::<Parts>(bytes).map(|_| ()).map_err(BadContent::from),
         Kind::LeftOut => decode::<LeftOut>(bytes).map(|_| ()).map_err(BadContent::from),
         Kind::Blob | Kind::Entries | Kind::Takes => Ok(()),
+    }
+}
+
+fn tree(tree: &Tree) -> Result<(), BadContent> {
+    tree.check()?;
+    // A tree of this machine may be older than the list of protected names; one from elsewhere is held to it.
+    match tree.entries().iter().find(|entry| entry.name.is_repository()) {
+        None => Ok(()),
+        Some(entry) => Err(BadContent::FileName { name: entry.name.clone(), reason: BadPath::Repository }),
     }
 }
 

@@ -5,9 +5,13 @@
 //! nothing further down has to look for it.
 //!
 //! ```text
-//!   src/main.rs      ..        /etc/passwd      a//b      .git/hooks      .GIT./config      GIT~1
-//!   a path           no        no               no        no              no                no
+//!   src/main.rs      ..        /etc/passwd      a//b      .git/hooks      .HG./hgrc      GIT~1      CVS/Root
+//!   a path           no        no               no        no              no             no         no
 //! ```
+//!
+//! [`REPOSITORIES`] is the one list of folders that belong to version control systems: snapshots, restores, tools and
+//! imports all ask this module. Trees that were stored before a name was on the list can still be read
+//! ([`FileName::is_repository`] tells), but they are never written to a disk.
 
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
@@ -21,6 +25,10 @@ pub const LONGEST_NAME: usize = 255;
 pub const LONGEST_PATH: usize = 4096;
 /// What the names of our own temporary files begin with; nothing that is so named is ever held or restored.
 pub const TEMPORARY: &[u8] = b".retake-tmp-";
+
+/// The folders in which version control systems keep their own data. What is written there may be executed (hooks, and
+/// commands in configuration), so no name that some file system takes for one of these is a [`FileName`].
+pub const REPOSITORIES: [&str; 7] = [".git", ".hg", ".svn", ".jj", ".bzr", "CVS", "_darcs"];
 
 /// The name of something in a folder.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Encode)]
@@ -51,7 +59,7 @@ pub enum BadPath {
     /// Longer than file systems take.
     #[error("it is longer than file systems take")]
     TooLong,
-    /// `.git` in any of the spellings that some file system takes for it.
+    /// The folder of a version control system, in any of the spellings that some file system takes for it.
     #[error("it would be taken for a repository's own data")]
     Repository,
     /// Our own temporary files.
@@ -70,6 +78,12 @@ impl FileName {
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
+
+    /// Whether it belongs to a version control system. Only a tree that was stored before the name was protected has
+    /// such a name; it must not be written to a disk.
+    pub fn is_repository(&self) -> bool {
+        is_repository(&self.0)
+    }
 }
 
 impl<'bytes, Context> Decode<'bytes, Context> for FileName {
@@ -77,8 +91,14 @@ impl<'bytes, Context> Decode<'bytes, Context> for FileName {
         decoder: &mut minicbor::Decoder<'bytes>,
         _: &mut Context,
     ) -> Result<Self, minicbor::decode::Error> {
-        // Trees come from other machines too: what is no name must not become one by being decoded.
-        Self::new(decoder.bytes()?).map_err(minicbor::decode::Error::custom)
+        // Trees come from other machines too: what is no name must not become one by being decoded. Stores of older
+        // versions may hold a `CVS` folder; it stays readable, and whoever writes files asks `is_repository`.
+        let bytes = decoder.bytes()?;
+        match check(bytes) {
+            Ok(()) => Ok(Self(bytes.to_vec())),
+            Err(BadPath::Repository) if !is_one_of(&REPOSITORIES[..1], bytes) => Ok(Self(bytes.to_vec())),
+            Err(error) => Err(minicbor::decode::Error::custom(error)),
+        }
     }
 }
 
@@ -124,6 +144,11 @@ impl TreePath {
         Self(names)
     }
 
+    /// Whether some name on it belongs to a version control system: see [`FileName::is_repository`].
+    pub fn is_repository(&self) -> bool {
+        self.0.iter().any(FileName::is_repository)
+    }
+
     /// Whether this is that path, or something below it.
     pub fn starts_with(&self, other: &Self) -> bool {
         self.0.starts_with(&other.0)
@@ -159,19 +184,34 @@ pub fn check(name: &[u8]) -> Result<(), BadPath> {
     Ok(())
 }
 
-/// Whether some file system would take the name for `.git`: without regard to case, with characters that HFS+
-/// passes over, with the dots, spaces and streams that NTFS passes over, or as the short name of it.
+/// Whether some file system would take the name for one of [`REPOSITORIES`].
 fn is_repository(name: &[u8]) -> bool {
-    // The shortest way out for nearly every name there is.
-    if !name.iter().any(|byte| matches!(byte, b'g' | b'G')) {
+    is_one_of(&REPOSITORIES, name)
+}
+
+/// Whether some file system would take the name for one of these: without regard to case, with characters that HFS+
+/// passes over, with the dots, spaces and streams that NTFS passes over, or as the short name that NTFS gives it.
+fn is_one_of(repositories: &[&str], name: &[u8]) -> bool {
+    // The shortest way out for most names: none of the list, nor a short name of it, begins like this.
+    let first = name.first().map_or(b' ', u8::to_ascii_lowercase);
+    if first.is_ascii() && !b"._ghsjbc".contains(&first) {
         return false;
     }
     let seen: String =
         String::from_utf8_lossy(name).chars().filter(|character| !is_passed_over(*character)).collect();
     let seen = seen.split([':', '\\']).next().unwrap_or_default().trim_end_matches(['.', ' ']);
-    [".git", "git~1", "git~2", "git~3", "git~4"]
-        .iter()
-        .any(|repository| seen.eq_ignore_ascii_case(repository))
+    repositories.iter().any(|repository| {
+        seen.eq_ignore_ascii_case(repository)
+            || repository.strip_prefix('.').is_some_and(|plain| is_short_name(seen, plain))
+    })
+}
+
+/// Whether a name is the short one that NTFS gives to a name with a leading dot: `GIT~1` to `GIT~4` for `.git`. Beyond
+/// four names that begin alike, the short name is made from a hash.
+fn is_short_name(name: &str, plain: &str) -> bool {
+    name.rsplit_once('~').is_some_and(|(stem, number)| {
+        stem.eq_ignore_ascii_case(plain) && matches!(number, "1" | "2" | "3" | "4")
+    })
 }
 
 /// Characters that HFS+ leaves out when it compares names.
@@ -304,6 +344,11 @@ mod tests {
         check(b"with space/\xff\\", Ok("with space/\\xff\\\\"));
         check(".gitignore".as_bytes(), Ok(".gitignore"));
         check(b"digit/legit~1", Ok("digit/legit~1"));
+        for ordinary in
+            [".hgignore", ".svnignore", "CVSROOT", "cvs.rs", "_darcs_", "hg", "jj~5", "csv", ".bzrignore"]
+        {
+            check(ordinary.as_bytes(), Ok(ordinary));
+        }
         for outside in [&b""[..], b".", b"..", b"/a", b"a/", b"a//b", b"a/../b", b"a\0b"] {
             check(outside, Err(BadPath::NotInside));
         }
@@ -317,11 +362,40 @@ mod tests {
             ".g\u{200c}it",
             ".git::$INDEX_ALLOCATION",
             ".git\\hooks",
+            ".hg",
+            "a/.HG/hgrc",
+            ".hg.",
+            "HG~1",
+            ".\u{200d}hg",
+            ".svn/entries",
+            "svn~2",
+            ".jj ",
+            ".JJ",
+            ".bzr/branch",
+            "CVS",
+            "vendor/cvs/Root",
+            "CVS::$DATA",
+            "_darcs/prefs",
+            "_DARCS.",
         ] {
             check(repository.as_bytes(), Err(BadPath::Repository));
         }
         check(b".retake-tmp-1", Err(BadPath::Reserved));
         check(&[b'a'; 256], Err(BadPath::TooLong));
         check(&b"a/".repeat(2049)[..4098 - 1], Err(BadPath::TooLong));
+    }
+
+    #[test]
+    fn a_protected_name_of_an_old_store_can_be_read_and_is_known_as_one() {
+        let decoded = |name: &[u8]| {
+            let mut bytes = vec![0x40 + u8::try_from(name.len()).expect("short")];
+            bytes.extend(name);
+            minicbor::decode::<FileName>(&bytes)
+        };
+        assert!(decoded(b"CVS").expect("it was stored").is_repository());
+        assert!(!decoded(b"src").expect("a name").is_repository());
+        for never in [&b".git"[..], b"GIT~1", b"..", b".retake-tmp-1"] {
+            assert!(decoded(never).is_err(), "{}", never.escape_ascii());
+        }
     }
 }

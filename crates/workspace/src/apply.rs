@@ -199,6 +199,9 @@ pub enum Skip {
     /// It is on another file system than the root.
     #[error("it is on another file system")]
     OtherFileSystem,
+    /// It belongs to a version control system.
+    #[error("it belongs to a version control system, whose data is never written")]
+    Repository,
     /// Its content is missing from the store, or damaged.
     #[error("its content is missing or damaged in the store")]
     NotHeld,

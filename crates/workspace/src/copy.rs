@@ -172,7 +172,7 @@ fn walk(
         tree.check().map_err(|malformed| Unavailable::Damaged { kind: malformed.kind, id: request.tree })?;
         let folder = walker.folder(&names)?;
         let mut files = Vec::with_capacity(tree.entries().len().min(BATCH));
-        for entry in tree.entries() {
+        for entry in tree.entries().iter().filter(|entry| !entry.name.is_repository()) {
             match &entry.node {
                 Node::Folder { tree, mode } => {
                     rustix::fs::mkdirat(folder, entry.name.bytes(), Mode::from_raw_mode(0o700))?;

@@ -83,6 +83,11 @@ fn what_is_left_out_is_named_with_the_reason() {
     place.write("sub/only", "");
     place.write("sub/deep/only", "");
     place.write("sub/.hg/store", "");
+    place.write("sub/.Svn/entries", "");
+    place.write("sub/.jj/repo", "");
+    place.write("sub/.bzr/branch", "");
+    place.write("sub/CVS/Root", "");
+    place.write("sub/_darcs/prefs", "");
     place.write(".retake-tmp-1", "");
     fs::set_permissions(place.root.join("keep.log"), fs::Permissions::from_mode(0o640)).expect("a mode");
     rustix::fs::mkfifoat(rustix::fs::CWD, place.root.join("pipe"), rustix::fs::Mode::RUSR).expect("a pipe");
@@ -92,8 +97,13 @@ fn what_is_left_out_is_named_with_the_reason() {
         (".retake-tmp-1", Reason::Repository),
         ("a.log", Reason::Ignored),
         ("pipe", Reason::Special),
+        ("sub/.Svn", Reason::Repository),
+        ("sub/.bzr", Reason::Repository),
         ("sub/.git", Reason::Repository),
         ("sub/.hg", Reason::Repository),
+        ("sub/.jj", Reason::Repository),
+        ("sub/CVS", Reason::Repository),
+        ("sub/_darcs", Reason::Repository),
         ("sub/only", Reason::Ignored),
         ("target", Reason::Ignored),
     ];

@@ -359,6 +359,31 @@ fn a_few_trees_cannot_describe_more_files_than_there_is_room_for() {
 }
 
 #[test]
+fn an_import_with_data_of_a_version_control_system_is_refused() {
+    for name in [".git", ".hg", ".HG", "hg~1", ".svn", ".jj", ".bzr", "CVS", "cvs.", "_darcs"] {
+        for deep in [false, true] {
+            refused(name, "", |forgery| {
+                let file = plain_tree(forgery, 5);
+                // A tree of one folder, written by hand: no name can be made that is so called.
+                let mut bytes = Vec::new();
+                let mut encoder = minicbor::Encoder::new(&mut bytes);
+                let written = encoder.array(1).and_then(|encoder| encoder.array(2));
+                let written = written.and_then(|encoder| encoder.bytes(name.as_bytes()));
+                written.expect("into memory");
+                minicbor::encode(Node::Folder { tree: file, mode: 0o755 }, &mut bytes).expect("into memory");
+                let mut tree = forgery.additions.add_bytes(Kind::Tree, bytes);
+                if deep {
+                    let node = Node::Folder { tree, mode: 0o755 };
+                    let name = FileName::new(b"deep").expect("a name");
+                    tree = forgery.additions.add(&Tree::new(vec![TreeEntry { name, node }]));
+                }
+                with_files(forgery, tree);
+            });
+        }
+    }
+}
+
+#[test]
 fn files_within_the_limits_are_taken_however_deep_they_are() {
     let base = Memory::default();
     let mut forgery = Forgery::new(&base);

@@ -75,6 +75,8 @@ pub(super) fn make(request: &Request<'_>, steps: &[&Difference]) -> Result<Plan,
         }
         top = top.filter(|&top| step.path.starts_with(&steps[top].path));
         let decided = match (top, &step.before, &step.after) {
+            // Snapshots do not hold such paths; an import or an older version may have brought one in.
+            _ if step.path.is_repository() => Err(Outcome::Skipped(Skip::Repository)),
             (Some(top), None, Some(_)) => Ok(Action { out: Out::Nothing, come: Come::Within(top) }),
             (Some(_), _, None) => Err(Outcome::Already),
             (Some(_), Some(_), Some(_)) => Err(Outcome::Kept(Found::Nothing)),

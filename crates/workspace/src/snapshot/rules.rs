@@ -143,9 +143,6 @@ impl Rules {
         if path.len() > retake_model::path::LONGEST_PATH {
             return Decision::Leave(Reason::BadName);
         }
-        if is_folder && matches!(name, b".hg" | b".svn" | b".jj") {
-            return Decision::Leave(Reason::Repository);
-        }
         if self.ask == Ask::Everything {
             return Decision::Hold;
         }

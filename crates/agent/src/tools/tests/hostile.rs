@@ -11,6 +11,7 @@ use super::*;
 fn no_path_leads_out_or_into_a_repository() {
     let lab = Lab::new();
     lab.file(".git/config", "[core]\n");
+    lab.file(".hg/hgrc", "[hooks]\n");
     lab.file("inside/file", "inside");
     let outside = lab.outside();
     symlink(&outside, lab.root().join("absolute")).expect("a link");
@@ -53,6 +54,15 @@ fn no_path_leads_out_or_into_a_repository() {
         ".g\u{200c}it/config",
         ".git\\config",
         ".git::$INDEX_ALLOCATION/config",
+        ".hg/hgrc",
+        "inside/.HG/hgrc",
+        "hg~1/hgrc",
+        ".svn/entries",
+        ".jj/repo/config.toml",
+        ".bzr/branch/branch.conf",
+        "CVS/Root",
+        "inside/cvs/Root",
+        "_darcs/prefs/defaults",
         "planted\0",
         "\0",
         "..",
@@ -80,6 +90,7 @@ fn no_path_leads_out_or_into_a_repository() {
         lab.check_outside();
     }
     assert_eq!(lab.read(".git/config"), "[core]\n");
+    assert_eq!(lab.read(".hg/hgrc"), "[hooks]\n");
     assert_eq!(lab.read("inside/file"), "inside");
     // A link that stays inside may be read through.
     assert!(lab.call("read", json!({"path": "within/file"})).text.contains("inside"));

@@ -31,6 +31,38 @@ fn names_that_lead_out_are_no_names() {
     }
 }
 
+#[test]
+fn data_of_version_control_systems_is_neither_written_nor_removed() {
+    for name in [".hg", ".SVN", ".jj", ".bzr", "CVS", "cvs.", "_darcs"] {
+        let mut lab = Lab::new();
+        let inside = lab.tree(&shape([("hgrc", f("[hooks]"))]));
+        let plain = lab.tree(&shape([("a", f("1"))]));
+        let plain: Tree = retake_model::object::load(&lab.objects, plain).expect("held");
+        // As it may have come with an import, or have been stored by an older version.
+        let mut bytes = vec![0x81, 0x82];
+        minicbor_bytes(&mut bytes, name.as_bytes());
+        bytes.extend([0x82, 0x01, 0x81]);
+        minicbor_bytes(&mut bytes, b"target");
+        let old: Tree = retake_model::content::decode(&bytes).expect("it can be read");
+        let both = plain.with(&old.entries()[0].name, Some(Node::Folder { tree: inside, mode: 0o755 }));
+        let base = lab.objects.clone();
+        let mut additions = Additions::new(&base);
+        let id = additions.add(&both);
+        lab.objects.keep(additions.into_new());
+        let empty = lab.tree(&shape([]));
+        let brought = differences(&lab.objects, Some(empty), Some(id)).expect("held");
+        let outcomes = lab.outcomes(&brought);
+        assert_eq!(outcomes[&format!("{name}/hgrc")], Outcome::Skipped(Skip::Repository), "{name}");
+        assert_eq!(outcomes["a"], Outcome::Written);
+        assert_eq!(lab.read(), shape([("a", f("1"))]), "{name}");
+
+        lab.write(&shape([(&format!("{name}/hgrc"), f("[hooks]"))]));
+        let removed = differences(&lab.objects, Some(id), Some(empty)).expect("held");
+        assert_eq!(lab.outcomes(&removed)[&format!("{name}/hgrc")], Outcome::Skipped(Skip::Repository));
+        assert_eq!(std::fs::read(lab.at(name).join("hgrc")).expect("it stays"), b"[hooks]");
+    }
+}
+
 fn minicbor_bytes(bytes: &mut Vec<u8>, text: &[u8]) {
     assert!(text.len() < 24, "a short head is enough here");
     bytes.push(0x40 + u8::try_from(text.len()).expect("short"));

@@ -11,7 +11,7 @@ use retake_store::{Permissions, Store};
 
 use crate::snapshot::workspace::Root;
 
-const SIGN: &[u8; 8] = b"rtkstat1";
+const SIGN: &[u8; 8] = b"rtkstat2";
 const CHECKSUM: usize = 32;
 /// Erasures, device, inode, snapshot, whether something was left out and what, folders.
 const HEAD: usize = 8 + 8 + 8 + 32 + 1 + 32 + 4;
