@@ -116,8 +116,8 @@ pub struct SnapshotRoot {
     pub bytes: u64,
 }
 
-/// Paths that a snapshot does not hold, in the order of their bytes. Of a folder that is left out whole, only
-/// the folder is named.
+/// Paths that a snapshot does not hold, or holds in part ([`Reason::ModeBits`]), in the order of their bytes. Of a
+/// folder that is left out whole, only the folder is named.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(transparent)]
 pub struct LeftOut(#[n(0)] pub Vec<LeftOutPath>);
@@ -166,6 +166,10 @@ pub enum Reason {
     /// It is another file system, mounted there.
     #[n(8)]
     Mounted,
+    /// It is held, but its setuid, setgid or sticky bit is not: a restore must not make a program that runs as its
+    /// owner.
+    #[n(9)]
+    ModeBits,
 }
 
 impl Content for Tree {
@@ -243,7 +247,7 @@ impl LeftOut {
         }
         let named = |end: usize| {
             let found = self.0.binary_search_by(|left| left.path.as_slice().cmp(&path[..end])).ok()?;
-            Some(&self.0[found])
+            Some(&self.0[found]).filter(|left| left.reason != Reason::ModeBits)
         };
         let mut ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(end, _)| end);
         named(path.len()).or_else(|| ends.find_map(named))
@@ -263,6 +267,7 @@ impl Reason {
             Self::Repository => "a repository's own data",
             Self::BadName => "a name that cannot be restored",
             Self::Mounted => "another file system",
+            Self::ModeBits => "held without its setuid, setgid or sticky bit",
         }
     }
 }

@@ -21,7 +21,8 @@ pub struct Held {
     pub files_held: u64,
     /// Their bytes.
     pub bytes_held: u64,
-    /// How many paths it does not hold. Of a folder that is left out whole, only the folder counts.
+    /// How many paths it does not hold, or holds without their setuid, setgid or sticky bit. Of a folder that is left out
+    /// whole, only the folder counts.
     pub left_out_count: u64,
     /// The first of them: those that nobody left out on purpose before those that are ignored.
     pub left_out: Vec<NotHeld>,
@@ -101,8 +102,9 @@ pub(crate) fn held(
 ) -> Result<Held, Unavailable> {
     let left_out = left_out(objects, snapshot)?;
     let left_out_count = left_out.len() as u64;
-    let (ignored, mut first): (Vec<_>, Vec<_>) =
-        left_out.into_iter().partition(|left| matches!(left.reason, Reason::Ignored | Reason::Repository));
+    let (ignored, mut first): (Vec<_>, Vec<_>) = left_out
+        .into_iter()
+        .partition(|left| matches!(left.reason, Reason::Ignored | Reason::Repository | Reason::ModeBits));
     first.extend(ignored);
     first.truncate(most);
     let (files_held, bytes_held) = (snapshot.files(), snapshot.bytes());

@@ -123,6 +123,33 @@ fn what_is_left_out_is_named_with_the_reason() {
 }
 
 #[test]
+fn setuid_setgid_and_sticky_bits_are_listed_as_not_held() {
+    let place = Place::new();
+    let set = |path: &str, mode| {
+        fs::set_permissions(place.root.join(path), fs::Permissions::from_mode(mode)).expect("a mode");
+    };
+    place.write("tool", "#!/bin/sh");
+    place.write("shared/file", "");
+    place.write("plain/file", "");
+    set("tool", 0o4755);
+    set("shared", 0o2775);
+    let expected = map([("shared", Reason::ModeBits), ("tool", Reason::ModeBits)]);
+    // From the folder, then from the stat cache, then with a change elsewhere.
+    for round in 0..4 {
+        let taken = place.keep();
+        assert_eq!(place.left_out(&taken), expected, "round {round}");
+        assert!(place.held(&taken).contains_key("tool") && place.held(&taken).contains_key("shared/file"));
+        if round > 1 {
+            place.write("plain/file", format!("{round}"));
+        }
+    }
+    set("tool", 0o755);
+    set("shared", 0o1775);
+    let taken = place.keep();
+    assert_eq!(place.left_out(&taken), map([("shared", Reason::ModeBits)]));
+}
+
+#[test]
 fn a_rewrite_that_keeps_size_and_time_is_seen() {
     let place = Place::new();
     for round in 0..20 {

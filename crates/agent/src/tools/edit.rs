@@ -59,11 +59,12 @@ fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
     };
     let wish = Wish { old: &input.old, new: &input.new, all: input.all.unwrap_or(false) };
     let replaced = replace(&text, &wish)?;
-    write::replace(bench.room, &path, replaced.text.as_bytes(), &Expected::This(&stat))?;
+    let before = write::replace(bench.room, &path, replaced.text.as_bytes(), &Expected::This(&stat))?;
     let lines: Vec<_> = replaced.lines.iter().take(20).map(ToString::to_string).collect();
     let more = if replaced.lines.len() > lines.len() { ", …" } else { "" };
     let places = count(replaced.lines.len(), "place", "places");
     let mut said = format!("Edited {} in {places} (line {}{more}).", one_line(&path), lines.join(", "));
+    said.push_str(before.note());
     if replaced.how == How::WithoutWhiteSpace {
         said.push_str(" The text was found only without regard to white space; check the indentation.");
     }

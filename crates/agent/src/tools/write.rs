@@ -50,11 +50,31 @@ fn schema() -> Value {
 fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
     let Input { path, content } = input::parse(input)?;
     let path = bench.path(&path)?;
-    let existed = replace(bench.room, &path, content.as_bytes(), &Expected::Anything)?;
-    let verb = if existed { "Replaced" } else { "Created" };
+    let replaced = replace(bench.room, &path, content.as_bytes(), &Expected::Anything)?;
+    let verb = if replaced == Replaced::Nothing { "Created" } else { "Replaced" };
     let lines = count(content.lines().count(), "line", "lines");
     let bytes = count(content.len(), "byte", "bytes");
-    Ok(Output::success(format!("{verb} {} ({lines}, {bytes}).", one_line(&path))))
+    let note = replaced.note();
+    Ok(Output::success(format!("{verb} {} ({lines}, {bytes}).{note}", one_line(&path))))
+}
+
+/// What stood where a file was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Replaced {
+    Nothing,
+    File,
+    /// A file whose setuid, setgid or sticky bit the new one does not have.
+    WithSpecialBits,
+}
+
+impl Replaced {
+    /// What the model and the user should know about it; nothing, as a rule.
+    pub(super) fn note(self) -> &'static str {
+        match self {
+            Self::Nothing | Self::File => "",
+            Self::WithSpecialBits => " Its setuid, setgid or sticky bit was cleared.",
+        }
+    }
 }
 
 /// What the file must still be when it is replaced.
@@ -84,13 +104,13 @@ pub(super) enum WriteError {
     Failed { path: String, errno: Errno },
 }
 
-/// Puts a file in its place, whole or not at all. Whether there was one before.
+/// Puts a file in its place, whole or not at all.
 pub(super) fn replace(
     room: &Room,
     path: &TreePath,
     content: &[u8],
     expected: &Expected<'_>,
-) -> Result<bool, WriteError> {
+) -> Result<Replaced, WriteError> {
     let failed = |errno| WriteError::Failed { path: path.to_string(), errno };
     let folder = beneath::make_parents(&room.root, path)?;
     let before = check_place(folder.as_fd(), path)?;
@@ -119,7 +139,11 @@ pub(super) fn replace(
     if written.is_err() {
         let _ = rustix::fs::unlinkat(&folder, name.as_str(), AtFlags::empty());
     }
-    written.map(|()| before.is_some())
+    written.map(|()| match before {
+        None => Replaced::Nothing,
+        Some(before) if before.st_mode & 0o7000 != 0 => Replaced::WithSpecialBits,
+        Some(_) => Replaced::File,
+    })
 }
 
 /// What stands where a file is to go, if that can be replaced.

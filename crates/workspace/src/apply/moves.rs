@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use retake_model::path::FileName;
 use retake_model::tree::{Difference, Node};
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags, RawMode};
 use rustix::io::Errno;
 
 use super::look::{Identity, Seen, is_still, look};
@@ -239,7 +239,8 @@ impl Mover<'_> {
         if !names_in(folder.as_fd())?.is_empty() {
             return Ok(Err(Outcome::Skipped(Skip::NotEmpty)));
         }
-        let mode = (rustix::fs::fstat(&folder)?.st_mode & 0o777) as u16;
+        // With the bits that snapshots do not hold: should it come back, it comes back with them.
+        let mode = (rustix::fs::fstat(&folder)?.st_mode & 0o7777) as u16;
         if !is_open(mode) {
             // A folder that its owner may not write to cannot be moved to another one.
             rustix::fs::fchmod(&folder, Mode::from_raw_mode(FILLING.into()))?;
@@ -444,9 +445,10 @@ impl Mover<'_> {
             Err(Errno::NOENT) => return Ok(Err(Outcome::Kept(Found::Nothing))),
             other => other?,
         };
-        let old = (rustix::fs::fstat(&folder)?.st_mode & 0o777) as u16;
+        let found = rustix::fs::fstat(&folder)?.st_mode;
+        let old = (found & 0o777) as u16;
         // It was looked at before; one that lists nothing was opened in a way that cannot change it.
-        match rustix::fs::fchmod(&folder, Mode::from_raw_mode(mode.into())) {
+        match rustix::fs::fchmod(&folder, with_special_bits(mode, found)) {
             Err(Errno::BADF) => change_mode(above, step.path.name().bytes(), mode)?,
             other => other?,
         }
@@ -458,13 +460,24 @@ impl Mover<'_> {
 /// Gives a file or a folder other permissions, without following a link.
 fn change_mode(folder: BorrowedFd<'_>, name: &[u8], mode: u16) -> Result<(), Errno> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let mode = Mode::from_raw_mode(mode.into());
     match rustix::fs::openat(folder, name, flags, Mode::empty()) {
-        Ok(file) => rustix::fs::fchmod(file, mode),
+        Ok(file) => {
+            let found = rustix::fs::fstat(&file)?.st_mode;
+            rustix::fs::fchmod(file, with_special_bits(mode, found))
+        }
         // Its owner may not read it, and may still say who may.
-        Err(Errno::ACCESS) => rustix::fs::chmodat(folder, name, mode, AtFlags::SYMLINK_NOFOLLOW),
+        Err(Errno::ACCESS) => {
+            let found = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode;
+            rustix::fs::chmodat(folder, name, with_special_bits(mode, found), AtFlags::SYMLINK_NOFOLLOW)
+        }
         Err(errno) => Err(errno),
     }
+}
+
+/// Permissions for something whose content stays: snapshots do not hold the setuid, setgid and sticky bits, so those
+/// that are there stay as they are.
+fn with_special_bits(mode: u16, found: RawMode) -> Mode {
+    Mode::from_raw_mode(RawMode::from(mode) | (found & 0o7000))
 }
 
 /// Does something in a folder; if the folder may not be written and is ours, it may for that moment.

@@ -131,19 +131,26 @@ impl<'walk> Builder<'walk> {
         let (files, bytes) = kept.count_below(index);
         self.files += files;
         self.bytes += bytes;
+        if known.stat.has_special_bits() {
+            self.leave_bits(path);
+        }
         kept.left_below(index, path, &mut |path, name, reason| self.leave(path, name, reason));
         Made::Folder { tree: known.tree, mode: known.stat.permissions() }
     }
 
     fn folder(&mut self, number: usize, here: &Here, chunks: Vec<Chunk>) -> Made {
         let mode = here.stat.permissions();
+        let before = self.left.len();
+        if here.stat.has_special_bits() {
+            self.leave_bits(&here.path);
+        }
         let known = self.cache.zip(here.remembered).and_then(|(cache, index)| cache.folder(index));
         if let Some(known) = known
             && self.is_same(here, &chunks)
         {
             if chunks.iter().any(|chunk| chunk.has_left) {
                 for (name, entry) in self.cache.map(|cache| cache.entries(known)).unwrap_or_default() {
-                    if let Remembered::Left { reason, .. } = entry {
+                    if let Some(reason) = entry.left() {
                         self.leave(&here.path, name.to_bytes(), reason);
                     }
                 }
@@ -153,12 +160,16 @@ impl<'walk> Builder<'walk> {
         }
         let entries = self.gather(here, chunks);
         let mut tree = Vec::with_capacity(entries.len());
-        let before = self.left.len();
         for entry in &entries {
             let name = entry.name.to_bytes();
             match self.node(entry) {
                 Ok(Some(node)) => match FileName::new(name) {
-                    Ok(name) => tree.push(TreeEntry { name, node }),
+                    Ok(file) => {
+                        if matches!(&entry.what, What::File { stat, .. } if stat.has_special_bits()) {
+                            self.leave(&here.path, name, Reason::ModeBits);
+                        }
+                        tree.push(TreeEntry { name: file, node });
+                    }
                     // Names were decided on before; one that is none is left out all the same.
                     Err(_) => self.leave(&here.path, name, Reason::BadName),
                 },
@@ -253,6 +264,14 @@ impl<'walk> Builder<'walk> {
         let path = [folder.strip_prefix(b"/").unwrap_or_default(), name];
         let path = if path[0].is_empty() { name.to_vec() } else { path.join(&b'/') };
         self.left.push(LeftOutPath { path, reason });
+    }
+
+    /// Notes that a folder is held without its special bits. The root's own are nobody's business here: it is no entry
+    /// of any tree.
+    fn leave_bits(&mut self, folder: &[u8]) {
+        if let Some(path) = folder.strip_prefix(b"/").filter(|path| !path.is_empty()) {
+            self.left.push(LeftOutPath { path: path.to_vec(), reason: Reason::ModeBits });
+        }
     }
 
     fn left_out(&mut self) -> Option<ContentId> {

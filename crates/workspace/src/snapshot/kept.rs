@@ -122,12 +122,14 @@ impl Kept {
         }
         let Some(folder) = self.cache.folder(index) else { return };
         for (name, entry) in self.cache.entries(folder) {
-            match entry {
-                Remembered::Left { reason, .. } => visit(path, name.to_bytes(), reason),
-                Remembered::Folder { index } => {
-                    self.left_below(index, &[path, b"/", name.to_bytes()].concat(), visit);
+            if let Some(reason) = entry.left() {
+                visit(path, name.to_bytes(), reason);
+            }
+            if let Remembered::Folder { index } = entry {
+                if self.cache.folder(index).is_some_and(|folder| folder.stat.has_special_bits()) {
+                    visit(path, name.to_bytes(), Reason::ModeBits);
                 }
-                Remembered::File { .. } | Remembered::Link { .. } => {}
+                self.left_below(index, &[path, b"/", name.to_bytes()].concat(), visit);
             }
         }
     }
@@ -177,6 +179,7 @@ impl Kept {
         let mut sum = Sum { parent: self.parent(index), ..Sum::default() };
         let mut again = !folder.settled;
         for (name, entry) in self.cache.entries(folder) {
+            sum.has_left |= entry.left().is_some();
             match entry {
                 Remembered::File { stat, settled, .. } => {
                     sum.files += 1;
@@ -188,6 +191,8 @@ impl Kept {
                     again |= !settled;
                 }
                 Remembered::Folder { index: below } => {
+                    sum.has_left |=
+                        self.cache.folder(below).is_some_and(|folder| folder.stat.has_special_bits());
                     let Some(below) = self.sums.get_mut(below as usize) else { continue };
                     below.parent = index;
                     sum.files += below.files;
@@ -195,7 +200,6 @@ impl Kept {
                     sum.has_left |= below.has_left;
                 }
                 Remembered::Left { by_name, .. } => {
-                    sum.has_left = true;
                     // What it was may change where nobody watches: a mount, a folder that is not held. So may
                     // the rules that a repository inside the root keeps in its own folder.
                     again |= !by_name || (index != 0 && name == c".git");

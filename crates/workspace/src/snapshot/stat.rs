@@ -57,6 +57,11 @@ impl Stat {
         (self.mode & 0o777) as u16
     }
 
+    /// Whether it has a setuid, setgid or sticky bit, which snapshots do not hold.
+    pub(super) fn has_special_bits(&self) -> bool {
+        self.mode & 0o7000 != 0
+    }
+
     /// Whether a change after that moment is certain to show in the stamps.
     pub(super) fn is_settled(&self, moment: i64) -> bool {
         let whole = |stamp: i64| stamp.rem_euclid(1_000_000_000) == 0;

@@ -403,7 +403,7 @@ impl<'walk> Walk<'walk> {
         };
         let left = match &looked {
             Looked::Other(what) => matches!(what, What::Left { .. }),
-            Looked::Same => matches!(name.remembered, Some(Remembered::Left { .. })),
+            Looked::Same => name.remembered.is_some_and(|remembered| remembered.left().is_some()),
             Looked::Gone => false,
         };
         chunk.has_left |= left;

@@ -19,6 +19,11 @@ fn a_file_is_written_whole_and_keeps_its_permissions() {
     assert_eq!(lab.read("run.sh"), "new");
     assert_eq!(fs::metadata(&path).expect("a file").permissions().mode() & 0o7777, 0o750);
 
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o4750)).expect("it is ours");
+    let output = lab.call("edit", json!({"path": "run.sh", "old": "new", "new": "newer"}));
+    assert!(output.text.ends_with("Its setuid, setgid or sticky bit was cleared."), "{}", output.text);
+    assert_eq!(fs::metadata(&path).expect("a file").permissions().mode() & 0o7777, 0o750);
+
     fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).expect("it is ours");
     let output = lab.call("write", json!({"path": "run.sh", "content": "x"}));
     assert!(output.failed && output.text.contains("read-only"), "{}", output.text);

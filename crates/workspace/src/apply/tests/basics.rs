@@ -203,3 +203,22 @@ fn a_token_cannot_lead_elsewhere() {
         assert_eq!(Token::new(text), Err(NotAToken), "{text:?}");
     }
 }
+
+#[test]
+fn bits_that_are_not_held_stay_where_the_content_stays() {
+    let mut lab = Lab::new();
+    let before = shape([("d", Thing::Folder(0o755)), ("f", Thing::File(b"1".to_vec(), 0o755))]);
+    let after = shape([("d", Thing::Folder(0o700)), ("f", Thing::File(b"1".to_vec(), 0o700))]);
+    let other = shape([("d", Thing::Folder(0o700)), ("f", Thing::File(b"2".to_vec(), 0o700))]);
+    lab.write(&before);
+    set_mode(&lab.at("d"), 0o3755);
+    set_mode(&lab.at("f"), 0o4755);
+    let mode = |lab: &Lab, path: &str| lab.at(path).metadata().expect("it is there").mode() & 0o7777;
+    let steps = lab.steps(&before, &after);
+    lab.apply(&steps).expect("no failure");
+    assert_eq!((mode(&lab, "d"), mode(&lab, "f")), (0o3700, 0o4700));
+    // New content has not earned the right to run as somebody else.
+    let steps = lab.steps(&after, &other);
+    lab.apply(&steps).expect("no failure");
+    assert_eq!((mode(&lab, "d"), mode(&lab, "f")), (0o3700, 0o700));
+}

@@ -51,6 +51,17 @@ pub(in crate::snapshot) enum Remembered<'cache> {
     },
 }
 
+impl Remembered<'_> {
+    /// Why it is not held, or not all of it.
+    pub(in crate::snapshot) fn left(&self) -> Option<Reason> {
+        match self {
+            Self::Left { reason, .. } => Some(*reason),
+            Self::File { stat, .. } if stat.has_special_bits() => Some(Reason::ModeBits),
+            Self::File { .. } | Self::Link { .. } | Self::Folder { .. } => None,
+        }
+    }
+}
+
 /// The length of a folder in the table.
 const FOLDER: usize = 8 + 8 + 8 + 4 + 1 + 32 + 16 + 16 + 16 + 4 + 4;
 
@@ -206,8 +217,10 @@ fn put_stat(bytes: &mut Vec<u8>, stat: &Stat) {
 }
 
 fn reason(number: u8) -> Option<Reason> {
-    use Reason::{BadName, Changing, Ignored, Mounted, Repository, Secret, Special, TooLarge, Unreadable};
-    [Ignored, Secret, TooLarge, Special, Unreadable, Changing, Repository, BadName, Mounted]
+    use Reason::{
+        BadName, Changing, Ignored, ModeBits, Mounted, Repository, Secret, Special, TooLarge, Unreadable,
+    };
+    [Ignored, Secret, TooLarge, Special, Unreadable, Changing, Repository, BadName, Mounted, ModeBits]
         .into_iter()
         .find(|reason| *reason as u8 == number)
 }
