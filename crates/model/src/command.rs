@@ -19,6 +19,7 @@ use crate::name::BadName;
 use crate::object::{Additions, Objects, Unavailable};
 use crate::operation::{OperationKind, TurnStep};
 use crate::settings::BadSetting;
+use crate::sharing::Sharing;
 use crate::state::{ThreadState, Visibility};
 use crate::take::{FileItem, FileList, NewPicture};
 
@@ -487,7 +488,8 @@ pub fn apply<O: Objects + ?Sized, F: Fresh>(
         Command::Tag { add, remove } => thread::tag(state, &add, &remove),
         Command::Pin { pinned } => Ok(thread::pin(state, pinned)),
         Command::Share { visibility, private, shared_with_support } => {
-            Ok(thread::share(state, visibility, private, shared_with_support))
+            let marks = Sharing::of_first(state).with(visibility, private, shared_with_support);
+            Ok(thread::share(state, marks))
         }
         Command::Delete => Ok(thread::delete(state, context.fresh.now())),
         Command::Restore => Ok(thread::restore(state)),

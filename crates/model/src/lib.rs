@@ -36,6 +36,7 @@ pub mod replay;
 #[cfg(feature = "schema")]
 mod schema;
 pub mod settings;
+pub mod sharing;
 pub mod state;
 pub mod summary;
 pub mod surroundings;

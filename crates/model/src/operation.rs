@@ -352,7 +352,7 @@ pub enum OperationKind {
         #[n(0)]
         pinned: bool,
     },
-    /// Who may see the thread was changed.
+    /// Who may see the thread was changed, as a step of undo. Only older programs wrote it; see [`Self::SharingSet`].
     #[n(18)]
     SharingChanged {
         /// Who may see it.
@@ -538,6 +538,20 @@ pub enum OperationKind {
         #[n(0)]
         take: TakeId,
     },
+    /// Who may see the thread was set. The marks are outside history: this records that they were set, and no undo,
+    /// redo, jump, reset or import changes them (see [`crate::sharing`]).
+    #[n(39)]
+    SharingSet {
+        /// Who may see it once it is on a hub.
+        #[n(0)]
+        visibility: Visibility,
+        /// Whether it never leaves this machine.
+        #[n(1)]
+        private: bool,
+        /// Whether support may see it.
+        #[n(2)]
+        shared_with_support: bool,
+    },
 }
 
 impl Content for Operation {
@@ -556,8 +570,8 @@ impl OperationKind {
         }
     }
 
-    /// Whether the operation only moves along the log, names a moment or notes what a hand did to files: it is
-    /// no step of undo. What someone did by hand is theirs to take back.
+    /// Whether the operation only moves along the log, names a moment, sets who may see the thread or notes what a
+    /// hand did to files: it is no step of undo. What someone did by hand is theirs to take back.
     pub fn moves_only(&self) -> bool {
         matches!(
             self,
@@ -566,6 +580,7 @@ impl OperationKind {
                 | Self::Jumped { .. }
                 | Self::Saved { .. }
                 | Self::FilesSeen { .. }
+                | Self::SharingSet { .. }
         )
     }
 }

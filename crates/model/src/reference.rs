@@ -3,6 +3,7 @@
 use crate::content::{Content, ContentId, Kind, Malformed, decode};
 use crate::entry::{Block, EntryVersion};
 use crate::list::{Cell, EntryCell, List, NodeContents, TakeCell, parse_node};
+use crate::operation::OperationKind;
 use crate::settings::Settings;
 use crate::state::ThreadState;
 use crate::surroundings::Surroundings;
@@ -62,6 +63,7 @@ pub fn references(kind: Kind, bytes: &[u8]) -> Result<Vec<Reference>, Malformed>
                     .iter()
                     .flat_map(|files| [(Kind::Snapshot, files.before), (Kind::Snapshot, files.after)]),
             );
+            found.extend(named(&operation.kind).into_iter().flatten());
             found
         }
         Kind::Tree => {
@@ -80,6 +82,56 @@ pub fn references(kind: Kind, bytes: &[u8]) -> Result<Vec<Reference>, Malformed>
         }
         Kind::LeftOut => none::<LeftOut>(bytes)?,
     })
+}
+
+/// The versions of entries that an operation names itself. Most are in its state too, but those that it took out are
+/// only in an older one, and nothing but this keeps a forged log from naming what never was.
+///
+/// The snapshot of a restore is not one of them: it says which files were asked for, and `files` holds what came of it.
+pub fn named(kind: &OperationKind) -> [Option<Reference>; 2] {
+    let entry = |id: ContentId| Some((Kind::Entry, id));
+    match kind {
+        OperationKind::EntryEdited { from, to, .. } => [entry(*from), entry(*to)],
+        OperationKind::EntriesAdded { version, .. }
+        | OperationKind::EntriesDeleted { version, .. }
+        | OperationKind::Compressed { version, .. } => [entry(*version), None],
+        OperationKind::TurnAdvanced { added, .. } => [added.and_then(|added| entry(added.version)), None],
+        OperationKind::ThreadCreated { .. }
+        | OperationKind::RoleChanged { .. }
+        | OperationKind::EntriesReplaced { .. }
+        | OperationKind::Truncated { .. }
+        | OperationKind::Cleared { .. }
+        | OperationKind::TakeBranched { .. }
+        | OperationKind::TakeForked { .. }
+        | OperationKind::TakeSwitched { .. }
+        | OperationKind::TakeRenamed { .. }
+        | OperationKind::TakeDeleted { .. }
+        | OperationKind::TakePromoted { .. }
+        | OperationKind::ThreadPromoted { .. }
+        | OperationKind::Renamed { .. }
+        | OperationKind::Tagged { .. }
+        | OperationKind::Pinned { .. }
+        | OperationKind::SharingChanged { .. }
+        | OperationKind::SharingSet { .. }
+        | OperationKind::Deleted
+        | OperationKind::Restored
+        | OperationKind::RolesChanged { .. }
+        | OperationKind::SettingsChanged { .. }
+        | OperationKind::DraftChanged { .. }
+        | OperationKind::FilesListed { .. }
+        | OperationKind::SendRecorded { .. }
+        | OperationKind::Reset
+        | OperationKind::Saved { .. }
+        | OperationKind::Undone { .. }
+        | OperationKind::Redone { .. }
+        | OperationKind::Jumped { .. }
+        | OperationKind::FilesSeen { .. }
+        | OperationKind::FilesChanged { .. }
+        | OperationKind::FilesRestored { .. }
+        | OperationKind::FilesMoved { .. }
+        | OperationKind::DraftAttached { .. }
+        | OperationKind::DraftCleared { .. } => [None, None],
+    }
 }
 
 fn none<C: Content>(bytes: &[u8]) -> Result<Vec<Reference>, Malformed> {

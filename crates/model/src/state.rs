@@ -1,7 +1,7 @@
 //! The whole of a thread at one moment.
 //!
 //! ```text
-//!   state ─┬─ title, tags, pinned, visibility, roles, active take
+//!   state ─┬─ title, tags, pinned, roles, active take
 //!          ├─ settings ──► object
 //!          └─ takes ──► list ──► take ─┬─ name, draft, context files, parent and fork point
 //!                                     └─ entries ──► list ──► entry versions
@@ -36,13 +36,13 @@ pub struct ThreadState {
     /// Whether it stays on top of lists.
     #[n(2)]
     pub pinned: bool,
-    /// Who may see it once it is on a hub.
+    /// Who may see it once it is on a hub, as the thread was created; see [`crate::sharing`].
     #[n(3)]
     pub visibility: Visibility,
-    /// Whether it never leaves this machine.
+    /// Whether it never leaves this machine, as the thread was created.
     #[n(4)]
     pub private: bool,
-    /// Whether support may see it.
+    /// Whether support may see it, as the thread was created.
     #[n(5)]
     pub shared_with_support: bool,
     /// The roles that entries are given, in the user's order.

@@ -11,6 +11,7 @@ use crate::id::{EntryId, ProjectId, TakeId, ThreadId};
 use crate::object::{Objects, Unavailable, load};
 use crate::operation::{Operation, OperationKind, Version};
 use crate::settings::Settings;
+use crate::sharing::Sharing;
 use crate::state::{ThreadParent, ThreadState, Visibility};
 use crate::surroundings::Surroundings;
 use crate::take::Take;
@@ -79,6 +80,24 @@ pub struct ThreadSummary {
     pub model: Option<String>,
 }
 
+impl ThreadSummary {
+    /// Who may see the thread.
+    pub fn sharing(&self) -> Sharing {
+        Sharing {
+            visibility: self.visibility,
+            private: self.private,
+            shared_with_support: self.shared_with_support,
+        }
+    }
+
+    /// The same with other marks.
+    #[must_use]
+    pub fn with_sharing(self, sharing: Sharing) -> Self {
+        let Sharing { visibility, private, shared_with_support } = sharing;
+        Self { visibility, private, shared_with_support, ..self }
+    }
+}
+
 /// The summary of a thread after an operation, given the one before it.
 ///
 /// `None` if the operation is a thread's first and does not say which project it belongs to: no such log can
@@ -98,6 +117,10 @@ pub fn summarize_thread(
     };
     let around: Option<Surroundings> = operation.surroundings.map(|id| load(objects, id)).transpose()?;
     let settings: Settings = load(objects, state.settings)?;
+    // Moving to another state never changes who may see the thread.
+    let sharing = Sharing::set_by(&operation.kind)
+        .or_else(|| before.map(ThreadSummary::sharing))
+        .unwrap_or_else(|| Sharing::of_first(state));
     Ok(Some(ThreadSummary {
         id: operation.thread,
         project,
@@ -105,9 +128,9 @@ pub fn summarize_thread(
         title: state.title.clone(),
         tags: state.tags.iter().cloned().collect(),
         pinned: state.pinned,
-        visibility: state.visibility,
-        private: state.private,
-        shared_with_support: state.shared_with_support,
+        visibility: sharing.visibility,
+        private: sharing.private,
+        shared_with_support: sharing.shared_with_support,
         created: before.map_or(operation.time, |before| before.created),
         updated: operation.time,
         takes: state.takes.len(),

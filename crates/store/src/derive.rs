@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 use retake_model::content::ContentId;
 use retake_model::object::{Objects, Unavailable, load};
 use retake_model::operation::Operation;
+use retake_model::sharing::Sharing;
 use retake_model::state::ThreadState;
 use retake_model::summary::{TakeSummary, ThreadSummary, summarize, summarize_thread};
 use retake_model::surroundings::Surroundings;
@@ -34,12 +35,15 @@ pub(crate) struct Derived {
 
 /// Works out the derived rows; `None` if the first operation does not say which project it belongs to.
 ///
+/// Who may see a thread is not derived, and given by the caller; without it, the marks are those of the first state.
+///
 /// Surroundings that cannot be read are passed over: where a thread was worked on must not decide whether it
 /// can be opened.
 pub(crate) fn derive(
     first: &Operation,
     last: &Operation,
     seen: &Seen,
+    sharing: Option<Sharing>,
     objects: &(impl Objects + ?Sized),
 ) -> Result<Option<Derived>, Unavailable> {
     let state: ThreadState = load(objects, last.after)?;
@@ -64,6 +68,9 @@ pub(crate) fn derive(
     let Some(summary) = summarize_thread(Some(&before), &readable(last), &state, objects)? else {
         return Ok(None);
     };
+    let created_with = || load(objects, first.after).map_or(summary.sharing(), |it| Sharing::of_first(&it));
+    let sharing = sharing.unwrap_or_else(created_with);
+    let summary = summary.with_sharing(sharing);
     facets.extend(of_summary(&summary));
     let takes =
         state.all_takes(objects)?.iter().map(|take| summarize(take, objects)).collect::<Result<_, _>>()?;

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use retake_model::id::{ID_BYTES, ProjectId, ThreadId, keys_with_prefix};
+use retake_model::sharing::Sharing;
 use retake_model::summary::ThreadSummary;
 use rusqlite::types::{ToSql, Value};
 use rusqlite::{OptionalExtension, Row, params};
@@ -306,6 +307,12 @@ impl Writing<'_> {
             .execute(rusqlite::params_from_iter(values))?;
         self.tally_thread(number)?;
         Ok(number)
+    }
+
+    /// Sets who may see a thread, without an operation.
+    pub fn put_sharing(&self, row: &ThreadRow, sharing: Sharing) -> Result<(), StoreError> {
+        let summary = row.summary.clone().with_sharing(sharing);
+        self.put_thread(Some(row.number), &summary, row.home).map(|_| ())
     }
 
     /// Counts a thread's row in, or out before it changes.

@@ -27,7 +27,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
                 label { "Title" input name="title" value=(row.summary.title); }
                 label class="check" {
                     input type="checkbox" checked[row.summary.private] name="private";
-                    "Private: never leaves this machine"
+                    "Private: never sent to a hub (there is no hub yet; nothing leaves this machine)"
                 }
                 label class="check" {
                     input type="checkbox" checked[row.summary.pinned] name="pinned";

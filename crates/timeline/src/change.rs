@@ -115,6 +115,7 @@ pub(crate) fn compose_command<'writing, 'transaction>(
     clock: &dyn Clock,
     rules: Rules,
 ) -> Result<Option<Composed<'writing, 'transaction>>, ChangeError> {
+    let Some(command) = with_marks(command, &at.row.summary) else { return Ok(None) };
     let mut additions = Additions::new(&**writing);
     let taken = |name: &str| Ok(writing.take_named(at.row.number, name)?.is_some());
     let mut context = Context { additions: &mut additions, fresh: &mut Ticks(clock), take_named: &taken };
@@ -124,6 +125,18 @@ pub(crate) fn compose_command<'writing, 'transaction>(
             compose_change(writing, at, additions, &state, kind, caller, clock, rules).map(Some)
         }
     }
+}
+
+/// A command that sets who may see a thread, with all marks as they will be; `None` if they are so already. They are in
+/// the thread's row and not in the state that a command is applied to.
+pub(crate) fn with_marks(command: Command, row: &ThreadSummary) -> Option<Command> {
+    let Command::Share { visibility, private, shared_with_support } = command else { return Some(command) };
+    let sharing = row.sharing().with(visibility, private, shared_with_support);
+    (sharing != row.sharing()).then_some(Command::Share {
+        visibility: Some(sharing.visibility),
+        private: Some(sharing.private),
+        shared_with_support: Some(sharing.shared_with_support),
+    })
 }
 
 /// A title is free if no other thread in use in the same project has it.

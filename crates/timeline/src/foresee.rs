@@ -9,6 +9,7 @@ use retake_model::operation::{OperationKind, Version};
 use retake_model::state::ThreadState;
 use serde::Serialize;
 
+use crate::change::with_marks;
 use crate::clock::Ticks;
 use crate::{Caller, ChangeError, Command, Goal, LookError, Looking, Timeline};
 
@@ -39,6 +40,9 @@ impl Timeline {
         if now.state.deleted.is_some() && !matches!(command, Command::Restore | Command::Delete) {
             return Err(ChangeError::ThreadDeleted);
         }
+        let Some(command) = with_marks(command, &looking.thread(thread).map_err(unseen)?.summary) else {
+            return Ok(now.foreseen(None, now.entries));
+        };
         let queries = looking.queries();
         let mut additions = Additions::new(&queries);
         let taken = |name: &str| Ok(queries.take_named(now.number, name)?.is_some());

@@ -249,6 +249,7 @@ impl<R: BufRead> Import<'_, '_, R> {
     fn run(&mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<Imported, ImportError> {
         let header = self.header()?;
         let thread = self.copy.unwrap_or(header.thread);
+        let here = self.writing.thread(thread)?.map(|row| row.summary.sharing());
         let mut next: Version = 1;
         loop {
             let before = self.hasher.finalize();
@@ -280,6 +281,10 @@ impl<R: BufRead> Import<'_, '_, R> {
         let row = self.writing.thread(thread)?.ok_or_else(|| self.damaged("it holds no operation"))?;
         if header.version != next - 1 {
             return Err(self.damaged("it holds fewer operations than it says"));
+        }
+        // Who may see a thread that is here already is decided here, whatever was set elsewhere.
+        if let Some(sharing) = here.filter(|here| *here != row.summary.sharing()) {
+            self.writing.put_sharing(&row, sharing)?;
         }
         Ok(Imported {
             thread,
@@ -355,6 +360,11 @@ impl<R: BufRead> Import<'_, '_, R> {
             self.need(reference)?;
         }
         check::operation(&operation).map_err(|error| self.bad(&error))?;
+        if let Some(ends) = ends(&operation.kind)
+            && ends.iter().any(|end| !(1..operation.version).contains(end))
+        {
+            return Err(self.damaged("a move between versions that are not there"));
+        }
         if operation.version != version {
             return Err(self.damaged("an operation out of order"));
         }
@@ -403,8 +413,9 @@ impl<R: BufRead> Import<'_, '_, R> {
         let head_place = head.operation.place;
         let expected = if operation.kind.moves_only() {
             let to = Move { position: operation.place.position, tip: operation.place.tip };
-            let stays = matches!(operation.kind, OperationKind::Saved { .. })
-                && (to != Move { position: head_place.position, tip: head_place.tip });
+            let stays =
+                matches!(operation.kind, OperationKind::Saved { .. } | OperationKind::SharingSet { .. })
+                    && (to != Move { position: head_place.position, tip: head_place.tip });
             let (Some(target), Some(_)) = (self.change(number, to.position)?, self.change(number, to.tip)?)
             else {
                 return Err(self.damaged("a move to where nothing is"));
@@ -471,6 +482,17 @@ impl<R: BufRead> Import<'_, '_, R> {
 
     fn bad(&self, error: &BadContent) -> ImportError {
         self.damaged(&error.to_string())
+    }
+}
+
+/// The versions that a move says it went between.
+fn ends(kind: &OperationKind) -> Option<[Version; 2]> {
+    match *kind {
+        OperationKind::Undone { from, to }
+        | OperationKind::Redone { from, to }
+        | OperationKind::Jumped { from, to }
+        | OperationKind::FilesMoved { from, to, .. } => Some([from, to]),
+        _ => None,
     }
 }
 

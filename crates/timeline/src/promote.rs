@@ -15,6 +15,7 @@ use retake_model::history;
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::object::Additions;
 use retake_model::operation::{OperationKind, Version};
+use retake_model::sharing::Sharing;
 use retake_model::state::ThreadState;
 use retake_store::{Deleted, Facet, ThreadFilter, Writing};
 use serde::Serialize;
@@ -70,7 +71,9 @@ impl Timeline {
             let done = promote(&at.state, thread, take, title.as_deref(), into, &mut context)?;
             let project = at.row.home;
             let title = free_title(writing, project, &done.promoted.title)?;
-            let state = ThreadState { title, ..done.promoted };
+            // The marks of the thread as they are, and not as its state once had them.
+            let Sharing { visibility, private, shared_with_support } = at.row.summary.sharing();
+            let state = ThreadState { title, visibility, private, shared_with_support, ..done.promoted };
             let source = publish(writing, &at, additions, &done.source, done.kind, &caller, &*clock, rules)?;
             let by = source.version;
             let kind = OperationKind::ThreadPromoted { project, from: thread, take, by };

@@ -36,8 +36,11 @@ pub fn operation(kind: &OperationKind) -> String {
         OperationKind::Tagged { added, removed } => tags(added, removed),
         OperationKind::Pinned { pinned: true } => "pinned the thread".to_owned(),
         OperationKind::Pinned { pinned: false } => "unpinned the thread".to_owned(),
-        OperationKind::SharingChanged { private: true, .. } => "made the thread private".to_owned(),
-        OperationKind::SharingChanged { .. } => "changed who may see the thread".to_owned(),
+        OperationKind::SharingSet { private: true, .. }
+        | OperationKind::SharingChanged { private: true, .. } => "marked the thread private".to_owned(),
+        OperationKind::SharingSet { visibility, .. } | OperationKind::SharingChanged { visibility, .. } => {
+            format!("set who may see the thread on a hub: {}", format!("{visibility:?}").to_lowercase())
+        }
         OperationKind::Deleted => "deleted the thread".to_owned(),
         OperationKind::Restored => "restored the thread".to_owned(),
         OperationKind::RolesChanged { added, removed } => roles(added, removed),

@@ -45,8 +45,9 @@ pub(super) fn all() -> Vec<Endpoint> {
         change(Method::PUT, "/v1/threads/{thread}/pinned", pin).about(GROUP, "Keep a thread on top, or not", ""),
         change(Method::PUT, "/v1/threads/{thread}/sharing", share).about(
             GROUP,
-            "Say who may see a thread",
-            "What is left out stays as it is. A private thread never leaves this machine.",
+            "Set who may see a thread on a hub",
+            "What is left out stays as it is. There is no hub yet: no thread leaves this machine, and a private one \
+             never will. These marks are outside history, and no undo, redo, jump or reset changes them.",
         ),
         post("/v1/threads/{thread}/current", work_on).about(
             GROUP,
@@ -288,9 +289,9 @@ fn pin(call: &Call<'_, ThreadPath, NoQuery, PinBody>) -> Result<Answer<Done>, Pr
 struct ShareBody {
     /// Who may see it once it is on a hub.
     visibility: Option<Visibility>,
-    /// Whether it never leaves this machine.
+    /// Whether it is never sent to a hub.
     private: Option<bool>,
-    /// Whether support may see it.
+    /// Whether support may see it on a hub.
     shared_with_support: Option<bool>,
 }
 

@@ -42,7 +42,7 @@ pub(crate) enum Command {
     Pin(pin::PinArguments),
     /// No longer keep a thread on top of lists.
     Unpin(pin::UnpinArguments),
-    /// Say who may see a thread once it is on a hub.
+    /// Set who may see a thread on a hub.
     Share(share::Arguments),
     /// Put a thread away. Nothing is destroyed: `thread restore` or `undo` brings it back.
     Delete(delete::DeleteArguments),

@@ -9,7 +9,8 @@ use crate::name::{Naming, check};
 use crate::object::{Objects, load};
 use crate::operation::OperationKind;
 use crate::settings::Settings;
-use crate::state::{ThreadState, Visibility};
+use crate::sharing::Sharing;
+use crate::state::ThreadState;
 use crate::time::Timestamp;
 
 pub(super) fn rename(state: &ThreadState, title: &str) -> Result<Applied, Refusal> {
@@ -51,27 +52,10 @@ pub(super) fn pin(state: &ThreadState, pinned: bool) -> Applied {
     }
 }
 
-pub(super) fn share(
-    state: &ThreadState,
-    visibility: Option<Visibility>,
-    private: Option<bool>,
-    shared_with_support: Option<bool>,
-) -> Applied {
-    let after = ThreadState {
-        visibility: visibility.unwrap_or(state.visibility),
-        private: private.unwrap_or(state.private),
-        shared_with_support: shared_with_support.unwrap_or(state.shared_with_support),
-        ..state.clone()
-    };
-    if after == *state {
-        return Applied::Unchanged;
-    }
-    let kind = OperationKind::SharingChanged {
-        visibility: after.visibility,
-        private: after.private,
-        shared_with_support: after.shared_with_support,
-    };
-    Applied::Changed { state: after, kind }
+/// The marks are not in the state, which stays as it is: the operation records them. Whether they differ from the present
+/// ones is known to whoever has the thread's row.
+pub(super) fn share(state: &ThreadState, sharing: Sharing) -> Applied {
+    Applied::Changed { state: state.clone(), kind: sharing.recorded() }
 }
 
 pub(super) fn delete(state: &ThreadState, now: Timestamp) -> Applied {

@@ -57,7 +57,11 @@ pub fn change(
     };
     same("changed", &done.changed(), &changed)?;
     same("version", &done.version, &(world.threads[index].version() as u64))?;
-    same("undoable", &done.undoable, &(changed && !matches!(command, Command::Save { .. })))?;
+    same(
+        "undoable",
+        &done.undoable,
+        &(changed && !matches!(command, Command::Save { .. } | Command::Share { .. })),
+    )?;
     Ok(Answered::default())
 }
 

@@ -10,7 +10,7 @@ use retake_model::time::Timestamp;
 use retake_timeline::{Looking, Timeline, Unit};
 
 use super::log::{Event, NaiveThread};
-use super::observe::{Observer, picture, said};
+use super::observe::{Observer, picture, said, visibility};
 use super::picture::{Digest, ThreadPicture};
 use crate::dice::Dice;
 use crate::violation::Trouble;
@@ -114,6 +114,8 @@ fn index(looking: &Looking<'_>, naive: &NaiveThread) -> Result<(), Trouble> {
     same("listed title", &shown.title, &expected.title)?;
     same("listed tags", &shown.tags, &expected.tags)?;
     same("listed pin", &shown.pinned, &expected.pinned)?;
+    let marks = (visibility(shown.visibility), shown.private, shown.shared_with_support);
+    same("listed marks", &marks, &naive.marks)?;
     same("listed version", &shown.version, &(naive.version() as u64))?;
     same("listed number of takes", &shown.takes, &(expected.takes.len() as u64))?;
     same("listed active take", &shown.active.id, &expected.active)?;

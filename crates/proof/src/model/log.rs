@@ -20,7 +20,12 @@ pub struct NaiveThread {
     pub long: bool,
     /// Every moment it had; the first has version 1.
     pub log: Vec<Moment>,
+    /// Who may see it: no moment of its own, and no move along the log changes it.
+    pub marks: Marks,
 }
+
+/// Who may see a thread: the visibility, whether it is private, whether support may see it.
+pub type Marks = (String, bool, bool);
 
 /// One moment of a thread.
 #[derive(Clone, Debug)]
@@ -64,6 +69,7 @@ impl NaiveThread {
     /// A thread with its first moment.
     pub fn new(id: ThreadId, picture: ThreadPicture, turn: u64, time: i64) -> Self {
         let digest = picture.digest();
+        let marks = picture.marks();
         let first = Moment {
             picture: Some(Box::new(picture)),
             digest,
@@ -74,7 +80,7 @@ impl NaiveThread {
             turn,
             time,
         };
-        Self { id, long: false, log: vec![first] }
+        Self { id, long: false, log: vec![first], marks }
     }
 
     /// How many moments it had.

@@ -26,6 +26,8 @@ pub enum Mutant {
     JumpForgetsWhatLiesAhead,
     /// A stale caller is let through.
     StaleCallersAreHeard,
+    /// An undo brings back who could see the thread.
+    UndoBringsOldMarks,
     /// The undo of a promotion leaves the new thread in use.
     UndoLeavesThePromoted,
     /// What an old version was is remembered wrongly.
@@ -34,7 +36,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::DeleteTakesTheNext,
         Self::BranchSharesTooFew,
         Self::ResetKeepsDrafts,
@@ -45,6 +47,7 @@ impl Mutant {
         Self::TypingNeverJoins,
         Self::JumpForgetsWhatLiesAhead,
         Self::StaleCallersAreHeard,
+        Self::UndoBringsOldMarks,
         Self::UndoLeavesThePromoted,
         Self::AnOldVersionIsMisremembered,
     ];

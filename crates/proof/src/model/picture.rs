@@ -267,6 +267,11 @@ impl ThreadPicture {
         *hasher.finalize().as_bytes()
     }
 
+    /// Who may see a thread that begins so.
+    pub fn marks(&self) -> (String, bool, bool) {
+        (self.visibility.clone(), self.private, self.shared_with_support)
+    }
+
     /// One of its takes.
     pub fn take(&self, id: TakeId) -> Option<&TakePicture> {
         self.takes.iter().find(|take| take.id == id)

@@ -7,6 +7,7 @@ use retake_timeline::{Command, Unit};
 use super::log::{Event, NaiveThread};
 use super::mutant::Mutant;
 use super::naive::{Around, Learn, Refused, apply, promote};
+use super::observe::visibility;
 use super::picture::{TakePicture, ThreadPicture};
 use super::words;
 
@@ -117,13 +118,23 @@ impl World {
         }
         let mut around = Around { now: self.now, learn, mutant: self.mutant };
         let after = apply(before, command, &mut around)?;
-        if matches!(command, Command::Save { .. }) {
+        if let Command::Share { visibility: who, private, shared_with_support } = command {
+            let before = thread.marks.clone();
+            let visible = who.map_or(before.0.clone(), visibility);
+            let marks = (visible, private.unwrap_or(before.1), shared_with_support.unwrap_or(before.2));
+            if marks == before {
+                return Ok(false);
+            }
+            self.threads[index].marks = marks;
+        }
+        let thread = &self.threads[index];
+        if matches!(command, Command::Save { .. } | Command::Share { .. }) {
             let (position, tip) = (thread.head().position, thread.head().tip);
             let turn = self.turn(asking.turn);
             self.threads[index].go(position, tip, turn, self.now);
             return Ok(true);
         }
-        if after == *before {
+        if after == *thread.picture() {
             return Ok(false);
         }
         let event = match command {
@@ -155,7 +166,8 @@ impl World {
         if thread.picture().deleted.is_some() {
             return Err(Refused::ThreadDeleted);
         }
-        let (source, promoted) = promote(thread.picture(), thread.id, take, title)?;
+        let (source, mut promoted) = promote(thread.picture(), thread.id, take, title)?;
+        (promoted.visibility, promoted.private, promoted.shared_with_support) = thread.marks.clone();
         if self.taken(&promoted.title, None) {
             return Err(Refused::TitleTaken);
         }
@@ -197,6 +209,9 @@ impl World {
         }
         let turn = self.turn(asking.turn);
         self.threads[index].go(to, tip, turn, self.now);
+        if self.mutant == Some(Mutant::UndoBringsOldMarks) {
+            self.threads[index].marks = self.threads[index].picture().marks();
+        }
         Ok(also)
     }
 

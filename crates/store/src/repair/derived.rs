@@ -26,7 +26,7 @@ pub(super) fn mend(
         let Some((first, last)) = first.zip(last) else {
             continue;
         };
-        match derive(&first.operation, &last.operation, &log.seen(), &**writing) {
+        match derive(&first.operation, &last.operation, &log.seen(), log.sharing(writing), &**writing) {
             Ok(Some(derived)) => {
                 if !differences(writing, log.which(), &derived)?.is_empty() {
                     writing.replace_derived(log.thread, &derived)?;

@@ -16,6 +16,7 @@ use retake_model::history::{FIRST, Log as _, Move, place_of_change, place_of_mov
 use retake_model::id::{ProjectId, ThreadId};
 use retake_model::object::load;
 use retake_model::operation::{Actor, Operation, OperationKind, Place, Version};
+use retake_model::sharing::Sharing;
 use retake_model::state::ThreadState;
 use retake_model::time::Timestamp;
 use rusqlite::{OptionalExtension, params};
@@ -220,7 +221,8 @@ impl<'join, 'transaction> Joining<'join, 'transaction> {
     }
 
     /// Adds an operation again. One that only went to a moment that is lost is left out, for it changed nothing;
-    /// unless it has files. Those it did change, so it is kept, and the conversation stays where it is.
+    /// unless it has files or sets who may see the thread. Those it did change, so it is kept, and the conversation stays
+    /// where it is.
     fn add_again(&mut self, operation: Operation) -> Result<(), StoreError> {
         let old = operation.version;
         let version = self.next_version();
@@ -230,7 +232,9 @@ impl<'join, 'transaction> Joining<'join, 'transaction> {
             let Place { position, tip, .. } = operation.place;
             let to = match self.now_at(position) {
                 Some(position) => Move { position, tip: self.now_at(tip).unwrap_or(position) },
-                None if operation.files.is_none() => return Ok(()),
+                None if operation.files.is_none() && Sharing::set_by(&operation.kind).is_none() => {
+                    return Ok(());
+                }
                 None => {
                     after = self.head.as_ref().map_or(after, |head| head.operation.after);
                     Move { position: head.position, tip: head.tip }

@@ -52,7 +52,7 @@ fn check_readable(
         verified.problems.push(Problem::LogGap { thread, first: 1, last: 1 });
         return Ok(());
     };
-    match derive(&first.operation, &last.operation, &log.seen(), queries) {
+    match derive(&first.operation, &last.operation, &log.seen(), log.sharing(queries), queries) {
         Ok(Some(derived)) => {
             verified.takes += derived.takes.len() as u64;
             let differences = differences(queries, thread, &derived)?;

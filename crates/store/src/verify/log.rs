@@ -6,7 +6,8 @@ use retake_model::content::{ContentId, Kind};
 use retake_model::history::{self, FIRST, Move, Step, place_of_change, place_of_move};
 use retake_model::id::{ThreadId, TurnId};
 use retake_model::operation::{FileChange, Place, Version};
-use retake_model::reference::Reference;
+use retake_model::reference::{Reference, named};
+use retake_model::sharing::Sharing;
 
 use super::{MaintenanceProgress, Problem, Stage, WhichThread};
 use crate::StoreError;
@@ -55,6 +56,9 @@ pub(crate) struct Sound {
     pub(crate) surroundings: Option<ContentId>,
     pub(crate) files: Option<FileChange>,
     filed: Option<Version>,
+    sharing: Option<Sharing>,
+    /// Versions of entries that it names.
+    named: [Option<Reference>; 2],
 }
 
 /// Reads all operations.
@@ -96,6 +100,8 @@ pub(crate) fn gather(
             surroundings: stored.operation.surroundings,
             files: stored.operation.files,
             filed: stored.operation.filed,
+            sharing: Sharing::set_by(&stored.operation.kind),
+            named: named(&stored.operation.kind),
         });
         log.operations.push(Row { sequence, version, sound });
         Ok(())
@@ -123,7 +129,8 @@ impl Sound {
     pub(crate) fn needs(&self) -> impl Iterator<Item = Reference> {
         let around = self.surroundings.map(|id| (Kind::Surroundings, id));
         let files = self.files.map(|files| [files.before, files.after].map(|id| (Kind::Snapshot, id)));
-        [(Kind::State, self.after)].into_iter().chain(around).chain(files.into_iter().flatten())
+        let named = self.named.into_iter().flatten();
+        [(Kind::State, self.after)].into_iter().chain(around).chain(files.into_iter().flatten()).chain(named)
     }
 }
 
@@ -143,6 +150,15 @@ impl Log {
             self.sound().filter_map(|(_, operation)| operation.surroundings).collect();
         seen.dedup();
         seen
+    }
+
+    /// Who may see the thread. Its row decides, which is guarded: an import brings what was set elsewhere into the log
+    /// and leaves the marks here as they are. Where the row is lost, the last time that they were set counts.
+    pub(crate) fn sharing(&self, queries: &Queries<'_>) -> Option<Sharing> {
+        match queries.thread_numbered(self.thread) {
+            Ok(Some(row)) => Some(row.summary.sharing()),
+            _ => self.sound().filter_map(|(_, operation)| operation.sharing).last(),
+        }
     }
 
     /// Checks the log; says whether it is whole, so that more can be asked of it.

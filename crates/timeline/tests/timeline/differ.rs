@@ -86,11 +86,7 @@ fn every_kind_of_change_is_told_and_its_reverse_too() {
         &["context_files:  > a\nb"],
         &["context_files: a\nb > "],
     );
-    check(
-        |_| Command::Share { visibility: None, private: Some(true), shared_with_support: None },
-        &["private: no > yes"],
-        &["private: yes > no"],
-    );
+    check(|_| Command::Share { visibility: None, private: Some(true), shared_with_support: None }, &[], &[]);
     check(|_| Command::Delete, &["put_away: no > yes"], &["put_away: yes > no"]);
 }
 

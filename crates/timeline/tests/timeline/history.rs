@@ -24,7 +24,6 @@ fn undo_then_redo_is_the_identity_for_every_kind_of_change() {
         ("rename", |_| Command::Rename { title: "Other".into() }),
         ("tag", |_| Command::Tag { add: vec!["bug".into()], remove: vec![] }),
         ("pin", |_| Command::Pin { pinned: true }),
-        ("private", |_| Command::Share { visibility: None, private: Some(true), shared_with_support: None }),
         ("roles", |_| Command::SetRoles { roles: vec!["User".into(), "Critic".into()] }),
         ("settings", |_| Command::Set { values: vec![("temperature".into(), "0.5".into())] }),
         ("draft", |w| Command::SetDraft { take: w.state().active, text: "hm".into() }),

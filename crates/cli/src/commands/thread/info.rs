@@ -71,9 +71,7 @@ fn lines(answer: &Answer, context: &Context) -> Vec<(&'static str, String)> {
         ("entries", thread.active.entries.to_string()),
         ("tags", thread.tags.join(", ")),
         ("roles", answer.roles.join(", ")),
-        ("visibility", format!("{:?}", thread.visibility).to_lowercase()),
-        ("private", yes_no(thread.private)),
-        ("support", yes_no(thread.shared_with_support)),
+        ("on a hub", on_a_hub(thread)),
         ("pinned", yes_no(thread.pinned)),
         ("folder", some(&thread.last_seen.workspace_root)),
         ("directories", answer.directories_seen.join(", ")),
@@ -94,6 +92,16 @@ fn lines(answer: &Answer, context: &Context) -> Vec<(&'static str, String)> {
     }
     lines.retain(|(_, value)| !value.is_empty());
     lines
+}
+
+/// Who may see the thread on a hub, of which there is none yet.
+fn on_a_hub(thread: &ThreadSummary) -> String {
+    if thread.private {
+        return "private: never sent to a hub".to_owned();
+    }
+    let support = if thread.shared_with_support { " and support" } else { "" };
+    let visibility = format!("{:?}", thread.visibility).to_lowercase();
+    format!("{visibility}{support}; nothing is sent, there is no hub yet")
 }
 
 fn yes_no(yes: bool) -> String {

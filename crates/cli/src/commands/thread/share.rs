@@ -8,21 +8,24 @@ use crate::arguments::ThreadTarget;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Say who may see a thread once it is on a hub.
+/// Set who may see a thread on a hub.
+///
+/// There is no hub yet: no thread leaves this machine. What is set here applies once there is one. It is not part of the
+/// thread's history: undo, redo, jump and reset leave it as it is.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake thread share --visibility public
-  retake thread share --private yes        never leaves this machine
+  retake thread share --private yes        never sent to a hub
   retake thread share --support yes")]
 pub(crate) struct Arguments {
-    /// Who may see it.
+    /// Who may see it on a hub.
     #[arg(long, value_enum, required_unless_present_any = ["private", "support"])]
     visibility: Option<Who>,
     /// Whether it never leaves this machine.
     #[arg(long, value_enum, value_name = "YES|NO", hide_possible_values = true)]
     private: Option<Flag>,
-    /// Whether support may see it.
+    /// Whether support may see it on a hub.
     #[arg(long, value_enum, value_name = "YES|NO", hide_possible_values = true)]
     support: Option<Flag>,
     #[command(flatten)]

@@ -3,7 +3,6 @@
 use retake_timeline::Command;
 
 use super::super::mutant::Mutant;
-use super::super::observe::visibility;
 use super::super::picture::{TakePicture, ThreadPicture};
 use super::super::words;
 use super::Refused;
@@ -24,13 +23,8 @@ pub(super) fn change(picture: &mut ThreadPicture, command: &Command, now: i64) -
             picture.tags = few(tags)?;
         }
         Command::Pin { pinned } => picture.pinned = *pinned,
-        Command::Share { visibility: who, private, shared_with_support } => {
-            if let Some(who) = who {
-                picture.visibility = visibility(*who);
-            }
-            picture.private = private.unwrap_or(picture.private);
-            picture.shared_with_support = shared_with_support.unwrap_or(picture.shared_with_support);
-        }
+        // The marks of a thread are outside its history.
+        Command::Share { .. } => {}
         Command::Delete => picture.deleted = picture.deleted.or(Some(now)),
         Command::Restore => picture.deleted = None,
         Command::SetRoles { roles } => {

@@ -1,0 +1,108 @@
+//! Who may see a thread is outside its history: only the command that sets it changes it.
+
+use std::io::BufReader;
+
+use crate::exchange::export;
+use crate::support::{PROJECT, World};
+use retake_model::operation::OperationKind;
+use retake_model::state::Visibility;
+use retake_timeline::{Caller, Command, Importing, NewThread, Rules, Timeline, Unit};
+
+fn private(private: bool) -> Command {
+    Command::Share { visibility: None, private: Some(private), shared_with_support: None }
+}
+
+fn is_private(world: &World) -> bool {
+    world.look().thread(world.thread).expect("a thread").summary.private
+}
+
+#[test]
+fn no_undo_redo_jump_or_reset_clears_the_private_mark() {
+    let world = World::saying(&["one", "two"]);
+    let done = world.done(private(true));
+    assert!(done.changed() && !done.undoable, "it is recorded, and is no step of undo");
+    assert!(matches!(done.kind, Some(OperationKind::SharingSet { private: true, .. })));
+    let check = |what: &str| assert!(is_private(&world), "{what}");
+    world.undo().expect("an undo");
+    assert_eq!(world.texts(), ["one"], "the undo takes back what was said last");
+    check("undo");
+    world.redo().expect("a redo");
+    check("redo");
+    world.timeline.jump(world.thread, 1, Caller::human()).expect("a jump");
+    check("jump to the beginning");
+    world.timeline.jump(world.thread, done.version, Caller::human()).expect("a jump");
+    check("jump to where it was set");
+    world.done(Command::Reset);
+    check("reset");
+    world.timeline.undo(world.thread, Unit::Operation, 1, Caller::human()).expect("an undo");
+    check("undo of one operation");
+    world.done(Command::Delete);
+    world.done(Command::Restore);
+    check("restore");
+    assert!(!world.done(private(true)).changed(), "it is private already");
+    world.done(private(false));
+    world.undo().expect("an undo");
+    assert!(!is_private(&world), "and an undo does not bring the mark back either");
+    assert!(world.timeline.store().verify(&mut |_| {}).expect("verified").is_clean());
+}
+
+#[test]
+fn a_mark_from_creation_outlives_jumps_too() {
+    let world = World::new();
+    let new = NewThread { private: true, ..NewThread::in_project(PROJECT).titled("Secret") };
+    let thread = world.timeline.create_thread(new, Caller::human()).expect("a thread").thread;
+    let world = World { thread, ..world };
+    world.say("User", "one");
+    world.done(private(false));
+    world.timeline.jump(thread, 1, Caller::human()).expect("a jump to where it was private");
+    assert!(!is_private(&world));
+    assert!(world.timeline.store().verify(&mut |_| {}).expect("verified").is_clean());
+}
+
+#[test]
+fn a_promoted_take_is_as_private_as_its_thread_is_now() {
+    let world = World::saying(&["one"]);
+    world.done(Command::Branch {
+        from: world.state().active,
+        at: Some(world.entry(1)),
+        name: Some("b".into()),
+    });
+    let take = world.named("b");
+    world.done(private(true));
+    let promoted =
+        world.timeline.promote(world.thread, take, None, Caller::human()).expect("a promotion").promoted;
+    assert!(promoted.summary.private);
+    world.undo().expect("an undo of the promotion");
+    world.redo().expect("a redo of the promotion");
+    assert!(world.look().thread(promoted.thread).expect("a thread").summary.private);
+}
+
+#[test]
+fn an_import_leaves_the_marks_of_a_thread_that_is_here() {
+    let here = World::saying(&["one"]);
+    let export = |world: &World| export(&world.timeline, world.thread);
+    let import = |world: &World, file: Vec<u8>| {
+        world
+            .timeline
+            .import(BufReader::new(std::io::Cursor::new(file)), PROJECT, Importing::Same, |_, _| ())
+            .expect("an import")
+    };
+    here.done(private(true));
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let timeline = Timeline::open(folder.path(), Rules::default()).expect("another store");
+    let elsewhere = World { folder, timeline, thread: here.thread };
+    import(&elsewhere, export(&here));
+    assert!(is_private(&elsewhere), "a thread that is new here has the marks of its file");
+    elsewhere.say("AI", "two");
+    elsewhere.done(private(false));
+    elsewhere.done(Command::Share {
+        visibility: Some(Visibility::Public),
+        private: None,
+        shared_with_support: Some(true),
+    });
+    assert!(import(&here, export(&elsewhere)).new_operations > 0);
+    let summary = here.look().thread(here.thread).expect("a thread").summary;
+    assert!(summary.private && !summary.shared_with_support);
+    assert_eq!(summary.visibility, Visibility::Organization);
+    assert!(here.timeline.store().verify(&mut |_| {}).expect("verified").is_clean());
+}
