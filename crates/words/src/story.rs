@@ -6,7 +6,7 @@
 use retake_model::content::ContentId;
 use retake_model::entry::{EntryVersion, preview};
 use retake_model::id::{EntryId, TakeId};
-use retake_model::object::load;
+use retake_model::object::{Unavailable, load};
 use retake_model::operation::OperationKind;
 use retake_model::state::ThreadState;
 use retake_model::take::Take;
@@ -26,8 +26,11 @@ pub struct Told {
 /// Tells what an operation did that led to that state.
 pub fn tell(looking: &Looking<'_>, kind: &OperationKind, state: ContentId) -> Result<Told, LookError> {
     let entry = |version: ContentId| -> Result<Option<String>, LookError> {
-        let entry: EntryVersion = load(&looking.queries(), version)?;
-        Ok(Some(entry.preview()).filter(|preview| !preview.is_empty()))
+        match load::<EntryVersion>(&looking.queries(), version) {
+            Ok(entry) => Ok(Some(entry.preview()).filter(|preview| !preview.is_empty())),
+            Err(Unavailable::Missing { .. } | Unavailable::Damaged { .. }) => Ok(None),
+            Err(error @ Unavailable::Unreadable(_)) => Err(error.into()),
+        }
     };
     let words = operation(kind);
     Ok(match kind {

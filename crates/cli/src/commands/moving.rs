@@ -87,7 +87,7 @@ pub(crate) fn go(
             return context.report(&answer, |out, _| writeln!(out, "No file would move."));
         }
         let moved = context.timeline()?.go(thread, goal, caller)?;
-        return report(context, tell(context, moved, None)?, told);
+        return report(context, moved, None, told);
     };
     if context.looks_ahead(flags.careful()) {
         let ahead = desk.go(thread, goal, caller.clone(), Handling { preview: true, ..handling })?;
@@ -100,7 +100,7 @@ pub(crate) fn go(
     let Moment { moved, files } = desk.go(thread, goal, caller, handling)?;
     context.warn_of_budget();
     match (moved, files) {
-        (Some(moved), files) => report(context, tell(context, moved, files)?, told),
+        (Some(moved), files) => report(context, moved, files, told),
         (None, files) => {
             let answer = Preview { files };
             context.report(&answer, |out, _| match &answer.files {
@@ -117,18 +117,46 @@ struct Preview {
     files: Option<FileReport>,
 }
 
+/// The report of a move whose details cannot be read. The move is durable all the same.
+#[derive(Serialize)]
+struct Undetailed {
+    #[serde(flatten)]
+    moved: Moved,
+    files: Option<FileReport>,
+    /// Why there is no more to report.
+    report_failed: String,
+}
+
 fn report(
     context: &Context,
-    story: Story,
+    moved: Moved,
+    files: Option<FileReport>,
     told: impl FnOnce(&Story, &mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failure> {
+    // The move is made: what cannot be read afterwards must not make it look failed.
+    let story = match tell(context, moved.clone(), files.clone()) {
+        Ok(story) => story,
+        Err(failure) => {
+            let report_failed = failure.message().to_owned();
+            let answer = Undetailed { moved, files, report_failed };
+            return context.report(&answer, |out, _| {
+                let done = describe::done(&answer.moved.done);
+                writeln!(out, "{} version {}", sanitize(&done, Lines::Fold), answer.moved.done.version)?;
+                write_if_any(out, context, answer.files.as_ref())?;
+                let why = sanitize(&answer.report_failed, Lines::Fold);
+                writeln!(out, "This was done, but its details cannot be shown: {why}")
+            });
+        }
+    };
     context.report(&story, |out, _| {
         told(&story, out)?;
         write_if_any(out, context, story.files.as_ref())?;
         story.write_also(out, context)?;
         story.write_stand(out, context)
     })?;
-    context.remark_namesakes(story.moved.done.thread)
+    // A remark that cannot be made is no failure of the move.
+    let _ = context.remark_namesakes(story.moved.done.thread);
+    Ok(())
 }
 
 /// What came of an undo, a redo or a jump.

@@ -74,9 +74,10 @@ impl Arguments {
                 Again { from: meant.take.id, at, name: self.name, on_conflict: self.conflicts.into() };
             shop.retry(thread, again, beginning, cancel, audience)
         })?;
-        let state = context.timeline()?.look()?.state(thread)?;
-        let take = state.take(&context.timeline()?.look()?.queries(), outcome.take);
-        if let Ok(Some(take)) = take {
+        // The turn is over: a name that cannot be read is no failure of it.
+        let looking = context.timeline()?.look()?;
+        let take = looking.state(thread).ok().map(|state| state.take(&looking.queries(), outcome.take));
+        if let Some(Ok(Some(take))) = take {
             context.remark(&format!(
                 "This is take {}; `retake compare {} {}` puts the two side by side.",
                 take.name, meant.take.name, take.name

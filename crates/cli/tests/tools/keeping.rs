@@ -185,3 +185,34 @@ fn usage_is_told_against_the_budget_and_a_change_warns() {
     assert!(user.try_run(&["entry", "add", "quietly", "--quiet"]).err.is_empty());
     assert_eq!(user.json(&["usage"])["against"]["state"], "over");
 }
+
+/// Flips a byte of every copy of that text.
+fn damage_all(user: &User, text: &str) {
+    let path = user.path("store/retake.db");
+    let mut bytes = fs::read(&path).expect("a database");
+    let places: Vec<usize> = (0..bytes.len().saturating_sub(text.len()))
+        .filter(|&at| bytes[at..].starts_with(text.as_bytes()))
+        .collect();
+    assert!(!places.is_empty(), "the text is stored as it is");
+    for place in places {
+        bytes[place] ^= 1;
+    }
+    fs::write(&path, bytes).expect("a database");
+}
+
+#[test]
+fn a_move_that_was_made_is_reported_as_made_even_if_its_details_cannot_be_read() {
+    let user = User::new();
+    user.talk("Fix the login");
+    user.run(&["draft", "set", "a draft of a moment that is damaged later"]);
+    user.run(&["entry", "edit", "1", "edited"]);
+    user.run(&["draft", "set", "something else"]);
+    damage_all(&user, "a draft of a moment that is damaged later");
+    let undone = user.json(&["undo", "3"]);
+    assert_eq!(undone["steps"], 3, "{undone}");
+    assert!(undone["report_failed"].as_str().is_some_and(|why| why.contains("damaged")), "{undone}");
+    assert!(user.run(&["entry", "show", "1"]).contains("Why does the login fail?"), "it was carried out");
+    let said = user.run(&["redo", "3"]);
+    assert!(said.contains("This was done, but its details cannot be shown"), "{said}");
+    assert!(user.run(&["entry", "show", "1"]).contains("edited"));
+}

@@ -3,11 +3,11 @@
 use data_encoding::BASE64;
 use retake_model::content::{ContentId, Kind, encode};
 use retake_model::entry::EntryVersion;
-use retake_model::history::FIRST;
+use retake_model::history::{FIRST, Move, place_of_move};
 use retake_model::id::{EntryId, ProjectId, TakeId, ThreadId, TurnId};
 use retake_model::list::{EntryCell, List, TakeCell};
 use retake_model::object::{Additions, Memory, load};
-use retake_model::operation::{Actor, FileChange, Operation, OperationKind};
+use retake_model::operation::{Actor, Added, FileChange, Operation, OperationKind, Place, TurnStep};
 use retake_model::path::FileName;
 use retake_model::settings::Settings;
 use retake_model::state::{ThreadState, Visibility};
@@ -29,6 +29,8 @@ struct Forgery<'base> {
     /// Lines in the place of objects that are left out.
     lines: Vec<String>,
     left_out: Vec<ContentId>,
+    /// A second operation, which changes nothing.
+    second: Option<OperationKind>,
 }
 
 fn take_of(number: u8, name: &str) -> Take {
@@ -75,7 +77,7 @@ impl<'base> Forgery<'base> {
             filed: None,
             request: None,
         };
-        Self { additions, state, operation, lines: Vec::new(), left_out: Vec::new() }
+        Self { additions, state, operation, lines: Vec::new(), left_out: Vec::new(), second: None }
     }
 
     fn with_takes(&mut self, takes: &[Take]) {
@@ -97,7 +99,8 @@ impl<'base> Forgery<'base> {
         let mut text = String::new();
         let mut line = |line: &str| text.extend([line, "\n"]);
         let thread = self.operation.thread;
-        line(&json!({"retake": "thread", "format": 1, "thread": thread, "version": 1}).to_string());
+        let last = if self.second.is_some() { 2 } else { 1 };
+        line(&json!({"retake": "thread", "format": 1, "thread": thread, "version": last}).to_string());
         self.lines.iter().for_each(|forged| line(forged));
         for object in self.additions.into_new() {
             if !self.left_out.contains(&object.id) {
@@ -106,6 +109,16 @@ impl<'base> Forgery<'base> {
             }
         }
         line(&json!({"operation": 1, "data": BASE64.encode(&encode(&self.operation))}).to_string());
+        if let Some(kind) = self.second {
+            let previous = Some(ContentId::of(Kind::Operation, &encode(&self.operation)));
+            let place = if kind.moves_only() {
+                place_of_move(&FIRST, Move { position: 1, tip: 1 })
+            } else {
+                Place { parent: 1, depth: 1, jump: 1, position: 2, tip: 2 }
+            };
+            let second = Operation { version: 2, previous, kind, place, ..self.operation };
+            line(&json!({"operation": 2, "data": BASE64.encode(&encode(&second))}).to_string());
+        }
         let digest = blake3::hash(text.as_bytes()).to_hex().to_string();
         let end = json!({"end": true, "lines": text.lines().count(), "digest": digest});
         text.extend([&end.to_string(), "\n"]);
@@ -410,4 +423,80 @@ fn files_within_the_limits_are_taken_however_deep_they_are() {
         spawned.expect("a thread").join().expect("no overflow")
     });
     assert_eq!(compared, 2001);
+}
+
+/// Every kind of operation that names versions of entries, with these.
+fn naming(take: TakeId, from: ContentId, to: ContentId) -> Vec<OperationKind> {
+    let entry = cell(1, to).entry;
+    let added = Some(Added { entry, version: to, count: 1, position: 0 });
+    vec![
+        OperationKind::EntriesAdded { take, entry, version: to, count: 1, position: 0 },
+        OperationKind::EntryEdited { take, entry, from, to },
+        OperationKind::EntryEdited { take, entry, from: to, to: from },
+        OperationKind::EntriesDeleted { take, entry, version: to, count: 1 },
+        OperationKind::Compressed { take, entry, version: to, removed: 1 },
+        OperationKind::TurnAdvanced { take, step: TurnStep::Answered, added },
+    ]
+}
+
+#[test]
+fn an_operation_that_names_a_version_that_is_not_in_the_file_is_refused() {
+    for number in
+        0..naming(TakeId::from_bytes([1; 16]), ContentId::from_bytes([8; 32]), ContentId::from_bytes([9; 32]))
+            .len()
+    {
+        let second = |forgery: &mut Forgery<'_>, to: ContentId| {
+            let from = forgery.entry("hello");
+            let entries = List::from_cells(&mut forgery.additions, [cell(1, from)]);
+            forgery.with_entries(entries);
+            forgery.second = Some(naming(forgery.state.active, from, to).swap_remove(number));
+        };
+        let missing = ContentId::of(Kind::Entry, b"never written");
+        refused("a version that never was", "refers to what is not there", |forgery| {
+            second(forgery, missing);
+        });
+        refused("a version that is left out", "refers to what is not there", |forgery| {
+            let other = forgery.entry("other");
+            second(forgery, other);
+            forgery.left_out.push(other);
+        });
+        // The control: the same operation, with the version there, or said to be destroyed.
+        for destroyed in [false, true] {
+            let base = Memory::default();
+            let mut forgery = Forgery::new(&base);
+            let other = forgery.entry("other");
+            second(&mut forgery, other);
+            if destroyed {
+                forgery.left_out.push(other);
+                forgery.lines.push(json!({"redacted": other, "kind": "entry"}).to_string());
+            }
+            let (_folder, timeline) = elsewhere();
+            import(forgery.file(), &timeline, Importing::Same).expect("an import");
+            let verified = timeline.store().verify(&mut |_| {}).expect("verified");
+            assert!(verified.is_clean(), "{number}: {:?}", verified.problems);
+        }
+    }
+}
+
+#[test]
+fn a_move_says_which_versions_it_went_between() {
+    type Make = fn(u64, u64) -> OperationKind;
+    let kinds: [Make; 4] = [
+        |from, to| OperationKind::Undone { from, to },
+        |from, to| OperationKind::Redone { from, to },
+        |from, to| OperationKind::Jumped { from, to },
+        |from, to| OperationKind::FilesMoved { from, to, paths: 0 },
+    ];
+    for kind in kinds {
+        for (from, to) in [(0, 1), (1, 0), (2, 1), (1, 2), (1, u64::MAX), (u64::MAX, 1)] {
+            refused("a move to nowhere", "versions that are not there", |forgery| {
+                forgery.second = Some(kind(from, to));
+            });
+        }
+        let base = Memory::default();
+        let mut forgery = Forgery::new(&base);
+        forgery.second = Some(kind(1, 1));
+        let (_folder, timeline) = elsewhere();
+        import(forgery.file(), &timeline, Importing::Same).expect("the control");
+    }
 }

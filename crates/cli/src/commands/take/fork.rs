@@ -60,7 +60,8 @@ impl Arguments {
             return Ok(());
         };
         let take = done.summary.active.clone();
-        let forked = as_forked(context, &done, take.id)?;
+        // The fork is made, whether its draft can be shown or not.
+        let forked = as_forked(context, &done, take.id).ok().flatten();
         let preview = forked.as_ref().map(draft).unwrap_or_default();
         let (draft, draft_pictures) = forked.map(|take| (take.draft, take.attached)).unwrap_or_default();
         let answer = Answer { take, draft, draft_pictures, done, files };
