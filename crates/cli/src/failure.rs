@@ -177,6 +177,7 @@ impl From<StoreError> for Failure {
         }
         let code = match &error {
             StoreError::Damaged(_) | StoreError::Unavailable(_) => Code::Damaged,
+            StoreError::Panicked(_) => Code::Failed,
             _ => Code::Storage,
         };
         Self::new(code, error)

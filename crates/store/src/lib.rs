@@ -121,6 +121,12 @@ pub enum StoreError {
         "the disk failed while writing; nothing more is written until the program is started again, and `retake verify` should be run then"
     )]
     Poisoned,
+    /// A defect in Retake: the code that computes a change panicked. It was rolled back, and the store can be used.
+    #[error(
+        "Retake failed with an internal error ({0}); the change was not made and the store is as it was. \
+         Please report this as a bug"
+    )]
+    Panicked(String),
     /// The database is damaged.
     #[error(
         "the store is damaged ({0}); `retake verify` says where, `retake repair` mends what can be mended"
@@ -153,6 +159,13 @@ impl Store {
 }
 
 impl StoreError {
+    /// The panic of a job, by what it said.
+    pub(crate) fn panicked(payload: &(dyn std::any::Any + Send)) -> Self {
+        let text = payload.downcast_ref::<&str>().copied().map(str::to_owned);
+        let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+        Self::Panicked(text.unwrap_or_else(|| "no message".to_owned()))
+    }
+
     /// Whether this says that bytes on disk are not what they should be, as opposed to any other failure.
     pub(crate) fn is_damage(&self) -> bool {
         use retake_model::object::Unavailable;
@@ -163,7 +176,12 @@ impl StoreError {
                 error.downcast_ref::<Self>().is_some_and(Self::is_damage)
             }
             Self::Database(error) => scan::is_damage(error),
-            Self::DiskFull | Self::Unsure | Self::Poisoned | Self::InUse | Self::File { .. } => false,
+            Self::DiskFull
+            | Self::Unsure
+            | Self::Poisoned
+            | Self::Panicked(_)
+            | Self::InUse
+            | Self::File { .. } => false,
         }
     }
 }

@@ -12,6 +12,9 @@
 //!
 //! A job that fails is rolled back, to its savepoint or, as the first, with the whole transaction, and takes
 //! nothing of the others with it. If the commit fails, none of them happened, and each caller is told so.
+//! A job that panics is rolled back like one that fails, and its caller gets the panic's message: that is a defect of
+//! the program and says nothing about the disk.
+//!
 //! After a failed sync what is on disk is not known, and a second try could succeed falsely: the writer then
 //! refuses until the store is opened again.
 
@@ -112,7 +115,7 @@ trait Job: Send {
 
 struct Waiting<J, T, E> {
     job: Option<J>,
-    result: Option<Result<T, E>>,
+    result: Option<Result<T, WriteError<E>>>,
     tell: Sender<Told<T, E>>,
 }
 
@@ -131,13 +134,19 @@ where
     E: Send,
 {
     fn run(&mut self, writing: &Writing<'_>) -> bool {
-        self.result = self.job.take().map(|job| job(writing));
+        self.result = self.job.take().map(|job| {
+            // What it wrote is rolled back, as for a job that fails: nothing half-done is seen by the next.
+            match catch_unwind(AssertUnwindSafe(|| job(writing))) {
+                Ok(result) => result.map_err(WriteError::Refused),
+                Err(panic) => Err(StoreError::panicked(&*panic).into()),
+            }
+        });
         matches!(self.result, Some(Ok(_)))
     }
 
     fn finish(self: Box<Self>, committed: Result<(), StoreError>) {
         let answer = match (self.result, committed) {
-            (Some(Err(error)), _) => Err(WriteError::Refused(error)),
+            (Some(Err(error)), _) => Err(error),
             (_, Err(error)) => Err(WriteError::Store(error)),
             (Some(Ok(value)), Ok(())) => Ok(value),
             (None, Ok(())) => Err(WriteError::Store(StoreError::Poisoned)),
@@ -207,9 +216,9 @@ impl Writer {
     /// Runs what waits in one transaction, tells those who waited for it, and calls the next to lead.
     fn lead(&self) {
         let mut jobs = Vec::new();
-        // A job that panics takes its transaction with it, and must not take the writer with it too.
+        // A defect outside the jobs takes the transaction with it, and must not take the writer with it too.
         let outcome = catch_unwind(AssertUnwindSafe(|| self.transact(&mut jobs)));
-        let committed = outcome.unwrap_or(Err(StoreError::Poisoned));
+        let committed = outcome.unwrap_or_else(|panic| Err(StoreError::panicked(&*panic)));
         {
             let mut queue = self.queue();
             match queue.waiting.front() {
@@ -326,6 +335,7 @@ pub(crate) fn same_meaning(error: &StoreError) -> StoreError {
         StoreError::DiskFull => StoreError::DiskFull,
         StoreError::Unsure => StoreError::Unsure,
         StoreError::InUse => StoreError::InUse,
+        StoreError::Panicked(text) => StoreError::Panicked(text.clone()),
         StoreError::Damaged(text) => StoreError::Damaged(text.clone()),
         StoreError::Unavailable(unavailable) => StoreError::Unavailable(unavailable.clone()),
         StoreError::Database(rusqlite::Error::SqliteFailure(code, text)) => {

@@ -19,6 +19,7 @@ impl From<StoreError> for Problem {
             StoreError::Unsure => Code::OutcomeUnknown,
             StoreError::Damaged(_) | StoreError::Unavailable(_) => Code::Damaged,
             StoreError::InUse => Code::Unavailable,
+            StoreError::Panicked(_) => Code::Internal,
             _ => Code::Storage,
         };
         Self::new(code, error)

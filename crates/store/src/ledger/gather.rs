@@ -48,8 +48,15 @@ struct Waiting {
 
 /// Runs inside a transaction, if one could be begun; what it gives tells the caller, once it is known whether that was
 /// committed.
-type Job = Box<dyn FnOnce(Option<&Connection>) -> Tell + Send>;
+type Job = Box<dyn FnOnce(Option<&Connection>) -> Ran + Send>;
 type Tell = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+
+/// A job that was run.
+struct Ran {
+    tell: Tell,
+    /// The panic that ended it: what it wrote until then must not stay.
+    panicked: Option<StoreError>,
+}
 
 /// What a caller is told.
 enum Told<T> {
@@ -80,11 +87,20 @@ impl Ledger {
         let (tell, told) = channel();
         let caller = tell.clone();
         let job: Job = Box::new(move |connection| {
-            let result = connection.map_or(Err(StoreError::Poisoned), job);
-            Box::new(move |committed| {
+            let ran = connection.map(|connection| catch_unwind(AssertUnwindSafe(|| job(connection))));
+            let (result, panicked) = match ran {
+                None => (Err(StoreError::Poisoned), None),
+                Some(Ok(result)) => (result, None),
+                Some(Err(panic)) => {
+                    let error = StoreError::panicked(&*panic);
+                    (Err(same_meaning(&error)), Some(error))
+                }
+            };
+            let tell: Tell = Box::new(move |committed| {
                 // The caller waits for nothing else.
                 let _ = tell.send(Told::Done(committed.and(result)));
-            })
+            });
+            Ran { tell, panicked }
         });
         let call = Box::new(move || drop(caller.send(Told::Lead)));
         let leads = {
@@ -107,9 +123,9 @@ impl Ledger {
     /// Runs what waits in one transaction, tells those who waited for it, and calls the next to lead.
     fn lead(&self) {
         let mut tell = Vec::new();
-        // A job that panics takes its transaction with it, and must not leave the others without a leader.
+        // A defect outside the jobs takes the transaction with it, and must not leave the others without a leader.
         let outcome = catch_unwind(AssertUnwindSafe(|| self.transact(&mut tell)));
-        let committed = outcome.unwrap_or(Err(StoreError::Poisoned));
+        let committed = outcome.unwrap_or_else(|panic| Err(StoreError::panicked(&*panic)));
         {
             let mut queue = self.waiting.queue();
             match queue.waiting.front() {
@@ -149,11 +165,20 @@ fn run(
 ) -> Result<(), StoreError> {
     match Transaction::new_unchecked(connection, TransactionBehavior::Immediate) {
         Ok(transaction) => {
-            tell.extend(jobs.map(|job| job(Some(&transaction))));
-            Ok(transaction.commit()?)
+            let mut panicked = None;
+            for job in jobs {
+                let ran = job(Some(&transaction));
+                tell.push(ran.tell);
+                panicked = panicked.or(ran.panicked);
+            }
+            // Jobs have no savepoints of their own: with one that was cut off, none of them is kept.
+            match panicked {
+                Some(error) => Err(error),
+                None => Ok(transaction.commit()?),
+            }
         }
         Err(error) => {
-            tell.extend(jobs.map(|job| job(None)));
+            tell.extend(jobs.map(|job| job(None).tell));
             Err(error.into())
         }
     }

@@ -11,9 +11,41 @@ fn a_job_that_panics_takes_nobody_with_it() {
     let store = Store::open(folder.path()).expect("a new store");
     let panicking = |_: &Writing<'_>| -> Result<(), ()> { panic!("on purpose") };
     for _ in 0..3 {
-        assert!(matches!(store.write(panicking), Err(WriteError::Store(StoreError::Poisoned))));
+        let Err(WriteError::Store(failed)) = store.write(panicking) else { panic!("it panicked") };
+        assert!(matches!(&failed, StoreError::Panicked(text) if text == "on purpose"), "{failed:?}");
+        assert!(failed.to_string().contains("bug") && !failed.to_string().contains("disk"), "{failed}");
         assert_eq!(store.write(|_| Ok::<_, ()>(7)).expect("the next one works"), 7);
     }
+}
+
+#[test]
+fn jobs_in_one_batch_with_a_panicking_one_are_carried_out() {
+    const CALLERS: u64 = 12;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let store = Store::open(folder.path()).expect("a new store");
+    std::thread::scope(|scope| {
+        for caller in 0..CALLERS {
+            let store = &store;
+            scope.spawn(move || {
+                for number in 0..100 {
+                    let panics = (caller + number) % 4 == 0;
+                    let answer = store.write(move |_| {
+                        assert!(!panics, "job {number} of caller {caller}");
+                        Ok::<_, ()>(number)
+                    });
+                    match answer {
+                        Ok(value) => assert!(!panics && value == number),
+                        Err(WriteError::Store(StoreError::Panicked(text))) => {
+                            assert!(panics && text == format!("job {number} of caller {caller}"), "{text}");
+                        }
+                        Err(error) => panic!("{error:?}"),
+                    }
+                }
+            });
+        }
+    });
+    let problems = store.verify(&mut |_| {}).expect("it can be looked at").problems;
+    assert!(problems.is_empty(), "{problems:?}");
 }
 
 #[test]
