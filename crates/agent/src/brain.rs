@@ -1,5 +1,7 @@
 //! Who answers: a provider over the network, or the assistant that needs none.
 
+use std::borrow::Cow;
+
 use retake_model::content::ContentId;
 use retake_model::projection::{self, Ask, Conversation, ThinkingField, ToolSpec};
 use retake_model::settings::Settings;
@@ -66,9 +68,9 @@ impl Brain {
     }
 
     /// The text with whatever is secret taken out.
-    pub(crate) fn redact(&self, text: &str) -> String {
+    pub(crate) fn redact<'text>(&self, text: &'text str) -> Cow<'text, str> {
         match self {
-            Self::Offline => text.to_owned(),
+            Self::Offline => Cow::Borrowed(text),
             Self::Remote { endpoint, .. } => endpoint.redact(text),
         }
     }

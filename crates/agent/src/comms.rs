@@ -51,7 +51,7 @@ impl Said<'_> {
                 });
                 let body = match &request.body {
                     Value::Null => String::new(),
-                    body => brain.redact(&body.to_string()),
+                    body => brain.redact(&body.to_string()).into_owned(),
                 };
                 ("request", facts, body.into())
             }
@@ -63,28 +63,33 @@ impl Said<'_> {
                     "answered_by": answer.model, "response": answer.response_id, "usage": answer.usage,
                     "micro_dollars": cost,
                 });
-                ("answer", facts, shop.brain.redact(&blocks(answer)).into())
+                ("answer", facts, shop.brain.redact(&blocks(answer)).into_owned().into())
             }
             Self::Answer { shop, answer: Err(error), millis } => {
                 let facts = json!({
                     "provider": shop.brain.provider(), "fault": error.fault, "status": error.status,
                     "millis": millis, "message": shop.brain.redact(&error.message),
                 });
-                ("error", facts, shop.brain.redact(&blocks(&error.partial)).into())
+                ("error", facts, shop.brain.redact(&blocks(&error.partial)).into_owned().into())
             }
             Self::Call { shop, call } => {
-                let body = shop.brain.redact(&call.input.to_string());
+                let body = shop.brain.redact(&call.input.to_string()).into_owned();
                 ("tool_call", json!({"call": call.id, "tool": call.name}), body.into())
             }
             Self::Result { shop, call, output, millis } => {
                 let facts = json!({
                     "call": call.id, "tool": call.name, "failed": output.failed, "millis": millis,
                 });
+                // There may be megabytes of it, so it is copied only where something is taken out.
                 let body = match &output.whole {
                     Some(whole) => String::from_utf8_lossy(whole),
                     None => Cow::Borrowed(output.text.as_str()),
                 };
-                ("tool_result", facts, shop.brain.redact(&body).into())
+                let body = match shop.brain.redact(&body) {
+                    Cow::Borrowed(_) => body,
+                    Cow::Owned(redacted) => Cow::Owned(redacted),
+                };
+                ("tool_result", facts, body)
             }
         }
     }

@@ -24,6 +24,7 @@ mod endpoint;
 mod events;
 mod fault;
 mod gemini;
+mod header_secrets;
 mod http;
 pub mod known;
 pub mod offline;

@@ -1,10 +1,12 @@
 //! How a model is reached, and what may be sent there.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
+use super::header_secrets::{self, is_secret_header};
 use super::{Dialect, Secret, Wire};
 
 /// How to reach a model.
@@ -91,10 +93,15 @@ pub(super) struct Target {
 }
 
 impl Endpoint {
-    /// The text without the key and without the values of headers.
-    pub fn redact(&self, text: &str) -> String {
-        let values = self.headers.iter().map(|(_, value)| Secret::new(value));
-        self.key.iter().cloned().chain(values).fold(text.to_owned(), |text, secret| secret.redact(&text))
+    /// The text without the key, without the values of headers and without each secret inside them.
+    pub fn redact<'text>(&self, text: &'text str) -> Cow<'text, str> {
+        let values = self.headers.iter().flat_map(|(name, value)| header_secrets::of(name, value));
+        let mut secrets: Vec<Secret> = self.key.iter().cloned().chain(values).collect();
+        Secret::longest_first(&mut secrets);
+        secrets.iter().fold(Cow::Borrowed(text), |text, secret| match secret.redact(&text) {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(redacted) => Cow::Owned(redacted),
+        })
     }
 
     /// Checks that something can be sent there without giving a key away.
@@ -201,11 +208,6 @@ pub(super) fn is_loopback(url: &Url) -> bool {
     }
 }
 
-fn is_secret_header(name: &str) -> bool {
-    let name = name.to_lowercase();
-    ["auth", "key", "token", "cookie", "secret"].iter().any(|word| name.contains(word))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -280,10 +282,12 @@ mod tests {
     fn nothing_secret_is_shown() {
         let mut endpoint = endpoint(Wire::Anthropic, "https://a.test");
         endpoint.headers.push(("X-Own".to_owned(), "hidden-value".to_owned()));
+        endpoint.headers.push(("Authorization".to_owned(), "Bearer other-key-7".to_owned()));
         let target = endpoint.target().expect("a good endpoint");
         let shown = format!("{endpoint:?} {:?}", target.headers);
         assert!(!shown.contains("sk-secret-1") && !shown.contains("hidden-value"), "{shown}");
         assert_eq!(endpoint.redact("sk-secret-1 and hidden-value"), "[key] and [key]");
+        assert_eq!(endpoint.redact("no such key: other-key-7"), "no such key: [key]");
         endpoint.key = Some(Secret::new("sk\nx"));
         let refused = endpoint.check().expect_err("not a key");
         assert!(refused.to_string().contains("ACME_KEY") && !refused.to_string().contains("sk\n"));

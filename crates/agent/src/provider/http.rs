@@ -91,7 +91,7 @@ impl Client {
             }
             answered
         });
-        answered.map_err(|error| CallError { message: endpoint.redact(&error.message), ..error })
+        answered.map_err(|error| CallError { message: endpoint.redact(&error.message).into_owned(), ..error })
     }
 
     fn connector(&self, route: Route) -> Result<reqwest::Client, CallError> {

@@ -1,5 +1,6 @@
 //! A key that cannot be printed by mistake.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// A key. Neither `{}` nor `{:?}` shows it.
@@ -24,11 +25,16 @@ impl Secret {
     }
 
     /// The text with the key taken out wherever it occurs.
-    pub fn redact(&self, text: &str) -> String {
+    pub fn redact<'text>(&self, text: &'text str) -> Cow<'text, str> {
         if self.0.len() < SHORTEST || !text.contains(&self.0) {
-            return text.to_owned();
+            return Cow::Borrowed(text);
         }
-        text.replace(&self.0, HIDDEN)
+        Cow::Owned(text.replace(&self.0, HIDDEN))
+    }
+
+    /// In the order in which they are taken out of a text: one may be a part of another.
+    pub(crate) fn longest_first(secrets: &mut [Self]) {
+        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.0.len()));
     }
 
     /// Whether it can stand in a header: visible ASCII, and something at all.
