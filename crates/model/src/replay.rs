@@ -10,6 +10,15 @@
 //!                                                   that does not merge    ──► it stays b'; a conflict, with both
 //! ```
 //!
+//! A move straight back over another move (a redo after an undo) is exact: it brings back what that move changed, and
+//! leaves alone what it left alone. What the user did to such a file in between, reverting or deleting it included, is
+//! the user's change and stays:
+//!
+//! ```text
+//!   redo of  a ──► b  after an undo that left the file alone     it is as the undo left it   ──► it stays
+//!                                                                the user changed it since   ──► it stays; a conflict
+//! ```
+//!
 //! Paths that no step touches are not touched, whoever changed them since. A path that conflicts once is left
 //! alone by the steps that follow. A folder goes only when nothing is left in it, and nothing is put where
 //! someone has made a file of a folder, or a folder of a file.
@@ -25,7 +34,7 @@ use crate::content::ContentId;
 use crate::merge::Labels;
 use crate::object::{Additions, Objects, Unavailable, load};
 use crate::path::{RootPath, TreePath};
-use crate::tree::{Node, Reason, Snapshot, SnapshotRoot, changes, compare, differences, graft};
+use crate::tree::{Node, Reason, Snapshot, SnapshotRoot, TreeCursor, changes, compare, differences, graft};
 
 /// A change of files that is to be carried over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +49,7 @@ pub struct Step {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Way {
     /// A step back over a move that went just the other way: it says the last word on every path that it touches,
-    /// and, unless conflicts are to be decided, on those that are still as that move left them.
+    /// and, unless conflicts are to be decided, no other path changes.
     pub first: Option<Step>,
     /// The steps for all other paths, in order.
     pub steps: Vec<Step>,
@@ -108,6 +117,8 @@ pub fn replay<O: Objects + ?Sized>(
 ) -> Result<Replayed, Unavailable> {
     let mut touched: BTreeMap<RootPath, Touched> = BTreeMap::new();
     let mut unknown: BTreeMap<RootPath, Reason> = BTreeMap::new();
+    // Paths that the other move left alone, and what the steps would have made of them.
+    let mut passed_over: BTreeMap<RootPath, Option<Node>> = BTreeMap::new();
     for (number, step) in way.first.iter().chain(&way.steps).enumerate() {
         if number == 1 && way.first.is_some() {
             for touched in touched.values_mut() {
@@ -121,18 +132,23 @@ pub fn replay<O: Objects + ?Sized>(
             let compared = compare(additions, Some(before), Some(after))?;
             let here = |path| RootPath { root: root.name.clone(), path };
             unknown.extend(compared.unknown.into_iter().map(|(path, reason)| (here(path), reason)));
+            let mut now = TreeCursor::new(root.tree);
             for difference in compared.known {
                 // Whoever wants conflicts decided gets them decided, also those that the other move left alone.
-                if number > 0
-                    && on_conflict == OnConflict::Keep
-                    && let Some(first) = way.first
-                    && path::is_as_left(additions, root, first.from, &difference.path)?
-                {
+                if number > 0 && way.first.is_some() && on_conflict == OnConflict::Keep {
+                    let path = here(difference.path);
+                    if !touched.contains_key(&path) {
+                        passed_over.insert(path, difference.after);
+                    }
                     continue;
                 }
-                path::carry(additions, root, &mut touched, difference, on_conflict, labels)?;
+                path::carry(additions, root, &mut now, &mut touched, difference, on_conflict, labels)?;
             }
         }
+    }
+    if let Some(first) = way.first {
+        let left = load(additions, first.from)?;
+        path::report_changed(additions, present, &left, passed_over, &mut touched)?;
     }
     settle::settle(additions, present, &mut touched)?;
     let snapshot = with_paths(additions, present, &touched)?;

@@ -12,6 +12,7 @@
 //! also states what it does not hold, and why.
 
 mod build;
+mod cursor;
 mod difference;
 mod read;
 mod renames;
@@ -20,6 +21,7 @@ use minicbor::{Decode, Encode};
 use serde::Serialize;
 
 pub use build::{graft, resolve};
+pub use cursor::{SnapshotCursor, TreeCursor};
 pub use difference::{Compared, Difference, changes, compare, differences};
 pub use read::{BeforeAfter, difference_at, read, read_piece};
 pub use renames::{Happened, LARGEST_COMPARED, LIKE, MOST_COMPARED, MOST_READ, PathChange, pair_renames};

@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use super::{How, OnConflict, Touched, same};
 use crate::content::{ContentId, Kind};
 use crate::merge::{Labels, Merged, merge};
-use crate::object::{Additions, Objects, Unavailable, load};
-use crate::path::{RootPath, TreePath};
-use crate::tree::{Difference, Node, PART, Snapshot, SnapshotRoot, resolve};
+use crate::object::{Additions, Objects, Unavailable};
+use crate::path::RootPath;
+use crate::tree::{Difference, Node, PART, Snapshot, SnapshotCursor, SnapshotRoot, TreeCursor};
 
 /// Carries one difference over.
 pub(super) fn carry<O: Objects + ?Sized>(
     additions: &mut Additions<'_, O>,
     root: &SnapshotRoot,
+    now: &mut TreeCursor,
     touched: &mut BTreeMap<RootPath, Touched>,
     difference: Difference,
     on_conflict: OnConflict,
@@ -22,7 +23,7 @@ pub(super) fn carry<O: Objects + ?Sized>(
     let touched = match touched.entry(path) {
         std::collections::btree_map::Entry::Occupied(found) => found.into_mut(),
         std::collections::btree_map::Entry::Vacant(free) => {
-            let present = resolve(additions, root.tree, &free.key().path)?;
+            let present = now.get(additions, &free.key().path)?;
             free.insert(Touched { wanted: present.clone(), present, how: How::Exact, settled: false })
         }
     };
@@ -46,17 +47,25 @@ pub(super) fn carry<O: Objects + ?Sized>(
     Ok(())
 }
 
-/// Whether a path is still what it was in a snapshot.
-pub(super) fn is_as_left(
-    objects: &(impl Objects + ?Sized),
-    root: &SnapshotRoot,
-    snapshot: ContentId,
-    path: &TreePath,
-) -> Result<bool, Unavailable> {
-    let snapshot: Snapshot = load(objects, snapshot)?;
-    let Some(left) = snapshot.root(&root.name) else { return Ok(false) };
-    let (left, now) = (resolve(objects, left.tree, path)?, resolve(objects, root.tree, path)?);
-    Ok(same(left.as_ref(), now.as_ref()))
+/// Reports a conflict for each file that the move before left alone and somebody changed since.
+pub(super) fn report_changed<O: Objects + ?Sized>(
+    additions: &Additions<'_, O>,
+    present: &Snapshot,
+    left: &Snapshot,
+    passed_over: BTreeMap<RootPath, Option<Node>>,
+    touched: &mut BTreeMap<RootPath, Touched>,
+) -> Result<(), Unavailable> {
+    let (mut left, mut present) = (SnapshotCursor::new(left), SnapshotCursor::new(present));
+    for (path, theirs) in passed_over {
+        let (left, now) = (left.get(additions, &path)?, present.get(additions, &path)?);
+        // What is in a folder has paths of its own.
+        let folder = [&now, &theirs].into_iter().flatten().any(Node::is_folder);
+        if !folder && !same(now.as_ref(), left.as_ref()) && !same(now.as_ref(), theirs.as_ref()) {
+            let how = How::Conflict { theirs };
+            touched.insert(path, Touched { present: now.clone(), wanted: now, how, settled: true });
+        }
+    }
+    Ok(())
 }
 
 /// What becomes of a path that someone has changed since.

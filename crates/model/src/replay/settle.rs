@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::{How, Touched};
 use crate::object::{Additions, Objects, Unavailable, load};
 use crate::path::RootPath;
-use crate::tree::{Node, Snapshot, Tree, resolve};
+use crate::tree::{Node, Snapshot, SnapshotCursor, Tree};
 
 /// Makes the wanted paths fit together. What does not fit becomes a conflict and stays as it is.
 pub(super) fn settle<O: Objects + ?Sized>(
@@ -14,11 +14,12 @@ pub(super) fn settle<O: Objects + ?Sized>(
     present: &Snapshot,
     touched: &mut BTreeMap<RootPath, Touched>,
 ) -> Result<(), Unavailable> {
+    let mut now = SnapshotCursor::new(present);
     // Each round can only turn more paths into ones that stay, so this comes to an end.
     loop {
         let mut staying = Vec::new();
         for (path, at) in touched.iter() {
-            if stands_in_the_way(additions, present, touched, path, at)? {
+            if stands_in_the_way(additions, &mut now, touched, path, at)? {
                 staying.push(path.clone());
             }
         }
@@ -49,7 +50,7 @@ fn stay(at: &mut Touched) {
 /// Whether something is wanted below what is not a folder.
 fn stands_in_the_way<O: Objects + ?Sized>(
     additions: &Additions<'_, O>,
-    present: &Snapshot,
+    now: &mut SnapshotCursor,
     touched: &BTreeMap<RootPath, Touched>,
     path: &RootPath,
     at: &Touched,
@@ -62,10 +63,7 @@ fn stands_in_the_way<O: Objects + ?Sized>(
         let key = RootPath { root: path.root.clone(), path: folder };
         let node = match touched.get(&key) {
             Some(found) => found.wanted.clone(),
-            None => match present.root(&key.root) {
-                Some(root) => resolve(additions, root.tree, &key.path)?,
-                None => None,
-            },
+            None => now.get(additions, &key)?,
         };
         if node.is_some_and(|node| !node.is_folder()) {
             return Ok(true);

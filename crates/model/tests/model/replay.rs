@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use retake_model::content::{ContentId, Kind};
 use retake_model::merge::Labels;
-use retake_model::object::{Additions, Memory, load};
+use retake_model::object::{Additions, Memory, Objects, Unavailable, load};
 use retake_model::path::{RootPath, TreePath};
 use retake_model::replay::{How, OnConflict, Replayed, Step, Way, replay, take_over};
 use retake_model::tree::{Node, Snapshot, SnapshotRoot, Tree, differences, graft, resolve};
@@ -67,7 +67,7 @@ impl World {
         for difference in &all {
             match &difference.after {
                 Some(Node::File { content, .. }) => {
-                    let bytes = retake_model::object::Objects::bytes(&self.memory, Kind::Blob, *content);
+                    let bytes = self.memory.bytes(Kind::Blob, *content);
                     let text = String::from_utf8_lossy(&bytes.expect("all is in memory")).into_owned();
                     files.push((difference.path.to_string(), text));
                 }
@@ -215,5 +215,51 @@ proptest! {
             let now = resolve(&world.memory, world.load(new).roots[0].tree, &difference.path).expect("in memory");
             prop_assert_eq!(now, difference.after);
         }
+    }
+}
+
+/// Objects in memory that count the bytes that are read.
+struct Counted<'memory> {
+    memory: &'memory Memory,
+    read: std::cell::Cell<usize>,
+}
+
+impl Objects for Counted<'_> {
+    fn bytes(&self, kind: Kind, id: ContentId) -> Result<std::sync::Arc<[u8]>, Unavailable> {
+        let bytes = self.memory.bytes(kind, id)?;
+        self.read.set(self.read.get() + bytes.len());
+        Ok(bytes)
+    }
+}
+
+/// How many bytes an undo and its redo read, for so many files that one step wrote.
+fn bytes_read(count: usize, path: impl Fn(usize) -> String) -> usize {
+    let mut world = World::default();
+    let files: Vec<(String, String)> =
+        (0..count).map(|number| (path(number), format!("{number}\n"))).collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let (empty, full) = (world.snapshot(&[("other", "stays\n")]), world.snapshot(&files));
+    let counted = Counted { memory: &world.memory, read: std::cell::Cell::new(0) };
+    let step = |from, to| Step { from, to };
+    let undo = Way { first: None, steps: vec![step(full, empty)] };
+    let redo = Way { first: Some(step(empty, full)), steps: vec![step(empty, full)] };
+    for (present, way) in [(full, undo), (empty, redo)] {
+        let mut additions = Additions::new(&counted);
+        let present = load(&counted, present).expect("it was made here");
+        replay(&mut additions, &present, &way, OnConflict::Keep, LABELS).expect("all is in memory");
+    }
+    counted.read.get()
+}
+
+#[test]
+fn what_a_replay_reads_grows_with_the_files_and_not_with_their_square() {
+    let shapes: [fn(usize) -> String; 3] = [
+        |number| format!("file-{number:06}"),
+        |number| format!("one/folder/file-{number:06}"),
+        |number| format!("folder-{number:06}/file"),
+    ];
+    for shape in shapes {
+        let (few, many) = (bytes_read(500, shape), bytes_read(2_000, shape));
+        assert!(many < few * 5, "4 times the files of {} read {few} and then {many} bytes", shape(1));
     }
 }

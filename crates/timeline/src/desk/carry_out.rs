@@ -11,7 +11,7 @@ use retake_model::operation::FileChange;
 use retake_model::path::RootPath;
 use retake_model::replay::{Replayed, graft_paths};
 use retake_model::state::ThreadState;
-use retake_model::tree::{Difference, Node, Snapshot, Tree, differences};
+use retake_model::tree::{Difference, Node, Snapshot, SnapshotCursor, Tree, differences};
 use retake_store::{Queries, StoreError, StoredIntent, Writing};
 use retake_workspace::apply::{self, ApplyError, Cause, OpenRoot, Report, Request, Token, apply};
 use retake_workspace::folder::path_from_text;
@@ -322,11 +322,9 @@ fn as_left(
     let (before, after): (Snapshot, Snapshot) =
         (load(additions, files.before)?, load(additions, files.after)?);
     let mut stays = BTreeMap::new();
+    let mut before = SnapshotCursor::new(&before);
     for path in left {
-        let node = match before.root(&path.root) {
-            Some(root) => retake_model::tree::resolve(additions, root.tree, &path.path)?,
-            None => None,
-        };
+        let node = before.get(additions, path)?;
         // What is in a folder has paths of its own.
         let node = match node {
             Some(Node::Folder { mode, .. }) => {

@@ -11,7 +11,7 @@ use retake_model::id::FolderId;
 use retake_model::object::load;
 use retake_model::operation::OperationKind;
 use retake_model::time::Timestamp;
-use retake_model::tree::{Snapshot, resolve};
+use retake_model::tree::{Snapshot, SnapshotCursor};
 use retake_store::StoredIntent;
 use retake_workspace::folder::path_from_text;
 use serde::Serialize;
@@ -139,12 +139,9 @@ pub(super) fn recover_locked(
     let queries = looking.queries();
     let (before, after): (Snapshot, Snapshot) = (load(&queries, files.before)?, load(&queries, files.after)?);
     let mut paths = Vec::new();
+    let (mut before, mut after) = (SnapshotCursor::new(&before), SnapshotCursor::new(&after));
     for (path, outcome) in applied.paths.into_iter().filter(|(_, outcome)| *outcome != Outcome::Unchanged) {
-        let at = |snapshot: &Snapshot| match snapshot.root(&path.root) {
-            Some(root) => resolve(&queries, root.tree, &path.path),
-            None => Ok(None),
-        };
-        let (before, after) = (at(&before)?, at(&after)?);
+        let (before, after) = (before.get(&queries, &path)?, after.get(&queries, &path)?);
         paths.push(PathReport { path, outcome, after, before });
     }
     Ok(Some(Recovered { kind, time, finished: true, paths, aside: applied.aside }))

@@ -8,8 +8,10 @@
 //!               in the store. Neither: somebody's work, swapped out at the last moment: put back
 //! ```
 
+use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use retake_model::content::ContentId;
 use retake_model::tree::{Difference, Node};
 use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
@@ -40,9 +42,10 @@ pub(super) fn recover(request: &Request<'_>, steps: &[&Difference]) -> Result<Ve
     // In the order of the paths: a folder is put back before what belongs into it.
     entries.sort();
     let mut left = Vec::new();
+    let stored = Stored::new(steps);
     for (index, kind, name) in entries {
         let place = Place { folder: folder.as_fd(), name: &name };
-        if kind != 'n' && !settle(request, steps, index, kind, place)? {
+        if kind != 'n' && !settle(request, steps, &stored, index, kind, place)? {
             left.push((index, name));
         }
     }
@@ -57,12 +60,13 @@ pub(super) fn recover(request: &Request<'_>, steps: &[&Difference]) -> Result<Ve
 fn settle(
     request: &Request<'_>,
     steps: &[&Difference],
+    stored: &Stored<'_>,
     index: usize,
     kind: char,
     aside: Place<'_>,
 ) -> Result<bool, Errno> {
     let found = look(aside.folder, aside.name, |_| None)?.found;
-    let known = is_known(steps, &found);
+    let known = stored.holds(&found);
     if known && kind != 'r' {
         return Ok(true);
     }
@@ -87,11 +91,11 @@ fn settle(
         // The store holds it, or it was an empty folder and there is one again.
         return Ok(true);
     }
-    if is_known(steps, &look(target.folder, target.name, |_| None)?.found)
+    if stored.holds(&look(target.folder, target.name, |_| None)?.found)
         && matches!(request.root.renames.swap(aside, target)?, Swap::Done)
     {
         let came = look(aside.folder, aside.name, |_| None)?.found;
-        return Ok(is_known(steps, &came));
+        return Ok(stored.holds(&came));
     }
     Ok(false)
 }
@@ -107,17 +111,35 @@ fn closed_folder(aside: Place<'_>, step: &Difference, found: &Found) -> Option<(
     Some((folder, Mode::from_raw_mode((*mode).into())))
 }
 
-/// Whether the store holds it, or nothing would be lost with it.
-fn is_known(steps: &[&Difference], found: &Found) -> bool {
-    let same = |node: &Node| match (found, node) {
-        (Found::File { content, size, .. }, Node::File { content: c, size: s, .. }) => {
-            content == c && size == s
+/// The content that the steps name: the store holds it.
+#[derive(Default)]
+struct Stored<'steps> {
+    files: HashSet<(ContentId, u64)>,
+    links: HashSet<&'steps [u8]>,
+}
+
+impl<'steps> Stored<'steps> {
+    fn new(steps: &[&'steps Difference]) -> Self {
+        let mut stored = Self::default();
+        for node in steps.iter().flat_map(|step| step.before.iter().chain(&step.after)) {
+            match node {
+                Node::File { content, size, .. } => drop(stored.files.insert((*content, *size))),
+                Node::Link { target } => drop(stored.links.insert(target)),
+                Node::Folder { .. } => {}
+            }
         }
-        (Found::Link { target }, Node::Link { target: t }) => target == t,
-        _ => false,
-    };
-    matches!(found, Found::Nothing)
-        || steps.iter().flat_map(|step| step.before.iter().chain(&step.after)).any(same)
+        stored
+    }
+
+    /// Whether nothing would be lost with it.
+    fn holds(&self, found: &Found) -> bool {
+        match found {
+            Found::Nothing => true,
+            Found::File { content, size, .. } => self.files.contains(&(*content, *size)),
+            Found::Link { target } => self.links.contains(target.as_slice()),
+            Found::Folder { .. } | Found::Special => false,
+        }
+    }
 }
 
 /// Moves what must stay to a folder that no request clears up.
@@ -129,8 +151,9 @@ fn keep_aside(
     left: Vec<(usize, Vec<u8>)>,
 ) -> Result<Vec<Left>, Errno> {
     let root = request.root.as_fd();
+    let kept: HashSet<&[u8]> = left.iter().map(|(_, kept)| kept.as_slice()).collect();
     for name in names(folder)? {
-        if !left.iter().any(|(_, kept)| *kept == name) {
+        if !kept.contains(name.as_slice()) {
             remove_all(folder, &name)?;
         }
     }

@@ -1,7 +1,7 @@
 //! Writing everything new aside, and making it durable, before anything is moved.
 //!
-//! The calling thread reads content, which is mostly unpacking; two others write it, which is mostly waiting
-//! for the system. Few files are written without them.
+//! The calling thread reads content, which is mostly unpacking; others write it, which is mostly waiting for the
+//! system. Few files are written without them.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,6 +26,8 @@ pub(super) const FEW: usize = 8;
 
 /// Files that are handed to a writer at once: so many, or so many bytes.
 const BATCH: usize = 64;
+/// So many threads write.
+const WRITERS: usize = 6;
 const BATCH_BYTES: usize = 1024 * 1024;
 
 /// The temporary folder, complete and durable.
@@ -200,7 +202,7 @@ impl Staging<'_> {
         let stop = AtomicBool::new(false);
         let folder = self.folder;
         let read = std::thread::scope(|scope| {
-            for _ in 0..2 {
+            for _ in 0..WRITERS {
                 scope.spawn(|| write_batches(folder, &receiver, &failures, &stop));
             }
             // Moved in, so that it ends with the reading and the writers see that nothing more comes.

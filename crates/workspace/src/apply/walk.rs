@@ -126,6 +126,7 @@ const DEEP: usize = 64;
 fn empty(top: BorrowedFd<'_>, folder: BorrowedFd<'_>, depth: usize, deep: &mut usize) -> Result<(), Errno> {
     // Folders of ours may have been given their last permissions already, which may not allow to empty them.
     let _ = rustix::fs::fchmod(folder, Mode::from_raw_mode(0o700));
+    let mut files = Vec::new();
     for entry in Dir::read_from(folder)? {
         let entry = entry?;
         let name = entry.file_name().to_bytes();
@@ -133,7 +134,7 @@ fn empty(top: BorrowedFd<'_>, folder: BorrowedFd<'_>, depth: usize, deep: &mut u
             continue;
         }
         if !matches!(entry.file_type(), FileType::Directory | FileType::Unknown) {
-            rustix::fs::unlinkat(folder, name, AtFlags::empty())?;
+            files.push(name.to_vec());
             continue;
         }
         let inner = match open_folder(folder, name) {
@@ -152,5 +153,26 @@ fn empty(top: BorrowedFd<'_>, folder: BorrowedFd<'_>, depth: usize, deep: &mut u
         empty(top, inner.as_fd(), depth + 1, deep)?;
         rustix::fs::unlinkat(folder, name, AtFlags::REMOVEDIR)?;
     }
-    Ok(())
+    unlink(folder, &files)
+}
+
+/// From so many files on, several threads remove them.
+const MANY: usize = 256;
+/// Removing a file is mostly waiting for the journal of the file system.
+const REMOVERS: usize = 8;
+
+fn unlink(folder: BorrowedFd<'_>, files: &[Vec<u8>]) -> Result<(), Errno> {
+    let unlink = |files: &[Vec<u8>]| {
+        files.iter().try_for_each(|name| rustix::fs::unlinkat(folder, name.as_slice(), AtFlags::empty()))
+    };
+    if files.len() < MANY {
+        return unlink(files);
+    }
+    std::thread::scope(|scope| {
+        let removers: Vec<_> = files
+            .chunks(files.len().div_ceil(REMOVERS))
+            .map(|files| scope.spawn(move || unlink(files)))
+            .collect();
+        removers.into_iter().try_for_each(|remover| remover.join().unwrap_or(Err(Errno::IO)))
+    })
 }

@@ -1,0 +1,76 @@
+//! Looking up many paths of one tree, without reading a folder again for each path in it.
+
+use std::collections::BTreeMap;
+
+use super::{Node, Snapshot, Tree};
+use crate::content::ContentId;
+use crate::object::{Objects, Unavailable, load};
+use crate::path::{FileName, RootPath, TreePath};
+
+/// Looks up paths of a tree and keeps the folders on the way to the last one. Paths in order cost one read per
+/// folder; [`resolve`](super::resolve) reads every folder on the way for each path, which is quadratic in a large folder.
+#[derive(Debug)]
+pub struct TreeCursor {
+    root: ContentId,
+    names: Vec<FileName>,
+    /// The root folder, then the folder at each of the names.
+    folders: Vec<Tree>,
+}
+
+/// The same over all roots of a snapshot.
+#[derive(Debug)]
+pub struct SnapshotCursor {
+    roots: BTreeMap<String, TreeCursor>,
+}
+
+impl SnapshotCursor {
+    /// A cursor that has not read anything yet.
+    pub fn new(snapshot: &Snapshot) -> Self {
+        let roots = snapshot.roots.iter().map(|root| (root.name.clone(), TreeCursor::new(root.tree)));
+        Self { roots: roots.collect() }
+    }
+
+    /// The node at a path; nothing, if the snapshot has no such root.
+    pub fn get(
+        &mut self,
+        objects: &(impl Objects + ?Sized),
+        path: &RootPath,
+    ) -> Result<Option<Node>, Unavailable> {
+        match self.roots.get_mut(&path.root) {
+            Some(root) => root.get(objects, &path.path),
+            None => Ok(None),
+        }
+    }
+}
+
+impl TreeCursor {
+    /// A cursor that has not read anything yet.
+    pub fn new(root: ContentId) -> Self {
+        Self { root, names: Vec::new(), folders: Vec::new() }
+    }
+
+    /// The node at a path.
+    pub fn get(
+        &mut self,
+        objects: &(impl Objects + ?Sized),
+        path: &TreePath,
+    ) -> Result<Option<Node>, Unavailable> {
+        if self.folders.is_empty() {
+            self.folders.push(load(objects, self.root)?);
+        }
+        let parents = path.parents();
+        let mut shared = self.names.iter().zip(parents).take_while(|(known, name)| known == name).count();
+        while shared < parents.len() {
+            let Some(Node::Folder { tree, .. }) = self.folders[shared].get(&parents[shared]) else {
+                return Ok(None);
+            };
+            let below = load(objects, *tree)?;
+            self.names.truncate(shared);
+            self.folders.truncate(shared + 1);
+            self.names.push(parents[shared].clone());
+            self.folders.push(below);
+            shared += 1;
+        }
+        Ok(self.folders[shared].get(path.name()).cloned())
+    }
+}
