@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use crate::dice::Dice;
 use crate::folder::Folder;
 
 use super::replay::{Step, replay};
@@ -19,18 +20,21 @@ pub enum Mistake {
     FoldersGoWithWhatIsInThem,
     /// A redo does not bring back what the undo had found.
     RedoForgetsWhatUndoFound,
+    /// A redo also changes files that the undo left alone, and with them what the user reverted or deleted.
+    RedoOverwritesWhatUndoLeftAlone,
     /// A switch leaves the files as they are.
     SwitchForgetsFiles,
 }
 
 impl Mistake {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::UndoTakesEverybodyAlong,
         Self::ConflictsAreOverwritten,
         Self::PermissionsAreNotMerged,
         Self::FoldersGoWithWhatIsInThem,
         Self::RedoForgetsWhatUndoFound,
+        Self::RedoOverwritesWhatUndoLeftAlone,
         Self::SwitchForgetsFiles,
     ];
 }
@@ -103,6 +107,12 @@ impl Thread {
     /// The files just after an operation, if they are known.
     pub(super) fn files_at(&self, version: usize) -> Option<Rc<Folder>> {
         self.log[..version].iter().rev().find_map(|operation| Some(Rc::clone(&operation.files.as_ref()?.1)))
+    }
+
+    /// The files before a random operation.
+    pub(super) fn some_past(&self, dice: &mut Dice) -> Option<Rc<Folder>> {
+        let past: Vec<_> = self.log.iter().filter_map(|operation| operation.files.as_ref()).collect();
+        dice.pick(&past).map(|(before, _)| Rc::clone(before))
     }
 
     /// A change and all before it that led there, newest first.

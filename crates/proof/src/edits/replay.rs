@@ -34,9 +34,8 @@ pub(super) fn replay(
             }
         }
         for difference in from.differences(to) {
-            // What is still as the move left it that is gone back over stays so.
-            let as_left = |(left, _): &Step| left.0.get(difference.path) == present.0.get(difference.path);
-            if number > 0 && first.as_ref().is_some_and(as_left) {
+            // What the move left alone that is gone back over stays as it is, whoever changed it since.
+            if number > 0 && last_word && mistake != Some(Mistake::RedoOverwritesWhatUndoLeftAlone) {
                 continue;
             }
             let at = touched.entry(difference.path.to_owned()).or_insert_with(|| {

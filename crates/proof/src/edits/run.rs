@@ -10,12 +10,12 @@ use retake_timeline::{Caller, Command, Desk, Goal, Handling, NewThread, Rules, S
 use retake_workspace::snapshot::Workspace;
 
 use crate::dice::Dice;
-use crate::folder::Folder;
+use crate::folder::{Folder, Thing};
 use crate::ground::Ground;
 use crate::violation::{Failed, Trouble, Violation, caught};
 
 use super::naive::{Mistake, Naive};
-use super::work::{beginning, edit, write};
+use super::work::{beginning, edit, revert, write};
 
 /// How far to walk.
 #[derive(Clone, Copy, Debug)]
@@ -131,6 +131,50 @@ impl Leg {
         write(&self.folder(), &before, &self.model.present)
     }
 
+    /// The human brings some paths back to what they once were, or deletes them.
+    fn revert(&mut self) -> Result<(), Trouble> {
+        let before = self.model.present.clone();
+        let at = self.dice.index(self.threads.len());
+        let past = self.model.threads[at].some_past(&mut self.dice);
+        for _ in 0..=self.dice.below(3) {
+            let other = if self.dice.once_in(3) { None } else { past.as_deref() };
+            revert(&mut self.model.present, other, &mut self.dice);
+        }
+        write(&self.folder(), &before, &self.model.present)
+    }
+
+    /// Undo, perhaps reverts by the human, and redo. This must hold whatever the model says: a redo brings back what the
+    /// undo changed, and leaves alone what the undo left alone.
+    fn there_and_back(&mut self, at: usize) -> Result<String, Trouble> {
+        let id = self.threads[at];
+        let Some(to) = self.model.threads[at].undo() else { return Ok("nothing to undo".to_owned()) };
+        let found = self.model.present.clone();
+        self.desk.go(id, Goal::Undo(Unit::Turn, 1), Caller::human(), Handling::default())?;
+        self.model.go(at, to);
+        let undone = Folder::read(&self.folder())?;
+        if self.dice.once_in(2) {
+            self.revert()?;
+        }
+        let Some(to) = self.model.threads[at].redo() else { return Ok("nothing to redo".to_owned()) };
+        let before = self.model.present.clone();
+        self.desk.go(id, Goal::Redo(Unit::Turn, 1), Caller::human(), Handling::default())?;
+        self.model.go(at, to);
+        let redone = Folder::read(&self.folder())?;
+        let folder = |thing: Option<&Thing>| matches!(thing, Some(Thing::Folder(_)));
+        for difference in redone.differences(&before) {
+            let path = difference.path;
+            let left_alone = found.0.get(path) == undone.0.get(path);
+            let files = !folder(difference.left) && !folder(difference.right);
+            if left_alone && files && found != undone {
+                return Err(format!("redo changed {}, which undo left alone", path.display()).into());
+            }
+        }
+        if undone == before && found != undone && redone != found {
+            return Err("undo and redo is not the identity".into());
+        }
+        Ok(format!("undo and redo in thread {at}"))
+    }
+
     /// One step; says what it was.
     fn step(&mut self, walked: &mut Walked) -> Result<String, Trouble> {
         let at = self.dice.index(self.threads.len());
@@ -145,8 +189,16 @@ impl Leg {
             return Ok(format!("the agent of thread {at} works"));
         }
         if roll < 9 {
+            if self.dice.once_in(3) {
+                self.revert()?;
+                return Ok("a human reverts files".to_owned());
+            }
             self.work()?;
             return Ok("a human works".to_owned());
+        }
+        if self.dice.once_in(6) {
+            walked.moves += 2;
+            return self.there_and_back(at);
         }
         walked.moves += 1;
         let thread = &self.model.threads[at];

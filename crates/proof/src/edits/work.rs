@@ -71,6 +71,16 @@ pub(super) fn edit(files: &mut Folder, dice: &mut Dice) {
     }
 }
 
+/// Brings a random file back to what it was in the past, or deletes it.
+pub(super) fn revert(files: &mut Folder, past: Option<&Folder>, dice: &mut Dice) {
+    let names: Vec<&str> = TEXTS.iter().chain(&BINARIES).copied().collect();
+    let path = PathBuf::from(names[dice.index(names.len())]);
+    match past.and_then(|past| past.0.get(&path)) {
+        Some(thing) => put(files, &path, thing.clone()),
+        None => remove(files, &path),
+    }
+}
+
 fn put(files: &mut Folder, path: &Path, thing: Thing) {
     for above in path.ancestors().skip(1).filter(|above| above.as_os_str() != "") {
         files.0.entry(above.to_owned()).or_insert(Thing::Folder(0o755));

@@ -514,3 +514,49 @@ fn a_take_can_live_in_a_folder_of_its_own() {
         files(&[("a", "shared\n"), ("b", "of the take\n"), ("c", "at the last moment\n")])
     );
 }
+
+#[test]
+fn redo_leaves_alone_what_the_user_reverted_or_deleted_around_the_undo() {
+    // What the user does before the undo and after it to a file that the agent made or edited; where each gives nothing, the
+    // user does nothing. Undo then redo must not change the user's file.
+    type Text = Option<&'static str>;
+    let cases: [(Text, &str, Option<Text>, Option<Text>); 7] = [
+        // The user reverted or deleted it before.
+        (Some("old\n"), "agent\n", Some(Some("old\n")), None),
+        (None, "agent\n", Some(None), None),
+        // The user made a conflict of it before, and reverts, deletes or rewrites it after.
+        (Some("old\n"), "agent\n", Some(Some("hand\n")), Some(Some("old\n"))),
+        (None, "agent\n", Some(Some("hand\n")), Some(None)),
+        (Some("old\n"), "agent\n", Some(Some("hand\n")), Some(Some("other hand\n"))),
+        // The undo brings it back, and the user deletes or rewrites it after.
+        (Some("old\n"), "agent\n", None, Some(None)),
+        (Some("old\n"), "agent\n", None, Some(Some("hand\n"))),
+    ];
+    for (old, agent, before, after) in cases {
+        let world = FileWorld::new();
+        let put = |text: Option<&str>| match text {
+            Some(text) => world.write("a", text),
+            None if world.path("a").exists() => world.remove("a"),
+            None => {}
+        };
+        put(old);
+        world.agent(|world| {
+            world.write("a", agent);
+            world.write("moves", "agent\n");
+        });
+        before.into_iter().for_each(put);
+        world.undo();
+        after.into_iter().for_each(put);
+        let user = world.read("a");
+        let report = world.redo();
+        assert_eq!(world.read("a"), user, "{old:?} {before:?} {after:?}");
+        assert_eq!(world.read("moves").as_deref(), Some("agent\n"));
+        if after.is_some() {
+            let outcome = outcome(&report, "a");
+            assert!(
+                matches!(outcome, Outcome::Conflicted { theirs: Some(_), written: false }),
+                "{outcome:?}"
+            );
+        }
+    }
+}
