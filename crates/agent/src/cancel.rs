@@ -42,6 +42,11 @@ impl Cancel {
         self.0.tasks.notify_waiters();
     }
 
+    /// Sets it when the guard goes.
+    pub(crate) fn set_on_drop(&self) -> SetOnDrop<'_> {
+        SetOnDrop(self)
+    }
+
     /// Whether it is set.
     pub fn is_set(&self) -> bool {
         self.0.set.load(Ordering::SeqCst)
@@ -67,6 +72,15 @@ impl Cancel {
         if !self.is_set() {
             notified.await;
         }
+    }
+}
+
+/// Sets a flag when it goes.
+pub(crate) struct SetOnDrop<'a>(&'a Cancel);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.set();
     }
 }
 

@@ -17,6 +17,7 @@ mod closed;
 mod edit;
 mod glob;
 mod input;
+mod interruptible;
 mod list;
 mod read;
 mod room;
@@ -29,6 +30,7 @@ mod text;
 mod walk;
 mod write;
 
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
@@ -119,8 +121,19 @@ pub struct Progress {
     pub fraction: Option<f64>,
     /// What it is doing; may be empty.
     pub message: String,
+    /// How much it has processed, where it counts.
+    pub units: Option<Units>,
     /// What a command wrote since the last time; may be empty, and may hold any character.
     pub chunk: String,
+}
+
+/// How much a call has processed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Units {
+    /// How many.
+    pub processed: u64,
+    /// Of what, in the plural, such as `files`.
+    pub name: &'static str,
 }
 
 /// What the tools are taken to do. It goes up when a call comes to mean something else, so that what was allowed
@@ -176,7 +189,7 @@ pub fn run(call: &Call, room: &Room, cancel: &Cancel, progress: &mut dyn FnMut(P
     if cancel.is_set() {
         return Output::failure(INTERRUPTED.to_owned());
     }
-    let mut bench = Bench { tool: tool.name, room, cancel, progress };
+    let mut bench = Bench { tool: tool.name, room, cancel, progress: RefCell::new(progress) };
     // A defect in a tool must not take the turn with it, nor what the turn has not yet published.
     match catch_unwind(AssertUnwindSafe(|| (tool.run)(&call.input, &mut bench))) {
         Ok(Ok(output)) => output,
@@ -197,7 +210,7 @@ struct Bench<'a> {
     tool: &'static str,
     room: &'a Room,
     cancel: &'a Cancel,
-    progress: &'a mut dyn FnMut(Progress),
+    progress: RefCell<&'a mut dyn FnMut(Progress)>,
 }
 
 /// Why a tool did not do it, in words for the model.
@@ -246,6 +259,11 @@ impl Bench<'_> {
     fn links(&self) -> beneath::Links {
         let any = self.room.closed.concerns(self.tool);
         if any { beneath::Links::Refuse } else { beneath::Links::Follow }
+    }
+
+    /// Reports progress to the caller of the tool.
+    fn report(&self, progress: Progress) {
+        (self.progress.borrow_mut())(progress);
     }
 
     /// Between two steps of something long.

@@ -23,6 +23,7 @@ mod error;
 mod event;
 mod letters;
 mod listen;
+mod progress;
 mod tools;
 
 use std::path::PathBuf;

@@ -11,6 +11,7 @@
 //! saw: nothing is missed, nothing comes twice. What a model says while it says it has no id: it is gone once it is
 //! said, and the entry that it becomes is in the log.
 
+mod live;
 mod stream;
 
 use std::collections::VecDeque;
@@ -26,8 +27,9 @@ use retake_timeline::store::{Ledger, LedgerStamp, ThreadFilter};
 use retake_timeline::{Happened, Tail, Timeline};
 use schemars::JsonSchema;
 use serde::Serialize;
-use tokio::sync::{broadcast, watch};
+use tokio::sync::watch;
 
+use live::{Live, LiveEvents};
 pub(crate) use stream::{Following, open};
 
 use crate::problem::{Code, Problem};
@@ -39,8 +41,6 @@ const MOMENT: Duration = Duration::from_millis(20);
 const WHILE: Duration = Duration::from_millis(100);
 /// How many events are kept for streams that are nearly up to date.
 const RECENT: usize = 2048;
-/// How many live events a stream may be behind.
-const LIVE: usize = 1024;
 /// How many events are read at once.
 const PAGE: usize = 256;
 /// How many bytes of events are sent at once, or one event: some are large.
@@ -53,7 +53,7 @@ pub(crate) struct Hub {
     recent: Mutex<Recent>,
     newest: watch::Sender<i64>,
     token: watch::Sender<Option<[u8; 32]>>,
-    live: broadcast::Sender<Arc<Live>>,
+    live: LiveEvents,
 }
 
 /// An event as it is sent.
@@ -72,12 +72,6 @@ struct Recent {
     events: VecDeque<Event>,
     /// What they take.
     bytes: usize,
-}
-
-/// What happens in a turn, while it happens.
-pub(crate) struct Live {
-    pub(crate) thread: ThreadId,
-    pub(crate) text: String,
 }
 
 /// What happens in a turn, for those who watch.
@@ -114,7 +108,7 @@ impl Hub {
             recent: Mutex::new(Recent::none(newest)),
             newest: watch::Sender::new(newest),
             token: watch::Sender::new(None),
-            live: broadcast::Sender::new(LIVE),
+            live: LiveEvents::default(),
         })
     }
 
@@ -124,12 +118,11 @@ impl Hub {
     }
 
     fn send_live(&self, thread: ThreadId, news: &impl Serialize) {
-        if self.live.receiver_count() == 0 {
+        if !self.live.has_listeners() {
             return;
         }
         let Ok(data) = serde_json::to_string(news) else { return };
-        // Nobody to hear it is no failure.
-        let _ = self.live.send(Arc::new(Live { thread, text: format!("event: turn\ndata: {data}\n\n") }));
+        self.live.send(Live { thread, text: format!("event: turn\ndata: {data}\n\n") });
     }
 
     /// The newest event's place.
@@ -267,7 +260,7 @@ impl Follower {
 
     /// Tells what has arrived of answers in turns that other programs run.
     fn look_at_others(&mut self, service: &Service) -> Result<(), Problem> {
-        if service.hub.live.receiver_count() == 0 {
+        if !service.hub.live.has_listeners() {
             return Ok(());
         }
         let stamp = Some(self.ledger.stamp()?);

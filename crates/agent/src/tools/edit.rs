@@ -58,7 +58,8 @@ fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
         return Err(Failure(format!("{} is not text in UTF-8, so it cannot be edited.", one_line(&path))));
     };
     let wish = Wish { old: &input.old, new: &input.new, all: input.all.unwrap_or(false) };
-    let replaced = replace(&text, &wish)?;
+    let replaced = replace(&text, &wish, &|| bench.cancel.is_set())?;
+    bench.check_cancel()?;
     let before = write::replace(bench.room, &path, replaced.text.as_bytes(), &Expected::This(&stat))?;
     let lines: Vec<_> = replaced.lines.iter().take(20).map(ToString::to_string).collect();
     let more = if replaced.lines.len() > lines.len() { ", …" } else { "" };

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::beneath::{self, Opened};
+use super::interruptible::Interruptible;
 use super::text::{one_line, short_line};
 use super::{Bench, Failure, Image, Output, Reach, Tool, input};
 
@@ -48,6 +49,7 @@ fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
     let path = bench.path(&input.path)?;
     let Opened { file, stat } = beneath::file(&bench.room.root, &path, bench.links())?;
     let size = u64::try_from(stat.st_size).unwrap_or_default();
+    let file = Interruptible::new(file, bench.cancel);
     let mut reader = BufReader::with_capacity(64 * 1024, file);
     let mut beginning = Vec::new();
     reader.by_ref().take(BEGINNING as u64).read_to_end(&mut beginning)?;

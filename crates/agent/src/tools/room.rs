@@ -49,8 +49,10 @@ pub struct Limits {
     pub time: Duration,
     /// How long it may be told to run.
     pub longest_time: Duration,
-    /// How long a command has to stop by itself before it is made to.
+    /// How long a command that is out of time has to stop by itself before it is killed.
     pub grace: Duration,
+    /// The same for a command that a person stops: it is over within 200 milliseconds.
+    pub interrupted_grace: Duration,
 }
 
 /// Something in the folder, or the folder itself.
@@ -91,10 +93,11 @@ impl Default for Limits {
             names: 500,
             file: 20 * 1024 * 1024,
             image: 5 * 1024 * 1024,
-            whole: 32 * 1024 * 1024,
+            whole: 16 * 1024 * 1024,
             time: Duration::from_mins(2),
             longest_time: Duration::from_mins(10),
             grace: Duration::from_millis(500),
+            interrupted_grace: Duration::from_millis(80),
         }
     }
 }

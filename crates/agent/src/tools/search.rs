@@ -1,11 +1,13 @@
 //! `search`: lines that match, with ripgrep's engine.
 
+mod matcher;
+
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
-use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
 use retake_model::path::TreePath;
 use rustix::fs::{FileType, Mode, OFlags};
@@ -14,10 +16,12 @@ use serde_json::{Value, json};
 
 use super::beneath::{self, OpenError};
 use super::glob;
+use super::interruptible::Interruptible;
 use super::text::{self, capped, one_line, short_line};
 use super::walk::{DEEPEST, Found, Ignored, Walk, walk};
-use super::{Bench, Failure, Output, Reach, Spot, Tool, input};
+use super::{Bench, Failure, Output, Progress, Reach, Spot, Tool, Units, input};
 use crate::cancel::Cancel;
+use matcher::{Pattern, StoppableMatcher};
 
 pub(super) const TOOL: Tool = Tool {
     name: "search",
@@ -63,7 +67,7 @@ const LONGEST_LINE: usize = 500;
 
 fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
     let input: Input = input::parse(input)?;
-    let matcher = matcher(&input)?;
+    let matcher = matcher(&input, bench.cancel)?;
     let pattern = input.glob.as_deref().map(glob::pattern).transpose()?;
     let start = bench.spot(input.path.as_deref().unwrap_or("."))?;
     let context = input.context.unwrap_or(0).min(MOST_CONTEXT);
@@ -82,9 +86,11 @@ fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
         search.file(&path, file);
     } else {
         let asked = Walk { start: &start, depth: DEEPEST, ignored: Ignored::Skip };
+        let mut steps = Steps::default();
         walk(bench, &asked, &mut |found| {
             let wanted = pattern.as_ref().is_none_or(|pattern| pattern.matches(&found.from(&start)));
             if found.kind == FileType::RegularFile && wanted {
+                steps.reach(bench, found.fraction);
                 match open_found(found) {
                     Some((_, size)) if size > bench.room.limits.file => search.hits.passed_over += 1,
                     Some((file, _)) => search.file(found.path, file),
@@ -93,6 +99,7 @@ fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
             }
             Ok(if search.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
+        steps.end(bench);
     }
     bench.check_cancel()?;
     let full = search.is_full();
@@ -114,20 +121,57 @@ fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
     Ok(capped(found, bench.room.limits.text))
 }
 
-fn matcher(input: &Input) -> Result<RegexMatcher, Failure> {
+fn matcher<'a>(input: &Input, cancel: &'a Cancel) -> Result<StoppableMatcher<'a>, Failure> {
     if input.pattern.is_empty() {
         return Err(Failure("The pattern is empty.".to_owned()));
     }
-    RegexMatcherBuilder::new()
-        .fixed_strings(input.literal.unwrap_or(false))
-        .case_insensitive(input.ignore_case.unwrap_or(false))
-        .line_terminator(Some(b'\n'))
-        .build(&input.pattern)
-        .map_err(|error| {
-            Failure(format!(
-                "The pattern cannot be used: {error}\nPatterns are for one line. To find a text as it is, set `literal`."
-            ))
-        })
+    let pattern = Pattern {
+        text: &input.pattern,
+        literal: input.literal.unwrap_or(false),
+        ignore_case: input.ignore_case.unwrap_or(false),
+    };
+    StoppableMatcher::new(&pattern, cancel).map_err(|error| {
+        Failure(format!(
+            "The pattern cannot be used: {error}\nPatterns are for one line. To find a text as it is, set `literal`."
+        ))
+    })
+}
+
+/// Progress through the files, reported now and then.
+#[derive(Default)]
+struct Steps {
+    files: u64,
+    reported: Option<Instant>,
+    last: f64,
+}
+
+/// How often progress is reported.
+const REPORTS: Duration = Duration::from_millis(50);
+
+impl Steps {
+    /// The next file begins; the ones before it are that part of the whole.
+    fn reach(&mut self, bench: &Bench<'_>, fraction: f64) {
+        self.files += 1;
+        let since = self.reported.get_or_insert_with(Instant::now);
+        if since.elapsed() < REPORTS || fraction <= self.last {
+            return;
+        }
+        self.report(bench, fraction, self.files - 1);
+    }
+
+    /// All files were searched.
+    fn end(&mut self, bench: &Bench<'_>) {
+        if self.last > 0.0 {
+            self.report(bench, 1.0, self.files);
+        }
+    }
+
+    fn report(&mut self, bench: &Bench<'_>, fraction: f64, processed: u64) {
+        (self.reported, self.last) = (Some(Instant::now()), fraction);
+        let units = Some(Units { processed, name: "files" });
+        let message = "Searching".to_owned();
+        bench.report(Progress { fraction: Some(fraction), message, units, ..Progress::default() });
+    }
 }
 
 /// The file that was named, if it is a file and no folder.
@@ -150,7 +194,7 @@ fn open_found(found: &Found<'_>) -> Option<(File, u64)> {
 }
 
 struct Search<'a> {
-    matcher: RegexMatcher,
+    matcher: StoppableMatcher<'a>,
     searcher: Searcher,
     cancel: &'a Cancel,
     limit: usize,
@@ -174,23 +218,11 @@ impl Search<'_> {
     /// A file that cannot be read to its end gives what was found until then.
     fn file(&mut self, path: &TreePath, file: File) {
         let before = self.hits.matches;
-        let reader = Interruptible { file, cancel: self.cancel };
+        let reader = Interruptible::new(file, self.cancel);
         let sink = Lines { path: one_line(path), limit: self.limit, begun: false, hits: &mut self.hits };
         let searched = self.searcher.search_reader(&self.matcher, reader, sink);
         self.hits.passed_over += usize::from(searched.is_err());
         self.hits.files += usize::from(self.hits.matches > before);
-    }
-}
-
-/// Reads until it is to stop.
-struct Interruptible<'a> {
-    file: File,
-    cancel: &'a Cancel,
-}
-
-impl Read for Interruptible<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.cancel.is_set() { Err(io::Error::other("interrupted")) } else { self.file.read(buffer) }
     }
 }
 

@@ -76,7 +76,8 @@ fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
     let mut running = Running::start(&input.command, &spot, bench.room)?;
     let end = running.watch(bench, Instant::now() + time);
     let (status, left) = running.close(bench, end);
-    Ok(report(&running.kept, status, left, end, time, bench.room))
+    let kept = std::mem::take(&mut running.kept);
+    Ok(report(kept, status, left, end, time, bench.room))
 }
 
 /// Why it was over.
@@ -159,8 +160,10 @@ impl Running {
         // The other end of a pipe may be a moment behind the shell that began it, and still has something to say.
         let by_itself = end == End::Exited && self.ends_within(bench, MOMENT);
         if !by_itself {
+            let limits = &bench.room.limits;
+            let grace = if end == End::Interrupted { limits.interrupted_grace } else { limits.grace };
             self.group.ask_to_stop();
-            if !self.ends_within(bench, bench.room.limits.grace) {
+            if !self.ends_within(bench, grace) {
                 self.kill();
             }
         }
@@ -200,21 +203,19 @@ impl Running {
     /// Takes what is there to be read, but not for ever: there are those who write faster than anyone reads.
     fn drain(&mut self, bench: &mut Bench<'_>) {
         const MOST: usize = 64;
-        let mut text = String::new();
         for _ in 0..MOST {
             let Some(pipe) = &mut self.pipe else { break };
             match pipe.read(&mut self.buffer) {
                 Ok(0) => self.pipe = None,
                 Ok(length) => {
                     self.kept.push(&self.buffer[..length]);
-                    text.push_str(&self.decoder.push(&self.buffer[..length]));
+                    tell(bench, self.decoder.push(&self.buffer[..length]));
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(_) => self.pipe = None,
             }
         }
-        tell(bench, text);
     }
 }
 
@@ -228,9 +229,9 @@ impl Drop for Running {
     }
 }
 
-fn tell(bench: &mut Bench<'_>, chunk: String) {
+fn tell(bench: &Bench<'_>, chunk: String) {
     if !chunk.is_empty() {
-        (bench.progress)(Progress { chunk, ..Progress::default() });
+        bench.report(Progress { chunk, ..Progress::default() });
     }
 }
 
@@ -259,19 +260,21 @@ fn directory(folder: &OwnedFd, spot: &Spot, room: &Room) -> PathBuf {
 }
 
 fn report(
-    kept: &Kept,
+    kept: Kept,
     status: Option<ExitStatus>,
     left: bool,
     end: End,
     time: Duration,
     room: &Room,
 ) -> Output {
-    let bytes = kept.bytes();
-    let decoded = String::from_utf8_lossy(&bytes);
-    let mut output = capped(decoded.to_string(), room.limits.text);
-    if output.whole.is_some() || matches!(decoded, std::borrow::Cow::Owned(_)) {
-        output.whole = Some(bytes.to_vec());
-    }
+    // There may be megabytes of it: no copy is made where the text is kept as it is.
+    let mut output = match String::from_utf8(kept.into_bytes()) {
+        Ok(text) => capped(text, room.limits.text),
+        Err(bad) => {
+            let shown = capped(String::from_utf8_lossy(bad.as_bytes()).into_owned(), room.limits.text);
+            Output { whole: Some(bad.into_bytes()), ..shown }
+        }
+    };
     if !output.text.is_empty() && !output.text.ends_with('\n') {
         output.text.push('\n');
     }

@@ -4,6 +4,7 @@ mod files;
 mod hostile;
 mod looking;
 mod shell;
+mod stopping;
 
 use std::fs;
 use std::path::PathBuf;

@@ -37,6 +37,15 @@ pub(super) struct Found<'a> {
     pub(super) kind: FileType,
     /// The folder that it stands in.
     pub(super) folder: BorrowedFd<'a>,
+    /// How much of the walk is done, from 0 to 1: each folder is divided evenly among its names. It never falls.
+    pub(super) fraction: f64,
+}
+
+/// The part of the whole walk that something takes.
+#[derive(Clone, Copy)]
+struct Part {
+    start: f64,
+    length: f64,
 }
 
 impl Found<'_> {
@@ -71,7 +80,8 @@ pub(super) fn walk(bench: &Bench<'_>, walk: &Walk<'_>, visit: &mut Visit<'_>) ->
     way.extend(walk.start.path().iter().flat_map(|path| path.names()).cloned());
     let start = beneath::folder(&bench.room.root, walk.start, bench.links())?;
     let mut walker = Walker { bench, ignored: walk.ignored, rules, visit };
-    walker.folder(start.as_fd(), &mut way, walk.depth.min(DEEPEST)).map(|_| ())
+    let whole = Part { start: 0.0, length: 1.0 };
+    walker.folder(start.as_fd(), &mut way, walk.depth.min(DEEPEST), whole).map(|_| ())
 }
 
 struct Walker<'a, 'b> {
@@ -87,6 +97,7 @@ impl Walker<'_, '_> {
         folder: BorrowedFd<'_>,
         way: &mut Vec<FileName>,
         depth: usize,
+        part: Part,
     ) -> Result<ControlFlow<()>, Failure> {
         if depth == 0 {
             return Ok(ControlFlow::Continue(()));
@@ -94,10 +105,13 @@ impl Walker<'_, '_> {
         if self.ignored == Ignored::Skip {
             self.rules.enter(folder);
         }
-        for (name, kind) in names(folder)? {
+        let names = names(self.bench, folder)?;
+        let length = part.length / names.len().max(1) as f64;
+        for (index, (name, kind)) in names.into_iter().enumerate() {
             self.bench.check_cancel()?;
             way.push(name.clone());
-            let flow = self.one(folder, &name, kind, way, depth)?;
+            let part = Part { start: part.start + length * index as f64, length };
+            let flow = self.one(folder, &name, kind, way, depth, part)?;
             way.pop();
             if flow.is_break() {
                 return Ok(flow);
@@ -116,6 +130,7 @@ impl Walker<'_, '_> {
         kind: FileType,
         way: &mut Vec<FileName>,
         depth: usize,
+        part: Part,
     ) -> Result<ControlFlow<()>, Failure> {
         if self.ignored == Ignored::Skip && self.rules.ignores(way, kind) {
             return Ok(ControlFlow::Continue(()));
@@ -126,12 +141,12 @@ impl Walker<'_, '_> {
         }
         // Only a path that is too long is none: nothing could be done with it.
         let Ok(path) = TreePath::new(&bytes) else { return Ok(ControlFlow::Continue(())) };
-        let flow = (self.visit)(&Found { path: &path, kind, folder })?;
+        let flow = (self.visit)(&Found { path: &path, kind, folder, fraction: part.start })?;
         if flow.is_break() || kind != FileType::Directory {
             return Ok(flow);
         }
         match beneath::step(folder, name) {
-            Ok(inner) => self.folder(inner.as_fd(), way, depth - 1),
+            Ok(inner) => self.folder(inner.as_fd(), way, depth - 1, part),
             // Gone meanwhile, swapped for something else, or closed to us.
             Err(_) => Ok(ControlFlow::Continue(())),
         }
@@ -139,9 +154,10 @@ impl Walker<'_, '_> {
 }
 
 /// The names in a folder with what they are, in order.
-fn names(folder: BorrowedFd<'_>) -> Result<Vec<(FileName, FileType)>, Failure> {
+fn names(bench: &Bench<'_>, folder: BorrowedFd<'_>) -> Result<Vec<(FileName, FileType)>, Failure> {
     let mut names = Vec::new();
     for entry in Dir::read_from(folder)? {
+        bench.check_cancel()?;
         let entry = entry?;
         let Ok(name) = FileName::new(entry.file_name().to_bytes()) else { continue };
         let kind = match entry.file_type() {

@@ -1,6 +1,7 @@
 //! The driver: carries out what the state machine asks for, one action after another.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use retake_model::agent::{Action, Agent, AgentState, Ended, Event, Fault, ToolRun, ToolStatus, step};
@@ -38,7 +39,7 @@ pub(super) struct Driver<'a> {
     queue: VecDeque<Action>,
     pub(super) cancel: &'a Cancel,
     pub(super) audience: &'a mut dyn Audience,
-    pub(super) ledger: Ledger,
+    pub(super) ledger: Arc<Ledger>,
     pub(super) running: RunningTurn,
     pub(super) steering: Vec<Steering>,
     /// Letters whose entries are about to be published.
@@ -88,7 +89,7 @@ impl<'a> Driver<'a> {
             queue: VecDeque::new(),
             cancel,
             audience,
-            ledger: shop.timeline.store().ledger()?,
+            ledger: Arc::new(shop.timeline.store().ledger()?),
             running,
             steering: Vec::new(),
             published: Vec::new(),

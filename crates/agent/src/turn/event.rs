@@ -87,15 +87,28 @@ pub enum TurnEvent {
         /// What it does, on one line.
         what: String,
     },
-    /// A running tool wrote something, or says how far it is.
+    /// A running tool wrote something, or reports how far it is.
     ToolProgress {
         /// Which call.
         call: String,
         /// How far it is, between 0 and 1.
         #[serde(skip_serializing_if = "Option::is_none")]
         fraction: Option<f64>,
-        /// What it says.
+        /// What it is doing.
+        #[serde(skip_serializing_if = "String::is_empty")]
+        message: String,
+        /// How many units it has processed.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        units_processed: Option<u64>,
+        /// What a unit is, in the plural, such as `files`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        unit: Option<String>,
+        /// What it wrote since the last event.
         text: String,
+        /// How many bytes it wrote after that and before the next event, beyond what one event shows. The trace has
+        /// the output as far as it is kept.
+        #[serde(skip_serializing_if = "is_zero")]
+        omitted_bytes: u64,
     },
     /// A tool has ended.
     ToolEnded {
@@ -144,6 +157,11 @@ pub enum TurnEvent {
         /// Tokens of the whole turn.
         usage: Usage,
     },
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What a person, or a program in its place, decided about a call.

@@ -1,5 +1,7 @@
 //! Letters: how anybody, in whatever process, reaches a turn that runs.
 
+use std::time::Duration;
+
 use retake_model::agent::ToolStatus;
 use retake_model::id::{EntryId, TakeId, ThreadId};
 use retake_model::turn::Letter;
@@ -7,6 +9,22 @@ use retake_timeline::store::{DecisionSent, Ledger, StoreError};
 use retake_timeline::{LookError, Timeline};
 
 use super::Reply;
+use crate::cancel::Cancel;
+
+/// How often letters are read while a tool runs or a model answers.
+pub(super) const LETTERS: Duration = Duration::from_millis(50);
+
+/// Cancels when somebody wants the turn to end, until it is over. In a thread of its own, since the driver may wait
+/// for a reader of its events; the driver reads the letter itself when it gets to it.
+pub(super) fn watch(ledger: &Ledger, take: TakeId, cancel: &Cancel, over: &Cancel) {
+    let stops = |(_, letter): &(i64, Letter)| *letter == Letter::Interrupt;
+    while !over.wait_timeout(LETTERS) {
+        if ledger.letters(take).is_ok_and(|letters| letters.iter().any(stops)) {
+            cancel.set();
+            return;
+        }
+    }
+}
 
 /// Sends letters to turns.
 pub struct Sender {

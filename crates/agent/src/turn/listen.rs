@@ -3,7 +3,7 @@
 //! The answer comes in from a thread of its own. What has arrived is kept beside the log every moment, and becomes an
 //! entry when it is complete: no token costs a sync, and a crash loses a moment at most.
 
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use retake_model::agent::{AgentState, Event, Fault, Origin};
@@ -18,6 +18,8 @@ use super::TurnError;
 use super::driver::Driver;
 use super::entries::{Answered, unusual};
 use super::event::TurnEvent;
+use super::letters::{self, LETTERS};
+use crate::cancel::Cancel;
 use crate::comms::Said;
 use crate::compress::{CompressError, Keep, Knowing};
 use crate::provider::{Answer, CallError, Delta, Fault as CallFault};
@@ -25,8 +27,8 @@ use crate::request::Request;
 
 /// How often what has arrived is kept.
 const KEEP: Duration = Duration::from_millis(400);
-/// How often letters are read meanwhile.
-const LETTERS: Duration = Duration::from_millis(100);
+/// How many pieces of an answer wait for the driver, which may itself wait for a slow reader of its events.
+const PIECES: usize = 256;
 
 impl Driver<'_> {
     /// Asks the model, and publishes its answer.
@@ -103,12 +105,17 @@ impl Driver<'_> {
     /// Listens to the end of the answer.
     fn listen(&mut self, request: &Request, entry: EntryId) -> Result<Result<Answer, CallError>, TurnError> {
         let began = self.shop.timeline.now();
-        let (sender, receiver) = mpsc::channel::<Delta>();
-        let cancel = self.cancel.clone();
+        let (sender, receiver) = mpsc::sync_channel::<Delta>(PIECES);
+        let (cancel, over) = (self.cancel.clone(), Cancel::new());
+        let (ledger, take) = (Arc::clone(&self.ledger), self.take);
         let shop = self.shop;
         std::thread::scope(|scope| {
+            scope.spawn(|| letters::watch(&ledger, take, &cancel, &over));
+            // Both go with this closure, also by a panic: the other threads must not wait for ever.
+            let (_over, receiver) = (over.set_on_drop(), receiver);
+            let cancel = &cancel;
             let call = scope.spawn(move || {
-                shop.brain.answer(request, &cancel, &mut |delta| {
+                shop.brain.answer(request, cancel, &mut |delta| {
                     // Nobody listens any more once the turn has failed.
                     let _ = sender.send(delta);
                 })

@@ -1,6 +1,6 @@
 //! Running a tool: on disk as running before it runs, its result and its files in one operation after.
 
-use std::sync::mpsc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use retake_model::agent::{Event, Fault, Origin, ToolOutcome};
@@ -14,12 +14,15 @@ use super::TurnError;
 use super::driver::Driver;
 use super::entries::{self, number};
 use super::event::TurnEvent;
+use super::letters::{self, LETTERS};
+use super::progress::{Mailbox, Report, Taken};
 use crate::approval;
+use crate::cancel::Cancel;
 use crate::comms::Said;
-use crate::tools::{self, Call, Output, Progress, Reach, Room};
+use crate::tools::{self, Call, Output, Reach, Room};
 
-/// How often letters are read while a tool runs.
-const LETTERS: Duration = Duration::from_millis(100);
+/// The shortest time between two reports of progress: whatever comes meanwhile is one report.
+const BETWEEN_REPORTS: Duration = Duration::from_millis(20);
 
 impl Driver<'_> {
     /// A call may run: that is on disk before it does.
@@ -80,38 +83,43 @@ impl Driver<'_> {
         if self.cancel.is_set() { self.interrupt(Vec::new()) } else { Ok(()) }
     }
 
-    /// Runs the tool in a thread of its own, and passes on what it says.
+    /// Runs the tool in a thread of its own, and passes its progress on.
+    ///
+    /// Three threads, so that none can keep the others from stopping: the tool runs, this one passes progress on and
+    /// may wait for a slow reader, and a third one listens for the wish to stop.
     fn work(&mut self, call: &Call) -> Result<Output, TurnError> {
         let mut room = Room::open(&self.shop.folder)?;
         room.environment = std::env::vars_os().collect();
         room.hidden.clone_from(&self.shop.hidden);
         room.closed = self.shop.approval.closed();
-        let (sender, receiver) = mpsc::channel::<Progress>();
-        let cancel = self.cancel.clone();
+        let (mailbox, over) = (Mailbox::default(), Cancel::new());
+        let (ledger, take, cancel) = (Arc::clone(&self.ledger), self.take, self.cancel.clone());
         std::thread::scope(|scope| {
-            let tool = scope.spawn({
-                let room = &room;
-                move || {
-                    tools::run(call, room, &cancel, &mut |progress| {
-                        // Nobody listens any more once the turn has failed.
-                        let _ = sender.send(progress);
-                    })
-                }
+            let tool = scope.spawn(|| {
+                // It does not panic: whatever goes wrong in a tool is its output.
+                let output = tools::run(call, &room, &cancel, &mut |progress| mailbox.push(progress));
+                mailbox.close();
+                over.set();
+                output
             });
+            scope.spawn(|| letters::watch(&ledger, take, &cancel, &over));
             let mut listening = Ok(());
+            let mut read = Instant::now();
             loop {
-                match receiver.recv_timeout(LETTERS) {
-                    Ok(Progress { fraction, message, chunk }) => {
-                        let text = if chunk.is_empty() { message } else { chunk };
-                        let event = TurnEvent::ToolProgress { call: call.id.clone(), fraction, text };
-                        self.audience.hear(&event);
+                match mailbox.take(LETTERS) {
+                    Taken::Report(report) => {
+                        self.audience.hear(&progress_event(call, report));
+                        mailbox.gather(BETWEEN_REPORTS);
                     }
-                    Err(mpsc::RecvTimeoutError::Timeout) => {
-                        if listening.is_ok() {
-                            listening = self.read_letters();
-                        }
+                    Taken::Nothing => {}
+                    Taken::Closed => break,
+                }
+                if listening.is_ok() && read.elapsed() >= LETTERS {
+                    listening = self.read_letters();
+                    read = Instant::now();
+                    if listening.is_err() {
+                        self.cancel.set();
                     }
-                    Err(mpsc::RecvTimeoutError::Disconnected) => break,
                 }
             }
             let output = tool.join().unwrap_or_else(|_| Output {
@@ -154,4 +162,17 @@ fn actor(call: &Call) -> Actor {
 /// Whether a call can change files.
 fn writes(call: &Call) -> bool {
     tools::find(&call.name).is_some_and(|tool| tool.reach != Reach::Reads)
+}
+
+fn progress_event(call: &Call, report: Report) -> TurnEvent {
+    let Report { fraction, message, units, output, omitted } = report;
+    TurnEvent::ToolProgress {
+        call: call.id.clone(),
+        fraction,
+        message,
+        units_processed: units.map(|units| units.processed),
+        unit: units.map(|units| units.name.to_owned()),
+        text: output,
+        omitted_bytes: omitted,
+    }
 }

@@ -2,6 +2,7 @@
 
 mod faults;
 mod letters;
+mod noisy;
 mod retry;
 #[cfg(feature = "schema")]
 mod schemas;

@@ -8,7 +8,6 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use hyper::body::Frame;
 use retake_model::id::ThreadId;
-use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
 use tracing::debug;
 
@@ -71,8 +70,8 @@ struct Over;
 impl Stream {
     async fn run(&mut self) {
         let hub = &self.service.hub;
-        let (mut newest, mut token, mut live) =
-            (hub.newest.subscribe(), hub.token.subscribe(), hub.live.subscribe());
+        let (mut newest, mut token) = (hub.newest.subscribe(), hub.token.subscribe());
+        let live = hub.live.listen();
         let stop = self.service.stop.clone();
         // Whoever is cut off at once knows where to go on.
         let hello = format!("retry: 1000\nid: {}\nevent: hello\ndata: {{\"after\":{0}}}\n\n", self.after);
@@ -87,12 +86,10 @@ impl Stream {
                 () = stop.wait() => Err(Over),
                 changed = newest.changed() => changed.map_err(|_| Over),
                 changed = token.changed() => changed.map_err(|_| Over),
-                heard = live.recv(), if self.following.turns => match heard {
-                    Ok(heard) if self.wants(heard.thread) => self.send(heard.text.clone().into()).await,
+                heard = live.next(), if self.following.turns => {
                     // Words that were missed are in the entry that they become.
-                    Ok(_) | Err(RecvError::Lagged(_)) => Ok(()),
-                    Err(RecvError::Closed) => Err(Over),
-                },
+                    if self.wants(heard.thread) { self.send(heard.text.clone().into()).await } else { Ok(()) }
+                }
                 () = self.sender.closed() => Err(Over),
                 () = tokio::time::sleep(SIGN_OF_LIFE) => self.send(Bytes::from_static(b": alive\n\n")).await,
             };

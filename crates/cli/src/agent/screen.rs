@@ -14,6 +14,7 @@ use super::asking;
 use crate::context::Context;
 use crate::ui::bytes::{count, counted};
 use crate::ui::json;
+use crate::ui::patient::PatientStdout;
 use crate::ui::sanitize::{Lines, sanitize};
 use crate::ui::style::stderr;
 
@@ -39,7 +40,12 @@ enum At {
     Text,
     Thinking,
     Progress,
+    /// A line about how far a tool is, which is not ended.
+    Status,
 }
+
+/// Goes to the beginning of the line and clears it.
+const CLEAR_LINE: &str = "\r\u{1b}[K";
 
 impl<'context> Watcher<'context> {
     pub(crate) fn new(context: &'context Context, cancel: &Cancel) -> Self {
@@ -61,15 +67,26 @@ impl<'context> Watcher<'context> {
 
     fn show(&mut self, event: &TurnEvent) -> io::Result<()> {
         if self.context.general.json {
-            let mut out = io::stdout().lock();
-            json::write(&mut out, event)?;
-            writeln!(out)?;
-            return out.flush();
+            let mut line = Vec::new();
+            json::write(&mut line, event)?;
+            line.push(b'\n');
+            return PatientStdout::new(&self.cancel).write_all(&line);
         }
         match event {
             TurnEvent::Text { text } => self.text(text),
             TurnEvent::Thinking { text } => self.aside(At::Thinking, text),
-            TurnEvent::ToolProgress { text, .. } => self.aside(At::Progress, text),
+            TurnEvent::ToolProgress {
+                fraction, message, units_processed, unit, text, omitted_bytes, ..
+            } => {
+                self.aside(At::Progress, text)?;
+                if *omitted_bytes > 0 {
+                    let omitted = format!("[… {} bytes not shown …]", count(*omitted_bytes));
+                    self.fresh_line()?;
+                    self.aside(At::Progress, &format!("{omitted}\n"))?;
+                }
+                let units = units_processed.zip(unit.as_deref());
+                if text.is_empty() { self.status(*fraction, message, units) } else { Ok(()) }
+            }
             _ if self.context.general.quiet => Ok(()),
             TurnEvent::ToolRuns { tool, what, .. } => {
                 let style = self.context.styles.tool;
@@ -107,10 +124,8 @@ impl<'context> Watcher<'context> {
         if self.at != At::Text {
             self.fresh_line()?;
         }
-        let mut out = io::stdout().lock();
         // Each piece is made safe by itself: whatever acts on a terminal is a single character at its beginning.
-        write!(out, "{}", sanitize(text, Lines::Keep))?;
-        out.flush()?;
+        PatientStdout::new(&self.cancel).write_all(sanitize(text, Lines::Keep).as_bytes())?;
         self.at = if text.ends_with('\n') { At::LineStart } else { At::Text };
         Ok(())
     }
@@ -127,6 +142,23 @@ impl<'context> Watcher<'context> {
         write!(out, "{style}{}{style:#}", sanitize(text, Lines::Keep))?;
         out.flush()?;
         self.at = if text.ends_with('\n') { At::LineStart } else { what };
+        Ok(())
+    }
+
+    /// How far a tool is, on a line that the next one replaces.
+    fn status(&mut self, fraction: Option<f64>, message: &str, units: Option<(u64, &str)>) -> io::Result<()> {
+        let line = progress_line(fraction, message, units);
+        if !self.seen || line.is_empty() {
+            return Ok(());
+        }
+        if self.at != At::Status {
+            self.fresh_line()?;
+        }
+        let style = self.context.styles.muted;
+        let mut out = stderr(self.context.general.color);
+        write!(out, "{CLEAR_LINE}{style}  {line}{style:#}")?;
+        out.flush()?;
+        self.at = At::Status;
         Ok(())
     }
 
@@ -202,11 +234,8 @@ impl<'context> Watcher<'context> {
     fn fresh_line(&mut self) -> io::Result<()> {
         match std::mem::replace(&mut self.at, At::LineStart) {
             At::LineStart => Ok(()),
-            At::Text => {
-                let mut out = io::stdout().lock();
-                writeln!(out)?;
-                out.flush()
-            }
+            At::Text => PatientStdout::new(&self.cancel).write_all(b"\n"),
+            At::Status => write!(stderr(self.context.general.color), "{CLEAR_LINE}"),
             At::Thinking | At::Progress => writeln!(stderr(self.context.general.color)),
         }
     }
@@ -232,6 +261,18 @@ impl Audience for Watcher<'_> {
             self.cancel.set();
         }
         decision
+    }
+}
+
+/// How far a tool is, such as `Searching: 42 %, 33,600 files`.
+fn progress_line(fraction: Option<f64>, message: &str, units: Option<(u64, &str)>) -> String {
+    let percent = fraction.map(|fraction| format!("{:.0} %", fraction.clamp(0.0, 1.0) * 100.0));
+    let units = units.map(|(processed, unit)| format!("{} {}", count(processed), fold(unit)));
+    let facts = percent.into_iter().chain(units).collect::<Vec<_>>().join(", ");
+    match (message.is_empty(), facts.is_empty()) {
+        (true, _) => facts,
+        (false, true) => fold(message),
+        (false, false) => format!("{}: {facts}", fold(message)),
     }
 }
 

@@ -33,6 +33,7 @@ pub(crate) mod label;
 pub(crate) mod markdown;
 pub(crate) mod moment;
 pub(crate) mod pager;
+pub(crate) mod patient;
 pub(crate) mod progress;
 pub(crate) mod sanitize;
 pub(crate) mod screen;

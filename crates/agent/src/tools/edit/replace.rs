@@ -48,9 +48,16 @@ pub(super) enum EditError {
     AmbiguousLoosely { count: usize, lines: String },
     #[error("`old` is not found. Read the file again and give it exactly.{nearest}")]
     NotFound { nearest: String },
+    #[error("Interrupted before it was done.")]
+    Cancelled,
 }
 
-pub(super) fn replace(text: &str, wish: &Wish<'_>) -> Result<Replaced, EditError> {
+/// Replaces it, unless it is cancelled: a file may have millions of lines.
+pub(super) fn replace(
+    text: &str,
+    wish: &Wish<'_>,
+    cancelled: &dyn Fn() -> bool,
+) -> Result<Replaced, EditError> {
     if wish.old.is_empty() {
         return Err(EditError::Empty);
     }
@@ -66,7 +73,7 @@ pub(super) fn replace(text: &str, wish: &Wish<'_>) -> Result<Replaced, EditError
         };
     let places: Vec<usize> = text.match_indices(&old).map(|(at, _)| at).collect();
     match places.len() {
-        0 => replace_loosely(text, &old, &new),
+        0 => replace_loosely(text, &old, &new, cancelled),
         1 => Ok(exactly(text, &old, &new, &places)),
         _ if wish.all => Ok(exactly(text, &old, &new, &places)),
         count => Err(EditError::Ambiguous { count, lines: numbers(&line_numbers(text, &places)) }),
@@ -105,20 +112,30 @@ fn numbers(lines: &[usize]) -> String {
     text
 }
 
-fn replace_loosely(text: &str, old: &str, new: &str) -> Result<Replaced, EditError> {
+fn replace_loosely(
+    text: &str,
+    old: &str,
+    new: &str,
+    cancelled: &dyn Fn() -> bool,
+) -> Result<Replaced, EditError> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     // Blank lines around it say nothing about where it is.
     let wanted: Vec<String> = old.trim_matches(['\n', '\r']).lines().map(squeezed).collect();
     if wanted.iter().all(String::is_empty) {
         return Err(EditError::NotFound { nearest: String::new() });
     }
-    let squeezed_lines: Vec<String> = lines.iter().map(|line| squeezed(line)).collect();
+    let squeezed_lines: Vec<String> =
+        lines.iter().take_while(|_| !cancelled()).map(|line| squeezed(line)).collect();
     let places: Vec<usize> = squeezed_lines
         .windows(wanted.len())
+        .take_while(|_| !cancelled())
         .enumerate()
         .filter(|(_, window)| *window == wanted.as_slice())
         .map(|(index, _)| index)
         .collect();
+    if cancelled() {
+        return Err(EditError::Cancelled);
+    }
     let at = match places.as_slice() {
         [] => return Err(EditError::NotFound { nearest: nearest(&lines, &squeezed_lines, &wanted) }),
         [at] => *at,
@@ -219,7 +236,7 @@ mod tests {
     fn the_text_is_replaced_or_the_reason_is_told() {
         let check = |text: &str, old: &str, new: &str, expected: Result<&str, &str>| {
             for all in [false, true] {
-                let found = replace(text, &Wish { old, new, all });
+                let found = replace(text, &Wish { old, new, all }, &|| false);
                 match (&found, expected) {
                     (Ok(replaced), Ok(expected)) => assert_eq!(replaced.text, expected, "{text:?} {old:?}"),
                     (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
@@ -258,9 +275,9 @@ mod tests {
     #[test]
     fn many_places_need_the_word_all() {
         let wish = |all| Wish { old: "x", new: "yy", all };
-        let error = replace("x\na\nx x\n", &wish(false)).expect_err("three places");
+        let error = replace("x\na\nx x\n", &wish(false), &|| false).expect_err("three places");
         assert_eq!(error, EditError::Ambiguous { count: 3, lines: "1, 3, 3".to_owned() });
-        let replaced = replace("x\na\nx x\n", &wish(true)).expect("all of them");
+        let replaced = replace("x\na\nx x\n", &wish(true), &|| false).expect("all of them");
         assert_eq!(replaced.text, "yy\na\nyy yy\n");
         assert_eq!(replaced.lines, [1, 3, 3]);
     }
@@ -269,7 +286,7 @@ mod tests {
         /// Whatever the texts are: no panic, what is exact is exact, and lines that were not meant are as they were.
         #[test]
         fn nothing_else_changes(text in "[ab \t\r\n{é]{0,40}", old in "[ab \t\r\n{é]{0,8}", new in "[ab \t\nx]{0,8}", all: bool) {
-            let Ok(replaced) = replace(&text, &Wish { old: &old, new: &new, all }) else { return Ok(()) };
+            let Ok(replaced) = replace(&text, &Wish { old: &old, new: &new, all }, &|| false) else { return Ok(()) };
             let first = replaced.lines[0];
             let before: Vec<&str> = text.split_inclusive('\n').take(first - 1).collect();
             prop_assert!(replaced.text.starts_with(&before.concat()));

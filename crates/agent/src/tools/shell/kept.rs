@@ -1,8 +1,8 @@
 //! What a command wrote: all of it, or the beginning and the end if that would be too much.
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
 
+#[derive(Default)]
 pub(super) struct Kept {
     head: Vec<u8>,
     tail: VecDeque<u8>,
@@ -21,22 +21,23 @@ impl Kept {
     pub(super) fn push(&mut self, bytes: &[u8]) {
         let room = self.most_head.saturating_sub(self.head.len()).min(bytes.len());
         self.head.extend_from_slice(&bytes[..room]);
-        self.tail.extend(&bytes[room..]);
-        let surplus = self.tail.len().saturating_sub(self.most_tail);
+        // Only the end of it can stay, so no more than that is added.
+        let rest = &bytes[room..];
+        let passed_over = rest.len().saturating_sub(self.most_tail);
+        let rest = &rest[passed_over..];
+        let surplus = (self.tail.len() + rest.len()).saturating_sub(self.most_tail);
         self.tail.drain(..surplus);
-        self.dropped += surplus as u64;
+        self.tail.extend(rest);
+        self.dropped += (passed_over + surplus) as u64;
     }
 
-    pub(super) fn bytes(&self) -> Cow<'_, [u8]> {
-        if self.tail.is_empty() && self.dropped == 0 {
-            return Cow::Borrowed(&self.head);
-        }
-        let mut bytes = self.head.clone();
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        let mut bytes = self.head;
         if self.dropped > 0 {
             bytes.extend_from_slice(format!("\n[… {} bytes were not kept …]\n", self.dropped).as_bytes());
         }
         bytes.extend(&self.tail);
-        Cow::Owned(bytes)
+        bytes
     }
 }
 
@@ -51,7 +52,7 @@ mod tests {
             for piece in pieces {
                 kept.push(piece.as_bytes());
             }
-            assert_eq!(String::from_utf8_lossy(&kept.bytes()), expected);
+            assert_eq!(String::from_utf8_lossy(&kept.into_bytes()), expected);
         };
         check(&[], "");
         check(&["abc", "def"], "abcdef");

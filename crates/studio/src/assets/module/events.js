@@ -138,11 +138,12 @@ function paint() {
   if (atEnd) toEnd();
 }
 
-function hear({ take: of, event: kind, text = "", tool, what }) {
+function hear({ take: of, event: kind, text = "", tool, what, message = "", fraction = null }) {
   if (of !== take) return;
   if (over && kind in coming) quiet();
   if (kind in coming) coming[kind] += text;
-  const does = { call_began: `calls ${tool}…`, tool_runs: what, tool_progress: text.slice(-200) }[kind];
+  const far = fraction === null ? message : `${message} ${Math.round(fraction * 100)} %`;
+  const does = { call_began: `calls ${tool}…`, tool_runs: what, tool_progress: text.slice(-200) || far }[kind];
   if (does) byId("live-tool").textContent = does;
   if (kind in coming || does) live.hidden = false;
   over ||= kind === "answered";

@@ -1,0 +1,239 @@
+//! A matcher that can be stopped, whatever the pattern and however long the line.
+//!
+//! ```text
+//!   states of the pattern × bytes     few ──► ripgrep's engine, which cannot be stopped but is done at once
+//!                                     many ─► a lazy automaton, byte by byte, with a look at the cancel flag
+//! ```
+//!
+//! The engine takes time that grows with both factors in the worst case: `(a{100}){100}b` on a line of 5 MB takes
+//! minutes. A limit on either factor that ruled this out would also rule out searches that people make.
+
+use std::cell::RefCell;
+
+use grep_matcher::{LineMatchKind, LineTerminator, Match, Matcher, NoCaptures};
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use regex_automata::hybrid::dfa::{Cache, DFA};
+use regex_automata::nfa::thompson;
+use regex_automata::util::syntax;
+use regex_automata::{Input, MatchKind};
+
+use crate::cancel::Cancel;
+
+/// The most memory that a compiled pattern takes, in bytes. Patterns beyond this are refused.
+const PATTERN_BYTES: usize = 4 << 20;
+/// The most memory that the states found while searching take, in bytes.
+const CACHE_BYTES: usize = 8 << 20;
+/// States × bytes that the engine gets through in well under 200 ms, however bad the pattern.
+const QUICK: usize = 16 << 20;
+/// The most that a line is given which only the engine can decide on: about a second.
+const SLOW: usize = 256 << 20;
+/// How much work is done between two looks at the cancel flag, in states × bytes.
+const BETWEEN_LOOKS: usize = 1 << 20;
+
+/// What to look for.
+pub(super) struct Pattern<'a> {
+    pub(super) text: &'a str,
+    pub(super) literal: bool,
+    pub(super) ignore_case: bool,
+}
+
+/// Matches lines until it is cancelled.
+pub(super) struct StoppableMatcher<'a> {
+    engine: RegexMatcher,
+    automaton: DFA,
+    cache: RefCell<Cache>,
+    states: usize,
+    cancel: &'a Cancel,
+}
+
+/// Why a line was not decided on.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Undecided {
+    #[error("the search was cancelled")]
+    Cancelled,
+    #[error("the pattern is too costly for a line of this length")]
+    TooCostly,
+}
+
+/// Why a pattern cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct BadPattern(String);
+
+impl<'a> StoppableMatcher<'a> {
+    pub(super) fn new(pattern: &Pattern<'_>, cancel: &'a Cancel) -> Result<Self, BadPattern> {
+        let engine = RegexMatcherBuilder::new()
+            .fixed_strings(pattern.literal)
+            .case_insensitive(pattern.ignore_case)
+            // `^` and `$` are the ends of each line, not of the part of a file that happens to be in memory.
+            .multi_line(true)
+            .line_terminator(Some(b'\n'))
+            .size_limit(PATTERN_BYTES)
+            .dfa_size_limit(CACHE_BYTES)
+            .build(pattern.text)
+            .map_err(|error| BadPattern(error.to_string()))?;
+        let text = if pattern.literal { escaped(pattern.text) } else { pattern.text.to_owned() };
+        let config = DFA::config()
+            .match_kind(MatchKind::All)
+            .unicode_word_boundary(true)
+            .cache_capacity(CACHE_BYTES)
+            .skip_cache_capacity_check(true);
+        let syntax = syntax::Config::new().multi_line(true).case_insensitive(pattern.ignore_case).utf8(false);
+        let compiled = thompson::Config::new().utf8(false).nfa_size_limit(Some(PATTERN_BYTES));
+        let automaton = DFA::builder()
+            .configure(config)
+            .syntax(syntax)
+            .thompson(compiled)
+            .build(&text)
+            .map_err(|error| BadPattern(error.to_string()))?;
+        let cache = RefCell::new(automaton.create_cache());
+        let states = automaton.get_nfa().states().len().max(1);
+        Ok(Self { engine, automaton, cache, states, cancel })
+    }
+
+    fn check(&self) -> Result<(), Undecided> {
+        if self.cancel.is_set() { Err(Undecided::Cancelled) } else { Ok(()) }
+    }
+
+    fn is_quick(&self, length: usize) -> bool {
+        length.saturating_mul(self.states) <= QUICK
+    }
+
+    /// Whether a line without its end matches.
+    fn matches(&self, line: &[u8]) -> Result<bool, Undecided> {
+        self.check()?;
+        if self.is_quick(line.len()) {
+            return Ok(self.engine.is_match(line).unwrap_or_default());
+        }
+        match self.step_through(line)? {
+            Some(matches) => Ok(matches),
+            // Some word boundaries outside ASCII are beyond the automaton.
+            None if line.len().saturating_mul(self.states) <= SLOW => {
+                Ok(self.engine.is_match(line).unwrap_or_default())
+            }
+            None => Err(Undecided::TooCostly),
+        }
+    }
+
+    /// Whether a line matches, if the automaton can tell.
+    fn step_through(&self, line: &[u8]) -> Result<Option<bool>, Undecided> {
+        let cache = &mut *self.cache.borrow_mut();
+        let piece = (BETWEEN_LOOKS / self.states).clamp(1, 64 * 1024);
+        let Ok(mut state) = self.automaton.start_state_forward(cache, &Input::new(line)) else {
+            return Ok(None);
+        };
+        for piece in line.chunks(piece) {
+            self.check()?;
+            for byte in piece {
+                let Ok(next) = self.automaton.next_state(cache, state, *byte) else { return Ok(None) };
+                state = next;
+                if state.is_tagged() {
+                    if state.is_match() {
+                        return Ok(Some(true));
+                    } else if state.is_dead() {
+                        return Ok(Some(false));
+                    } else if state.is_quit() {
+                        return Ok(None);
+                    }
+                }
+            }
+        }
+        Ok(self.automaton.next_eoi_state(cache, state).ok().map(|state| state.is_match()))
+    }
+}
+
+impl Matcher for StoppableMatcher<'_> {
+    type Captures = NoCaptures;
+    type Error = Undecided;
+
+    fn find_at(&self, haystack: &[u8], at: usize) -> Result<Option<Match>, Undecided> {
+        self.check()?;
+        if self.is_quick(haystack.len()) {
+            return Ok(self.engine.find_at(haystack, at).unwrap_or_default());
+        }
+        // Where in a long line it matches is not asked for by the search.
+        let found = self.matches(&haystack[at..])?;
+        Ok(found.then(|| Match::new(at, haystack.len())))
+    }
+
+    fn new_captures(&self) -> Result<NoCaptures, Undecided> {
+        Ok(NoCaptures::new())
+    }
+
+    fn line_terminator(&self) -> Option<LineTerminator> {
+        self.engine.line_terminator()
+    }
+
+    fn find_candidate_line(&self, haystack: &[u8]) -> Result<Option<LineMatchKind>, Undecided> {
+        self.check()?;
+        if self.is_quick(haystack.len()) {
+            return Ok(self.engine.find_candidate_line(haystack).unwrap_or_default());
+        }
+        let mut start = 0;
+        for line in haystack.split_inclusive(|byte| *byte == b'\n') {
+            if self.matches(line.strip_suffix(b"\n").unwrap_or(line))? {
+                return Ok(Some(LineMatchKind::Confirmed(start)));
+            }
+            start += line.len();
+        }
+        Ok(None)
+    }
+}
+
+/// A text as a pattern for exactly that text.
+fn escaped(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len());
+    for character in text.chars() {
+        // Not every sign: `\<` would be the beginning of a word.
+        if r"\.+*?()|[]{}^$#&-~".contains(character) {
+            pattern.push('\\');
+        }
+        pattern.push(character);
+    }
+    pattern
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn matcher<'a>(text: &str, cancel: &'a Cancel) -> StoppableMatcher<'a> {
+        let pattern = Pattern { text, literal: false, ignore_case: false };
+        StoppableMatcher::new(&pattern, cancel).expect("a pattern")
+    }
+
+    #[test]
+    fn every_character_of_a_literal_stands_for_itself() {
+        let text: String = (' '..='~').collect::<String>() + "äé日";
+        let cancel = Cancel::new();
+        let pattern = Pattern { text: &text, literal: true, ignore_case: true };
+        let matcher = StoppableMatcher::new(&pattern, &cancel).expect("a pattern");
+        assert_eq!(matcher.step_through(text.to_uppercase().as_bytes()).expect("not cancelled"), Some(true));
+        assert_eq!(matcher.step_through(&text.as_bytes()[1..]).expect("not cancelled"), Some(false));
+    }
+
+    #[test]
+    fn patterns_that_take_too_much_memory_are_refused() {
+        for text in ["a{1000}{1000}", r"\w{1000}", "((a{100}){100}){100}"] {
+            let pattern = Pattern { text, literal: false, ignore_case: false };
+            assert!(StoppableMatcher::new(&pattern, &Cancel::new()).is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn both_ways_agree(
+            text in r"(\^|)([ab.]|\\w|\\b|[ab]\*|\(a\|bb\)){1,5}(\$|)",
+            line in "[abcä \r]{0,12}",
+        ) {
+            let cancel = Cancel::new();
+            let matcher = matcher(&text, &cancel);
+            let quick = matcher.engine.is_match(line.as_bytes()).expect("it cannot fail");
+            let stepped = matcher.step_through(line.as_bytes()).expect("not cancelled");
+            prop_assert!(stepped.is_none_or(|stepped| stepped == quick), "{text:?} on {line:?}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Progress of a running tool, from the tool's thread to the driver's.
+//!
+//! The mailbox holds one report: a newer fraction replaces the older one, and output is appended up to a limit and
+//! counted beyond it. So neither a tool that prints without end nor an observer that reads slowly costs memory, and
+//! the tool never waits for the observer. The whole output, as far as it is kept, is in the trace.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::tools::{Progress, Units};
+
+/// The most output that one report holds, in bytes.
+const REPORT_BYTES: usize = 64 * 1024;
+
+#[derive(Default)]
+pub(super) struct Mailbox {
+    contents: Mutex<Contents>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Contents {
+    waiting: Option<Report>,
+    closed: bool,
+}
+
+/// All that a tool reported since the last time.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Report {
+    pub(super) fraction: Option<f64>,
+    pub(super) message: String,
+    pub(super) units: Option<Units>,
+    pub(super) output: String,
+    /// Bytes of output beyond the limit.
+    pub(super) omitted: u64,
+}
+
+/// What the mailbox has for the driver.
+#[derive(Debug, PartialEq)]
+pub(super) enum Taken {
+    Report(Report),
+    Nothing,
+    /// The tool has ended, and every report was taken.
+    Closed,
+}
+
+impl Mailbox {
+    /// Adds progress. Never waits.
+    pub(super) fn push(&self, progress: Progress) {
+        let mut contents = self.lock();
+        contents.waiting.get_or_insert_default().add(progress);
+        drop(contents);
+        self.changed.notify_all();
+    }
+
+    /// Nothing more comes.
+    pub(super) fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits for a report, at most so long.
+    pub(super) fn take(&self, longest: Duration) -> Taken {
+        let empty = |contents: &mut Contents| contents.waiting.is_none() && !contents.closed;
+        let waited = self.changed.wait_timeout_while(self.lock(), longest, empty);
+        let mut contents = waited.unwrap_or_else(PoisonError::into_inner).0;
+        match contents.waiting.take() {
+            Some(report) => Taken::Report(report),
+            None if contents.closed => Taken::Closed,
+            None => Taken::Nothing,
+        }
+    }
+
+    /// Waits so long, or until the tool has ended: reports that come meanwhile become one.
+    pub(super) fn gather(&self, time: Duration) {
+        let open = |contents: &mut Contents| !contents.closed;
+        drop(self.changed.wait_timeout_while(self.lock(), time, open));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Contents> {
+        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Report {
+    fn add(&mut self, progress: Progress) {
+        let Progress { fraction, message, units, chunk } = progress;
+        self.fraction = fraction.or(self.fraction);
+        self.units = units.or(self.units);
+        if !message.is_empty() {
+            self.message = message;
+        }
+        let room = REPORT_BYTES.saturating_sub(self.output.len());
+        // Once something was omitted, nothing is added behind the gap.
+        let end = if self.omitted > 0 { 0 } else { chunk.floor_char_boundary(room) };
+        self.output.push_str(&chunk[..end]);
+        self.omitted += (chunk.len() - end) as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn output(chunk: &str) -> Progress {
+        Progress { chunk: chunk.to_owned(), ..Progress::default() }
+    }
+
+    #[test]
+    fn the_mailbox_holds_one_bounded_report_and_counts_the_rest() {
+        let mailbox = Mailbox::default();
+        assert_eq!(mailbox.take(Duration::ZERO), Taken::Nothing);
+        for _ in 0..1_000 {
+            mailbox.push(output(&"é".repeat(1_000)));
+        }
+        mailbox.push(Progress { fraction: Some(0.5), ..Progress::default() });
+        let Taken::Report(report) = mailbox.take(Duration::ZERO) else { panic!("a report waits") };
+        assert_eq!(report.fraction, Some(0.5));
+        assert!(report.output.len() <= REPORT_BYTES && report.output.len() > REPORT_BYTES - 2);
+        assert_eq!(report.output.len() as u64 + report.omitted, 2_000_000);
+        mailbox.push(output("the end"));
+        mailbox.close();
+        assert!(matches!(mailbox.take(Duration::ZERO), Taken::Report(last) if last.output == "the end"));
+        assert_eq!(mailbox.take(Duration::from_mins(1)), Taken::Closed);
+    }
+}

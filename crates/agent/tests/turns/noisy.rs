@@ -1,0 +1,93 @@
+//! Tools that print more often than anybody looks: they are heard, stopped and bounded all the same.
+
+use std::time::{Duration, Instant};
+
+use retake_agent::{Cancel, Sender, TurnEvent};
+use retake_model::agent::Ended;
+use retake_timeline::{Caller, Goal, Handling, Unit};
+use serde_json::json;
+
+use crate::world::{Witness, World, calls, text};
+
+/// Prints a line every 10 ms, for a minute.
+const NOISY: &str =
+    "i=0; while [ $i -lt 6000 ]; do echo noise; sleep 0.01; i=$((i+1)); done; echo late > late.txt";
+
+/// The promise is 200 ms for the tool. The machine may be busy, and the turn's end takes a snapshot and a sync.
+const PROMPTLY: Duration = Duration::from_secs(5);
+
+/// Runs a turn whose tool prints all the time, does something to it after a moment, and says how long it lasted then.
+fn meanwhile(world: &World, action: impl FnOnce()) -> (Result<Ended, String>, Duration) {
+    let sender = Sender::new(&world.shop.timeline).expect("a sender");
+    std::thread::scope(|scope| {
+        let turn = scope.spawn(|| world.run_with("go", &Cancel::new(), &mut Witness::default()));
+        while !sender.is_running(world.take()).expect("it can be asked") {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        std::thread::sleep(Duration::from_secs(1));
+        let begun = Instant::now();
+        action();
+        let ended = turn.join().expect("no panic");
+        (ended.map(|outcome| outcome.how).map_err(|error| error.to_string()), begun.elapsed())
+    })
+}
+
+#[test]
+fn a_noisy_tool_is_stopped_by_a_letter() {
+    let world = World::new(vec![calls(&[("s", "shell", json!({ "command": NOISY }))])]);
+    let (sender, take) = (Sender::new(&world.shop.timeline).expect("a sender"), world.take());
+    let (ended, took) = meanwhile(&world, || sender.interrupt(take).expect("it is sent"));
+    assert_eq!(ended, Ok(Ended::Interrupted));
+    assert!(took < PROMPTLY, "{took:?}");
+    assert_eq!(world.read("late.txt"), None);
+    world.check_rest();
+}
+
+#[test]
+fn a_noisy_tool_is_stopped_by_an_undo_of_its_turn() {
+    let world = World::new(vec![calls(&[("s", "shell", json!({ "command": NOISY }))])]);
+    let (desk, thread) = (world.shop.desk.clone().expect("files are kept"), world.thread);
+    let (ended, took) = meanwhile(&world, || {
+        desk.go(thread, Goal::Undo(Unit::Turn, 1), Caller::human(), Handling::default()).expect("an undo");
+    });
+    assert!(ended.is_err(), "{ended:?}");
+    assert!(took < PROMPTLY, "{took:?}");
+}
+
+#[test]
+fn a_noisy_tool_is_stopped_while_its_reader_stands_still() {
+    let world = World::new(vec![calls(&[("s", "shell", json!({ "command": "yes" }))])]);
+    let sender = Sender::new(&world.shop.timeline).expect("a sender");
+    let (take, begun) = (world.take(), Instant::now());
+    let mut witness = Witness::default();
+    let cancel = Cancel::new();
+    let (stop, mut once) = (cancel.clone(), true);
+    *witness.at.get_mut().expect("one thread") = Some(Box::new(move |event| {
+        if matches!(event, TurnEvent::ToolProgress { .. }) && std::mem::take(&mut once) {
+            sender.interrupt(take).expect("it is sent");
+            // As a reader does that goes on only once it hears of the stop.
+            assert!(stop.wait_timeout(Duration::from_secs(30)), "the letter is read although nobody reads");
+        }
+    }));
+    let outcome = world.run_with("go", &cancel, &mut witness).expect("the turn runs");
+    assert_eq!(outcome.how, Ended::Interrupted);
+    assert!(begun.elapsed() < Duration::from_secs(25));
+}
+
+#[test]
+fn output_without_end_comes_in_bounded_events_that_count_the_rest() {
+    let command = "timeout 2 yes";
+    let world = World::new(vec![calls(&[("s", "shell", json!({ "command": command }))]), text("Done.")]);
+    let (_, heard) = world.run("go");
+    let (mut shown, mut omitted, mut events) = (0, 0, 0);
+    for event in &heard {
+        if let TurnEvent::ToolProgress { text, omitted_bytes, .. } = event {
+            assert!(text.len() <= 64 * 1024);
+            events += 1;
+            shown += text.len() as u64;
+            omitted += omitted_bytes;
+        }
+    }
+    assert!(events < 500, "{events} events in two seconds");
+    assert!(omitted > shown && shown > 0, "{shown} bytes were shown, {omitted} were not");
+}

@@ -1,0 +1,141 @@
+//! Live events: what happens in turns while it happens, for streams that listen just now.
+//!
+//! Each stream has a queue of its own, limited in number and in bytes. A stream that reads slowly loses the oldest
+//! of its events, which the numbers of events show, and costs the others nothing.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use retake_model::id::ThreadId;
+use tokio::sync::Notify;
+
+/// How many live events wait for one stream.
+const WAITING: usize = 1024;
+/// How many bytes of live events wait for one stream, or one event.
+const WAITING_BYTES: usize = 1 << 20;
+
+/// What happens in a turn, while it happens.
+pub(crate) struct Live {
+    pub(crate) thread: ThreadId,
+    pub(crate) text: String,
+}
+
+/// Passes live events on to all who listen.
+#[derive(Default)]
+pub(super) struct LiveEvents(Mutex<Vec<Weak<Queue>>>);
+
+/// One who listens, until it is dropped.
+pub(super) struct Listener(Arc<Queue>);
+
+#[derive(Default)]
+struct Queue {
+    waiting: Mutex<Waiting>,
+    arrived: Notify,
+}
+
+#[derive(Default)]
+struct Waiting {
+    events: VecDeque<Arc<Live>>,
+    bytes: usize,
+}
+
+impl LiveEvents {
+    /// Listens from now on.
+    pub(super) fn listen(&self) -> Listener {
+        let queue = Arc::default();
+        self.lock().push(Arc::downgrade(&queue));
+        Listener(queue)
+    }
+
+    /// Whether anybody listens.
+    pub(super) fn has_listeners(&self) -> bool {
+        self.lock().iter().any(|queue| queue.strong_count() > 0)
+    }
+
+    /// Passes an event on. Never waits.
+    pub(super) fn send(&self, live: Live) {
+        let live = Arc::new(live);
+        self.lock().retain(|queue| {
+            let Some(queue) = queue.upgrade() else { return false };
+            queue.lock().push(Arc::clone(&live));
+            queue.arrived.notify_one();
+            true
+        });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Weak<Queue>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Listener {
+    /// Waits for the next event that was not lost.
+    pub(super) async fn next(&self) -> Arc<Live> {
+        loop {
+            if let Some(live) = self.0.lock().pop() {
+                return live;
+            }
+            // One that came just now has left a permit, which is used up here.
+            self.0.arrived.notified().await;
+        }
+    }
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiting {
+    fn push(&mut self, live: Arc<Live>) {
+        self.bytes += live.text.len();
+        self.events.push_back(live);
+        while self.events.len() > WAITING || (self.bytes > WAITING_BYTES && self.events.len() > 1) {
+            self.pop();
+        }
+    }
+
+    fn pop(&mut self) -> Option<Arc<Live>> {
+        let live = self.events.pop_front()?;
+        self.bytes -= live.text.len();
+        Some(live)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn live(number: usize, bytes: usize) -> Live {
+        Live { thread: ThreadId::from_key([1; 16]), text: format!("{number:0bytes$}") }
+    }
+
+    #[test]
+    fn a_stream_that_does_not_read_keeps_the_newest_events_that_fit() {
+        let check = |count: usize, bytes: usize, kept: usize| {
+            let events = LiveEvents::default();
+            assert!(!events.has_listeners());
+            let (slow, quick) = (events.listen(), events.listen());
+            for number in 0..count {
+                events.send(live(number, bytes));
+                assert!(quick.0.lock().pop().is_some(), "who reads misses nothing");
+            }
+            let waiting = slow.0.lock();
+            assert_eq!(waiting.events.len(), kept);
+            assert_eq!(waiting.bytes, kept * bytes);
+            assert_eq!(
+                waiting.events.back().map(|live| live.text.clone()),
+                Some(live(count - 1, bytes).text)
+            );
+            drop(waiting);
+            drop((slow, quick));
+            events.send(live(0, 1));
+            assert!(!events.has_listeners());
+        };
+        check(10, 100, 10);
+        check(WAITING + 10, 100, WAITING);
+        check(100, WAITING_BYTES / 10, 10);
+        check(3, WAITING_BYTES * 2, 1);
+    }
+}
