@@ -10,11 +10,12 @@ use clap::{Args, ValueEnum};
 use retake_agent::approval::Mode;
 use retake_agent::provider::config::Surroundings;
 use retake_agent::provider::prices::Prices;
-use retake_agent::setup::{Place, Wanted};
+use retake_agent::setup::Wanted;
 use retake_agent::{Audience, Cancel, Outcome, Setup, SetupError, TurnError, Unreached, Workshop};
 use retake_model::agent::Ended;
+use retake_model::id::{TakeId, ThreadId};
 use retake_model::settings::Settings;
-use retake_workspace::folder::path_from_text;
+use retake_workspace::folder::path_to_text;
 
 pub(crate) use interrupt::Interruptible;
 use screen::Watcher;
@@ -95,22 +96,15 @@ impl Context {
     }
 
     /// Where turns of a thread run, and by which rules.
-    pub(crate) fn workshop(&self, settings: &Settings, flags: &AgentFlags) -> Result<Workshop, Failure> {
-        let (setup, timeline) = (self.setup(), self.timeline()?);
-        let desk = if setup.files.is_some() { Some(self.desk()?) } else { None };
-        let project = self.own_project()?;
-        let folder = match self.apart()? {
-            Some(apart) => apart.path.clone(),
-            None => path_from_text(&project.path),
-        };
-        let caller = self.caller(None)?;
-        let place = Place {
-            project: project.id,
-            folder,
-            desk,
-            actor: caller.actor,
-            surroundings: caller.surroundings,
-        };
+    pub(crate) fn workshop(
+        &self,
+        (thread, take): (ThreadId, TakeId),
+        settings: &Settings,
+        flags: &AgentFlags,
+    ) -> Result<Workshop, Failure> {
+        let (setup, timeline, caller) = (self.setup(), self.timeline()?, self.caller(None)?);
+        let place = setup.place(timeline, thread, take, caller.actor, caller.surroundings)?;
+        self.name_folder(Some(&path_to_text(&place.folder)))?;
         Ok(setup.workshop(timeline, &place, settings, &flags.wanted(), &Surroundings::of_process())?)
     }
 

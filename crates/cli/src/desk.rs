@@ -6,12 +6,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use retake_model::id::ThreadId;
+use retake_model::id::{TakeId, ThreadId};
 use retake_model::path::{RootPath, TreePath};
 use retake_model::replay::OnConflict;
-use retake_timeline::{Changed, Command, Desk, FileReport, Halves, Handling};
-use retake_workspace::folder::path_from_text;
+use retake_timeline::{
+    Caller, Changed, Command, Desk, Executed, FileError, FileReport, Halves, Handling, PlanRequest, Preview,
+};
+use retake_workspace::folder::{path_from_text, path_to_text};
 use retake_workspace::snapshot::{Options, Workspace};
+use serde::Serialize;
 
 use crate::context::Context;
 use crate::describe::files;
@@ -66,7 +69,7 @@ impl FileFlags {
             (_, true) => Halves::Files,
             _ => Halves::Both,
         };
-        Handling { halves, on_conflict: self.conflicts.into(), preview: self.careful.dry_run }
+        Handling { halves, on_conflict: self.conflicts.into() }
     }
 
     pub(crate) fn careful(self) -> Careful {
@@ -84,6 +87,14 @@ impl From<Conflicts> for OnConflict {
     }
 }
 
+/// What would be done, where nothing was.
+#[derive(Serialize)]
+struct PreviewAnswer {
+    dry_run: bool,
+    would: Preview,
+    files: Option<FileReport>,
+}
+
 /// What a person decided after a look ahead.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decision {
@@ -91,24 +102,90 @@ pub(crate) enum Decision {
     Stop,
 }
 
+/// What came of a request that may move files.
+pub(crate) enum Carried {
+    /// It was done.
+    Done(Executed),
+    /// It was only shown what would be done.
+    Previewed(Preview),
+}
+
 impl Context {
-    /// The timeline together with the folder of the project, or with the folder that a take has for itself.
-    pub(crate) fn desk(&self) -> Result<Desk, Failure> {
-        let (timeline, options) = (self.timeline()?, self.file_options());
-        Ok(match self.apart()? {
-            Some(apart) => Desk::of_apart(timeline, apart, &options)?,
-            None => Desk::of_project(timeline, self.own_project()?.id, &options)?,
-        })
+    /// The folder that a thread's files are in: the one that a take has for itself, if the command was started there, or
+    /// the one of the thread's project. The folder that the command was started in only chooses the thread.
+    pub(crate) fn desk_of(&self, thread: ThreadId) -> Result<Desk, Failure> {
+        let timeline = self.timeline()?;
+        let take = match self.worktree_of(thread)? {
+            Some(take) => take,
+            None => timeline.look()?.state(thread)?.active,
+        };
+        let desk = Desk::of_take(timeline, thread, take, &self.file_options())?;
+        self.name_folder(Some(&path_to_text(desk.path())))?;
+        Ok(desk)
     }
 
-    /// The desk, if moving files is wanted and there may be any to move.
-    pub(crate) fn desk_for(&self, thread: ThreadId, handling: Handling) -> Result<Option<Desk>, Failure> {
-        let head = self.timeline()?.look()?.head(thread)?.operation;
-        let none = handling.halves == Halves::Conversation || head.filed.is_none();
-        if none && handling.halves != Halves::Files { Ok(None) } else { self.desk().map(Some) }
+    /// The take of that thread whose own folder the command was started in.
+    pub(crate) fn worktree_of(&self, thread: ThreadId) -> Result<Option<TakeId>, Failure> {
+        Ok(self.apart()?.filter(|apart| apart.thread == thread).map(|apart| apart.take))
     }
 
-    /// Makes a change after which another take may be the active one, its files along with it.
+    /// Names the folder whose files are meant, if it is another one than where the command was started.
+    pub(crate) fn name_folder(&self, folder: Option<&str>) -> Result<(), Failure> {
+        let here = self.directory().canonicalize().unwrap_or_else(|_| self.directory().to_owned());
+        match folder {
+            Some(folder) if !here.starts_with(path_from_text(folder)) => {
+                self.remark(&format!("The files of this thread are in {folder}."))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Does what is asked with the files of the thread's own folder, after a preview where there is someone to see it;
+    /// or only shows what would be done.
+    pub(crate) fn carry_out(
+        &self,
+        thread: ThreadId,
+        request: PlanRequest,
+        caller: Caller,
+        handling: Handling,
+        careful: Careful,
+    ) -> Result<Carried, Failure> {
+        let timeline = self.timeline()?;
+        let files = self.config.files.enabled.then(|| self.file_options());
+        let place = (files.as_ref(), self.worktree_of(thread)?);
+        let plan = || timeline.plan(thread, request.clone(), caller.clone(), handling, place);
+        if careful.dry_run {
+            let preview = plan()?.into_preview();
+            self.name_folder(preview.folder.as_deref())?;
+            return Ok(Carried::Previewed(preview));
+        }
+        let executed = if self.looks_ahead(careful) {
+            let plan = match plan() {
+                // What was cut off is finished before anything else, as without a preview.
+                Err(FileError::MoveUnfinished(_)) => {
+                    for recovered in timeline.recover()? {
+                        files::write_recovered(&mut stderr(self.general.color), self, &recovered)?;
+                    }
+                    plan()?
+                }
+                other => other?,
+            };
+            self.name_folder(plan.preview().folder.as_deref())?;
+            if self.look_ahead(plan.preview())? == Decision::Stop {
+                return Err(Failure::new(Code::Refused, STOPPED));
+            }
+            plan.execute()?
+        } else {
+            let executed = timeline.perform(thread, request.clone(), caller.clone(), handling, place)?;
+            self.name_folder(executed.files.as_ref().and_then(|files| files.folder.as_deref()))?;
+            executed
+        };
+        self.warn_of_budget();
+        Ok(Carried::Done(executed))
+    }
+
+    /// Makes a change after which another take may be the active one, its files along with it; `None` if it was only
+    /// shown what would be done.
     pub(crate) fn change_takes(
         &self,
         thread: ThreadId,
@@ -116,42 +193,44 @@ impl Context {
         expect: Option<u64>,
         flags: FileFlags,
     ) -> Result<Option<Changed>, Failure> {
-        let (handling, caller) = (flags.handling(), self.caller(expect)?);
-        let desk = match self.desk() {
-            Ok(desk) if self.config.files.enabled && handling.halves != Halves::Conversation => desk,
-            // A folder that files are not kept of has none to bring along.
-            _ => {
-                let done = self.change(thread, command, expect)?;
-                return Ok(Some(Changed { done: Some(done), files: None }));
-            }
-        };
-        if self.looks_ahead(flags.careful()) {
-            let ahead =
-                desk.change(thread, command.clone(), caller.clone(), Handling { preview: true, ..handling })?;
-            if let Some(files) = &ahead.files
-                && self.look_ahead(files)? == Decision::Stop
-            {
-                return Err(Failure::new(Code::Refused, STOPPED));
+        let (caller, request) = (self.caller(expect)?, PlanRequest::Change(command));
+        match self.carry_out(thread, request, caller, flags.handling(), flags.careful())? {
+            Carried::Done(Executed { done, files, .. }) => Ok(Some(Changed { done, files })),
+            Carried::Previewed(preview) => {
+                self.report_preview(preview)?;
+                Ok(None)
             }
         }
-        let changed = desk.change(thread, command, caller, handling)?;
-        self.warn_of_budget();
-        if changed.done.is_none() {
-            self.report(&changed, |out, _| match &changed.files {
-                Some(report) => files::write_report(out, self, report),
-                None => Ok(()),
-            })?;
-            return Ok(None);
-        }
-        Ok(Some(changed))
+    }
+
+    /// Says what would be done.
+    pub(crate) fn report_preview(&self, preview: Preview) -> Result<(), Failure> {
+        let answer = PreviewAnswer { files: preview.files.clone(), dry_run: true, would: preview };
+        self.report(&answer, |out, _| files::write_preview(out, self, &answer.would))
     }
 
     /// The path below the project's folder that a person means by a path on the command line.
     pub(crate) fn root_path(&self, path: &Path) -> Result<RootPath, Failure> {
-        let absolute = std::path::absolute(self.directory().join(path))
+        self.root_path_in(None, path)
+    }
+
+    /// The same below the folder that a thread's files are in. Where the command was started elsewhere, a path goes on
+    /// from that folder.
+    pub(crate) fn root_path_of(&self, thread: ThreadId, path: &Path) -> Result<RootPath, Failure> {
+        self.root_path_in(Some(thread), path)
+    }
+
+    fn root_path_in(&self, thread: Option<ThreadId>, path: &Path) -> Result<RootPath, Failure> {
+        let roots = self.file_roots(thread)?;
+        let here = self.directory().canonicalize().unwrap_or_else(|_| self.directory().to_owned());
+        let inside = roots.iter().any(|(_, root)| here.starts_with(root));
+        let base = match roots.first() {
+            Some((_, main)) if !inside && thread.is_some() => main.clone(),
+            _ => self.directory().to_owned(),
+        };
+        let absolute = std::path::absolute(base.join(path))
             .map_err(|error| Failure::new(Code::Usage, format!("{}: {error}", path.display())))?;
         let normal = normalised(&absolute);
-        let roots = self.file_roots()?;
         for (name, root) in &roots {
             if let Ok(below) = normal.strip_prefix(root) {
                 let found = TreePath::new(below.as_os_str().as_bytes())
@@ -170,15 +249,22 @@ impl Context {
         Ok(Desk::at(self.timeline()?.clone(), project.id, workspace))
     }
 
-    /// The folders that files are kept of, by name, the main one first.
-    fn file_roots(&self) -> Result<Vec<(String, PathBuf)>, Failure> {
+    /// The folders that files are kept of, by name, the main one first: those of a thread, or of the project that the
+    /// command was started in.
+    fn file_roots(&self, thread: Option<ThreadId>) -> Result<Vec<(String, PathBuf)>, Failure> {
         let looking = self.timeline()?.look()?;
-        if let Some(apart) = self.apart()? {
+        let apart = self.apart()?.filter(|apart| thread.is_none_or(|thread| thread == apart.thread));
+        if let Some(apart) = apart {
             return Ok(vec![(String::new(), apart.path.clone())]);
         }
-        let project = self.project()?;
-        let main = path_from_text(&project.path);
-        let others = looking.other_roots(project.id)?;
+        let (project, main) = match thread {
+            Some(thread) => {
+                let home = looking.thread(thread)?.home;
+                (home, self.timeline()?.folder_of_project(home)?)
+            }
+            None => (self.project()?.id, path_from_text(&self.project()?.path)),
+        };
+        let others = looking.other_roots(project)?;
         Ok(std::iter::once((String::new(), main)).chain(others).collect())
     }
 
@@ -200,12 +286,12 @@ impl Context {
     }
 
     /// Shows what would happen to files, and asks whether it should.
-    pub(crate) fn look_ahead(&self, report: &FileReport) -> Result<Decision, Failure> {
-        if !report.moves_files() {
+    pub(crate) fn look_ahead(&self, preview: &Preview) -> Result<Decision, Failure> {
+        if !preview.files.as_ref().is_some_and(FileReport::moves_files) {
             return Ok(Decision::Go);
         }
         let mut out = stderr(self.general.color);
-        files::write_report(&mut out, self, report)?;
+        files::write_preview(&mut out, self, preview)?;
         write!(out, "Go on? [Y/n] ")?;
         out.flush()?;
         let mut line = String::new();

@@ -15,8 +15,8 @@ pub(crate) fn moments<'context>(
 ) -> Result<Moments<'context>, Failure> {
     let timeline = context.timeline()?;
     let row = context.thread(&timeline.look()?, thread)?;
-    let (id, here) = (row.summary.id, context.apart()?.map(|apart| apart.take));
-    let look = move || Ok(context.desk()?.look(id, context.caller(None)?)?.snapshot);
+    let (id, here) = (row.summary.id, context.worktree_of(row.summary.id)?);
+    let look = move || Ok(context.desk_of(id)?.look(id, context.caller(None)?)?.snapshot);
     Ok(Moments::new(timeline, row, here, Box::new(look)))
 }
 

@@ -163,6 +163,6 @@ fn bad_input_is_refused_with_a_way_out() {
     check(&["restore", "1", "/etc/passwd"], 2, "not in the project");
     check(&["restore", "1", ".git/config"], 2, "repository");
     check(&["take", "close"], 3, "retake take list");
-    check(&["-C", "/", "status"], 5, "project");
+    check(&["-C", "/", "status"], 3, "project");
     assert_eq!(sandbox.run(&["undo", "--conflicts", "maybe"]).code, 2);
 }

@@ -19,6 +19,7 @@
 //! refuses until the store is opened again.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::fs::File;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -83,6 +84,23 @@ impl Store {
         E: Send + 'static,
     {
         self.writer.submit(job)
+    }
+
+    /// Runs a job inside a write transaction that is rolled back afterwards: the job sees what it writes, and nothing
+    /// of it stays. So a preview runs the very code that the change itself runs.
+    pub fn rehearse<T, E>(
+        &self,
+        job: impl FnOnce(&Writing<'_>) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, WriteError<E>>
+    where
+        T: Send + 'static,
+        E: Send + 'static,
+    {
+        match self.write(move |writing| Err::<Infallible, _>(job(writing))) {
+            Ok(never) => match never {},
+            Err(WriteError::Refused(outcome)) => outcome.map_err(WriteError::Refused),
+            Err(WriteError::Store(error)) => Err(WriteError::Store(error)),
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use retake_model::object::{Additions, Objects, load};
 use retake_model::operation::{Operation, OperationKind, Version};
 use retake_model::state::ThreadState;
 use retake_model::summary::ThreadSummary;
-use retake_store::{Leases, Publication, StoreError, ThreadRow, Writing};
+use retake_store::{Leases, Publication, Queries, StoreError, ThreadRow, Writing};
 use retake_workspace::folder::path_from_text;
 use serde::Serialize;
 
@@ -137,6 +137,29 @@ pub(crate) fn with_marks(command: Command, row: &ThreadSummary) -> Option<Comman
         private: Some(sharing.private),
         shared_with_support: Some(sharing.shared_with_support),
     })
+}
+
+/// The same for a command after which another take may be the active one. A new take stays in the background where the
+/// active one cannot give way to it.
+pub(crate) fn compose_take_command<'writing, 'transaction>(
+    writing: &'writing Writing<'transaction>,
+    at: &Head,
+    command: Command,
+    caller: &Caller,
+    clock: &dyn Clock,
+    rules: Rules,
+) -> Result<Option<Composed<'writing, 'transaction>>, ChangeError> {
+    compose_command(writing, at, command, caller, clock, rules)
+}
+
+/// A thread in the index, and its last operation.
+pub(crate) fn head_of(
+    queries: &Queries<'_>,
+    thread: ThreadId,
+) -> Result<(ThreadRow, Operation), ChangeError> {
+    let row = queries.thread(thread)?.ok_or(ChangeError::NoSuchThread(thread))?;
+    let head = queries.last_operation(&row)?.operation;
+    Ok((row, head))
 }
 
 /// A title is free if no other thread in use in the same project has it.

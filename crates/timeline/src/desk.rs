@@ -6,11 +6,13 @@
 //! ```text
 //!   lock the folder ─► finish what a crash left ─► look: hand edits become an operation of the human's
 //!        │
-//!        └─► plan (pure): which changes to take back or make again, carried over to the present files
+//!        └─► work out: which changes to take back or make again, carried over to the present files
 //!                │
 //!                ├─► nothing moves ──────────────────────────────────────► publish the operation
 //!                └─► intent durable ─► files move, path by path, synced ─► publish, intent gone
 //! ```
+//!
+//! A [`Plan`] is the same without a trace: the files are observed, the operations rehearsed and rolled back.
 //!
 //! Each operation owns the paths that differ between its two snapshots, whoever else works in the folder: a move
 //! of one thread never takes another thread's changes along, nor those that were made by hand.
@@ -26,15 +28,19 @@ mod of_takes;
 mod open;
 mod place;
 mod plan;
+mod planning;
 mod recover;
+mod rehearse;
 mod report;
 mod restore;
 mod roots;
 mod takes;
 mod turn;
+mod work;
 
 use std::sync::Arc;
 
+use retake_model::content::ContentId;
 use retake_model::id::{FolderId, ProjectId};
 use retake_model::intent::Apart;
 use retake_model::replay::OnConflict;
@@ -50,7 +56,9 @@ pub use glance::Glance;
 pub use look::{Present, Seen};
 pub use moves::Moment;
 pub use of_takes::{FilesOfTakes, TakeFiles};
+pub use planning::{Executed, Plan, PlanRequest};
 pub use recover::Recovered;
+pub use rehearse::Preview;
 pub use report::{FileReport, Outcome, PathReport};
 pub use restore::{FilesAt, Restored};
 pub use takes::Changed;
@@ -87,8 +95,6 @@ pub struct Handling {
     pub halves: Halves,
     /// What becomes of files that do not merge.
     pub on_conflict: OnConflict,
-    /// Only say what would happen. What was changed by hand is recorded all the same.
-    pub preview: bool,
 }
 
 impl Desk {
@@ -117,7 +123,7 @@ impl Desk {
     fn begin(&self) -> Result<Session<'_>, FileError> {
         let lock = self.timeline.store.lock_folder(self.folder)?;
         let recovered = recover::recover_locked(&self.timeline, self.folder, Some(self.roots()))?;
-        Ok(Session { desk: self, recovered, _lock: lock })
+        Ok(Session { desk: self, recovered, expected: None, _lock: lock })
     }
 }
 
@@ -125,5 +131,7 @@ impl Desk {
 struct Session<'desk> {
     desk: &'desk Desk,
     recovered: Option<Recovered>,
+    /// The files that a plan was made for; any will do if none are named.
+    expected: Option<ContentId>,
     _lock: FolderLock,
 }

@@ -31,7 +31,6 @@ mod file_log;
 mod filed;
 mod files;
 mod find;
-mod foresee;
 mod held;
 mod import;
 mod looking;
@@ -67,9 +66,9 @@ pub use cleared::Cleared;
 pub use clock::{Clock, Seeded, SystemClock};
 pub use create::NewThread;
 pub use desk::{
-    Advanced, ApartFolder, Around, Changed, ClosedApart, Desk, FileError, FileReport, FilesAt, FilesOfTakes,
-    Glance, Halves, Handling, Moment, OpenedApart, Outcome, PathReport, Present, Recovered, Restored, Seen,
-    TakeFiles,
+    Advanced, ApartFolder, Around, Changed, ClosedApart, Desk, Executed, FileError, FileReport, FilesAt,
+    FilesOfTakes, Glance, Halves, Handling, Moment, OpenedApart, Outcome, PathReport, Plan, PlanRequest,
+    Present, Preview, Recovered, Restored, Seen, TakeFiles,
 };
 pub use differ::{Differing, EntryDiffers, FieldDiffers};
 pub use error::{ChangeError, LookError};
@@ -78,7 +77,6 @@ pub use file_changes::FileChanges;
 pub use file_log::{FileLog, FileLogItem, Wrote};
 pub use files::{Depth, FilePiece, FolderQuestion, HeldFile, HeldFiles};
 pub use find::{FindError, Found};
-pub use foresee::Foreseen;
 pub use held::{FilesOfThread, Held, NotHeld};
 pub use import::{ImportError, Imported, Importing};
 pub use looking::Looking;

@@ -17,7 +17,7 @@ use retake_model::object::Additions;
 use retake_model::operation::{OperationKind, Version};
 use retake_model::sharing::Sharing;
 use retake_model::state::ThreadState;
-use retake_store::{Deleted, Facet, ThreadFilter, Writing};
+use retake_store::{Deleted, Facet, Leases, ThreadFilter, Writing};
 use serde::Serialize;
 
 use crate::change::{Head, check_no_turn, publish};
@@ -54,34 +54,44 @@ impl Timeline {
         title: Option<String>,
         caller: Caller,
     ) -> Result<Promoted, ChangeError> {
-        let clock = self.clock.clone();
-        let rules = self.rules;
-        let leases = self.store.leases();
+        let (timeline, leases) = (self.clone(), self.store.leases());
         let promoted = self.store.write(move |writing| {
             let at = Head::of(writing, thread, &caller)?;
-            check_no_turn(writing, &at, &leases, Some(take))?;
-            if at.state.deleted.is_some() {
-                return Err(ChangeError::ThreadDeleted);
-            }
-            let into = ThreadId::fresh(&mut Ticks(&*clock));
-            let mut additions = Additions::new(&**writing);
-            let taken = |name: &str| Ok(writing.take_named(at.row.number, name)?.is_some());
-            let mut context =
-                Context { additions: &mut additions, fresh: &mut Ticks(&*clock), take_named: &taken };
-            let done = promote(&at.state, thread, take, title.as_deref(), into, &mut context)?;
-            let project = at.row.home;
-            let title = free_title(writing, project, &done.promoted.title)?;
-            // The marks of the thread as they are, and not as its state once had them.
-            let Sharing { visibility, private, shared_with_support } = at.row.summary.sharing();
-            let state = ThreadState { title, visibility, private, shared_with_support, ..done.promoted };
-            let source = publish(writing, &at, additions, &done.source, done.kind, &caller, &*clock, rules)?;
-            let by = source.version;
-            let kind = OperationKind::ThreadPromoted { project, from: thread, take, by };
-            let promoted = first_of_promoted(writing, into, &state, kind, &caller, &*clock)?;
-            Ok(Promoted { source, promoted })
+            promote_in(&timeline, writing, &at, &leases, (take, title), &caller)
         })?;
         Ok(promoted)
     }
+}
+
+/// Makes a take a thread of its own, inside a write.
+pub(crate) fn promote_in(
+    timeline: &Timeline,
+    writing: &Writing<'_>,
+    at: &Head,
+    leases: &Leases,
+    (take, title): (TakeId, Option<String>),
+    caller: &Caller,
+) -> Result<Promoted, ChangeError> {
+    let (clock, rules, thread) = (&*timeline.clock, timeline.rules, at.row.summary.id);
+    check_no_turn(writing, at, leases, Some(take))?;
+    if at.state.deleted.is_some() {
+        return Err(ChangeError::ThreadDeleted);
+    }
+    let into = ThreadId::fresh(&mut Ticks(clock));
+    let mut additions = Additions::new(&**writing);
+    let taken = |name: &str| Ok(writing.take_named(at.row.number, name)?.is_some());
+    let mut context = Context { additions: &mut additions, fresh: &mut Ticks(clock), take_named: &taken };
+    let done = promote(&at.state, thread, take, title.as_deref(), into, &mut context)?;
+    let project = at.row.home;
+    let title = free_title(writing, project, &done.promoted.title)?;
+    // The marks of the thread as they are, and not as its state once had them.
+    let Sharing { visibility, private, shared_with_support } = at.row.summary.sharing();
+    let state = ThreadState { title, visibility, private, shared_with_support, ..done.promoted };
+    let source = publish(writing, at, additions, &done.source, done.kind, caller, clock, rules)?;
+    let by = source.version;
+    let kind = OperationKind::ThreadPromoted { project, from: thread, take, by };
+    let promoted = first_of_promoted(writing, into, &state, kind, caller, clock)?;
+    Ok(Promoted { source, promoted })
 }
 
 fn first_of_promoted(

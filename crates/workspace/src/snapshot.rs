@@ -63,7 +63,7 @@ use retake_store::{Store, StoreError};
 
 use cache::Cache;
 use progress::Counter;
-use sink::Sink;
+use sink::{Purpose, Sink};
 
 /// Why no snapshot was taken. Nothing was stored.
 #[derive(Debug, thiserror::Error)]
@@ -102,10 +102,31 @@ pub fn snapshot_with(
     workspace: &Workspace,
     progress: &(dyn Fn(Progress) -> ControlFlow<()> + Sync),
 ) -> Result<Taken, SnapshotError> {
-    let gathering = Gathering::begin(store)?;
+    let gathering = Gathering::begin(store, Purpose::Store)?;
     let counter = Counter::new(progress);
     let (taken, _) = whole(gathering, workspace, &counter, walk::Watched::default())?;
     Ok(taken)
+}
+
+/// The files of a workspace as they are, without a trace: nothing is written, neither into the store nor beside it.
+#[derive(Clone, Debug)]
+pub struct Observation {
+    /// The name that a snapshot of them has.
+    pub id: ContentId,
+    /// What it holds.
+    pub snapshot: Snapshot,
+    /// What the store does not have of it: all but the bytes of files beyond the first megabyte.
+    pub objects: Vec<NewObject>,
+    /// How often the store had destroyed content then.
+    pub epoch: i64,
+}
+
+/// Looks at the files of a workspace without storing anything.
+pub fn observe(store: &Store, workspace: &Workspace) -> Result<Observation, SnapshotError> {
+    let gathering = Gathering::begin(store, Purpose::Observe)?;
+    let counter = Counter::new(&|_| ControlFlow::Continue(()));
+    let (taken, _) = whole(gathering, workspace, &counter, walk::Watched::default())?;
+    Ok(Observation { id: taken.id, snapshot: taken.snapshot, objects: taken.objects, epoch: taken.epoch })
 }
 
 /// What a walk over one root left: the cache that it went by, and the watches that it set.
@@ -164,7 +185,7 @@ struct Gathering<'store> {
 }
 
 impl<'store> Gathering<'store> {
-    fn begin(store: &'store Store) -> Result<Self, SnapshotError> {
+    fn begin(store: &'store Store, purpose: Purpose) -> Result<Self, SnapshotError> {
         let (epoch, redacted) = {
             let reading = store.read()?;
             let queries = reading.queries();
@@ -174,7 +195,7 @@ impl<'store> Gathering<'store> {
         Ok(Self {
             store,
             epoch,
-            sink: Sink::new(store, redacted),
+            sink: Sink::new(store, redacted, purpose),
             snapshot: Snapshot { roots: Vec::new() },
             objects: Vec::new(),
             memories: Vec::new(),

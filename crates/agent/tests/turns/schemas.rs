@@ -27,7 +27,8 @@ use retake_timeline::store::{
 use retake_timeline::{
     Advanced, ApartFolder, Blame, Caller, Changed, Changes, ClosedApart, Command, Detail, Done, EntryView,
     Exported, FileLog, FileReport, FilesAt, Goal, Halves, Handling, HistoryItem, Imported, Importing, Moment,
-    Moved, OpenedApart, Project, Promoted, Question, Recovered, Restored, Seen, Spot, Standing, Tree, Unit,
+    Moved, OpenedApart, PlanRequest, Project, Promoted, Question, Recovered, Restored, Seen, Spot, Standing,
+    Tree, Unit,
 };
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -116,12 +117,13 @@ fn what_a_turn_says_and_leaves_is_as_described() {
 
     let restored = desk.restore(thread, oldest, &[], Caller::human(), Handling::default());
     check(&restored.expect("it is restored"));
-    for preview in [true, false] {
-        let handling = Handling { preview, ..Handling::default() };
-        check(&desk.go(thread, Goal::Undo(Unit::Turn, 1), Caller::human(), handling).expect("an undo"));
-        let branch = Command::Branch { from: main.id, at: None, name: None };
-        check(&desk.change(thread, branch, Caller::human(), handling).expect("a branch"));
+    let (undo, options) = (Goal::Undo(Unit::Turn, 1), Handling::default());
+    let branch = Command::Branch { from: main.id, at: None, name: None };
+    for request in [PlanRequest::Move(undo), PlanRequest::Change(branch.clone())] {
+        check(desk.plan(thread, request, Caller::human(), options).expect("a plan").preview());
     }
+    check(&desk.go(thread, undo, Caller::human(), options).expect("an undo"));
+    check(&desk.change(thread, branch, Caller::human(), options).expect("a branch"));
     check(&timeline.undo(thread, Unit::Operation, 1, Caller::human()).expect("an undo"));
 }
 

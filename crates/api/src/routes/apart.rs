@@ -109,7 +109,7 @@ fn open(call: &Call<'_, TakePath, Ahead, OpenBody>) -> Result<Answer<Opened>, Pr
     let folder = folder.ok_or_else(|| Problem::refused("name a `folder` that begins with a slash"))?;
     let caller = Caller { expected: None, ..call.caller(thread)? };
     let opened = if dry_run {
-        desk.foresee_open_apart(thread, take.id, &folder, &caller)?
+        desk.preview_open_apart(thread, take.id, &folder)?
     } else {
         desk.open_apart(thread, take.id, &folder, &caller)?
     };

@@ -7,7 +7,9 @@ use retake_model::operation::Version;
 use retake_model::replay::OnConflict;
 use retake_model::state::ThreadState;
 use retake_model::take::Take;
-use retake_timeline::{Caller, Changed, Command, Desk, Done, Foreseen, Halves, Handling, Looking};
+use retake_timeline::{
+    Caller, Changed, Command, Desk, Done, Executed, Halves, Handling, Looking, PlanRequest, Preview,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -73,24 +75,24 @@ pub(crate) struct Page<T> {
 
 /// What came of a change, or would come of it.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct DoneOrForeseen {
+pub(crate) struct DoneOrPreview {
     #[serde(flatten)]
     pub(crate) done: Option<Done>,
     /// Whether nothing was changed, and this is only what would be.
     pub(crate) dry_run: bool,
     /// What would be done, where nothing was.
-    pub(crate) would: Option<Foreseen>,
+    pub(crate) would: Option<Preview>,
 }
 
 /// What came of a change that may bring files along, or would come of it.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct ChangedOrForeseen {
+pub(crate) struct ChangedOrPreview {
     #[serde(flatten)]
     pub(crate) changed: Changed,
     /// Whether nothing was changed, and this is only what would be.
     pub(crate) dry_run: bool,
     /// What would be done to the conversation, where nothing was.
-    pub(crate) would: Option<Foreseen>,
+    pub(crate) would: Option<Preview>,
 }
 
 /// What moves with a change of the conversation.
@@ -121,13 +123,13 @@ pub(crate) enum Conflicts {
 
 impl WhichHalves {
     /// How files are to be moved.
-    pub(crate) fn handling(self, conflicts: Conflicts, preview: bool) -> Handling {
+    pub(crate) fn handling(self, conflicts: Conflicts) -> Handling {
         let halves = match self {
             Self::Both => Halves::Both,
             Self::Conversation => Halves::Conversation,
             Self::Files => Halves::Files,
         };
-        Handling { halves, on_conflict: conflicts.into(), preview }
+        Handling { halves, on_conflict: conflicts.into() }
     }
 }
 
@@ -164,31 +166,44 @@ impl<P, Q, B> Call<'_, P, Q, B> {
     }
 
     /// Makes a change to a thread, or says what it would do.
-    pub(crate) fn change_or_foresee(
+    pub(crate) fn change_or_preview(
         &self,
         thread: ThreadId,
         command: Command,
         dry_run: bool,
-    ) -> Result<Answer<DoneOrForeseen>, Problem> {
+    ) -> Result<Answer<DoneOrPreview>, Problem> {
         if dry_run {
-            let would = self.service.timeline.foresee(thread, command, &self.caller(thread)?)?;
+            let request = PlanRequest::Change(command);
+            let would = self.preview(thread, request, Handling::default())?;
             let version = would.version;
-            return Ok(Answer::at(DoneOrForeseen { done: None, dry_run, would: Some(would) }, version));
+            return Ok(Answer::at(DoneOrPreview { done: None, dry_run, would: Some(would) }, version));
         }
         let Answer { body, version, location } = self.change(thread, command)?;
-        Ok(Answer { body: DoneOrForeseen { done: Some(body), dry_run, would: None }, version, location })
+        Ok(Answer { body: DoneOrPreview { done: Some(body), dry_run, would: None }, version, location })
     }
 
-    /// What would be done, at the version that the thread has now: where files were looked at to foresee it, what a
-    /// person did to them was recorded.
-    pub(super) fn at_present(
+    /// What would come of a request. Nothing is changed.
+    pub(super) fn preview(
         &self,
         thread: ThreadId,
-        would: Option<Foreseen>,
-    ) -> Result<Option<Foreseen>, Problem> {
-        let Some(would) = would else { return Ok(None) };
-        let version = self.service.timeline.look()?.thread(thread)?.summary.version;
-        Ok(Some(Foreseen { version, ..would }))
+        request: PlanRequest,
+        handling: Handling,
+    ) -> Result<Preview, Problem> {
+        let (service, caller) = (self.service, self.caller(thread)?);
+        let place = (service.setup.files.as_ref(), None);
+        Ok(service.timeline.plan(thread, request, caller, handling, place)?.into_preview())
+    }
+
+    /// Does what is asked, with the files of the thread's own folder.
+    pub(super) fn perform(
+        &self,
+        thread: ThreadId,
+        request: PlanRequest,
+        handling: Handling,
+    ) -> Result<Executed, Problem> {
+        let (service, caller) = (self.service, self.caller(thread)?);
+        let place = (service.setup.files.as_ref(), None);
+        Ok(service.timeline.perform(thread, request, caller, handling, place)?)
     }
 
     /// Makes a change after which another take may be the active one, its files along with it.
@@ -197,27 +212,19 @@ impl<P, Q, B> Call<'_, P, Q, B> {
         thread: ThreadId,
         command: Command,
         handling: Handling,
-    ) -> Result<Answer<ChangedOrForeseen>, Problem> {
-        let caller = self.caller(thread)?;
-        let dry_run = handling.preview;
-        let foresee = || self.service.timeline.foresee(thread, command.clone(), &caller);
-        let would = dry_run.then(foresee).transpose()?;
-        let desk =
-            if handling.halves == Halves::Conversation { None } else { self.service.desk_of(thread)? };
-        let changed = match desk {
-            Some(desk) => desk.change(thread, command, caller, handling)?,
-            None if handling.preview => Changed { done: None, files: None },
-            None => {
-                let done = self.service.timeline.change(thread, command, caller)?;
-                Changed { done: Some(done), files: None }
-            }
-        };
-        let would = self.at_present(thread, would)?;
-        let version = match (&changed.done, &would) {
-            (Some(done), _) => Some(done.version),
-            (None, would) => would.as_ref().map(|would| would.version),
-        };
-        Ok(Answer { body: ChangedOrForeseen { changed, dry_run, would }, version, location: None })
+        dry_run: bool,
+    ) -> Result<Answer<ChangedOrPreview>, Problem> {
+        let request = PlanRequest::Change(command);
+        if dry_run {
+            let would = self.preview(thread, request, handling)?;
+            let (version, files) = (would.version, would.files.clone());
+            let changed = Changed { done: None, files };
+            return Ok(Answer::at(ChangedOrPreview { changed, dry_run, would: Some(would) }, version));
+        }
+        let Executed { done, files, .. } = self.perform(thread, request, handling)?;
+        let version = done.as_ref().map(|done| done.version);
+        let body = ChangedOrPreview { changed: Changed { done, files }, dry_run, would: None };
+        Ok(Answer { body, version, location: None })
     }
 }
 
@@ -227,16 +234,6 @@ impl Service {
         let Some(options) = &self.setup.files else { return Ok(None) };
         let home = self.timeline.look()?.thread(thread)?.home;
         Ok(Some(Desk::of_project(&self.timeline, home, options)?))
-    }
-
-    /// The same, if there may be files to move.
-    pub(crate) fn desk_for(&self, thread: ThreadId, handling: Handling) -> Result<Option<Desk>, Problem> {
-        let filed = self.timeline.look()?.head(thread)?.operation.filed.is_some();
-        match handling.halves {
-            Halves::Conversation => Ok(None),
-            Halves::Both if !filed => Ok(None),
-            _ => self.desk_of(thread),
-        }
     }
 
     /// The same, where nothing can be done without it.

@@ -13,7 +13,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::common::{DoneOrForeseen, EntryPath, MOST, OfTake, Page, ThreadPath, id, limit, take_id, take_of};
+use super::common::{DoneOrPreview, EntryPath, MOST, OfTake, Page, ThreadPath, id, limit, take_id, take_of};
 use super::threads::Nothing;
 use crate::endpoint::{Answer, Call, Endpoint, change, delete, get, post};
 use crate::problem::{Code, Problem};
@@ -366,13 +366,13 @@ struct OfTakeAhead {
 
 fn truncate(
     call: &Call<'_, ThreadPath, OfTakeAhead, TruncateBody>,
-) -> Result<Answer<DoneOrForeseen>, Problem> {
+) -> Result<Answer<DoneOrPreview>, Problem> {
     let take = take_id(call.service, call.path.thread, call.query.take)?;
     let command = Command::Truncate { take, pairs: call.body.pairs };
-    call.change_or_foresee(call.path.thread, command, call.query.dry_run)
+    call.change_or_preview(call.path.thread, command, call.query.dry_run)
 }
 
-fn clear(call: &Call<'_, ThreadPath, OfTakeAhead, Nothing>) -> Result<Answer<DoneOrForeseen>, Problem> {
+fn clear(call: &Call<'_, ThreadPath, OfTakeAhead, Nothing>) -> Result<Answer<DoneOrPreview>, Problem> {
     let take = take_id(call.service, call.path.thread, call.query.take)?;
-    call.change_or_foresee(call.path.thread, Command::Clear { take }, call.query.dry_run)
+    call.change_or_preview(call.path.thread, Command::Clear { take }, call.query.dry_run)
 }

@@ -2,12 +2,13 @@
 
 use retake_model::id::ThreadId;
 use retake_timeline::{
-    Command, Differing, Done, FileReport, Foreseen, Goal, HistoryItem, Moment, Moved, Standing, Unit,
+    Command, Differing, Done, Executed, FileReport, Goal, HistoryItem, Moved, PlanRequest, Preview, Standing,
+    Unit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common::{Ahead, Conflicts, DoneOrForeseen, MOST, Page, ThreadPath, WhichHalves, limit, number};
+use super::common::{Ahead, Conflicts, DoneOrPreview, MOST, Page, ThreadPath, WhichHalves, limit, number};
 use super::threads::Nothing;
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, NoQuery, get, post};
 use crate::problem::Problem;
@@ -152,7 +153,7 @@ pub(crate) struct MovedBy {
     /// Whether nothing was moved, and this is only what would be.
     dry_run: bool,
     /// What would be done to the conversation, where nothing was.
-    would: Option<Foreseen>,
+    would: Option<Preview>,
     /// What became of files, path by path; none where no files are known, or only the conversation moved.
     files: Option<FileReport>,
 }
@@ -218,22 +219,16 @@ fn go<P, B>(
     halves: WhichHalves,
     conflicts: Conflicts,
 ) -> Result<Answer<MovedBy>, Problem> {
-    let handling = halves.handling(conflicts, call.query.dry_run);
-    let caller = call.caller(thread)?;
-    let foresee = || call.service.timeline.foresee_move(thread, goal, &caller);
-    let would = handling.preview.then(foresee).transpose()?;
-    let moment = match call.service.desk_for(thread, handling)? {
-        Some(desk) => desk.go(thread, goal, caller, handling)?,
-        None if handling.preview => Moment { moved: None, files: None },
-        None => Moment { moved: Some(call.service.timeline.go(thread, goal, caller)?), files: None },
-    };
-    let would = call.at_present(thread, would)?;
-    let version = match (&moment.moved, &would) {
-        (Some(moved), _) => Some(moved.done.version),
-        (None, would) => would.as_ref().map(|would| would.version),
-    };
-    let body = MovedBy { dry_run: handling.preview, moved: moment.moved, would, files: moment.files };
-    Ok(Answer { body, version, location: None })
+    let (handling, request) = (halves.handling(conflicts), PlanRequest::Move(goal));
+    if call.query.dry_run {
+        let would = call.preview(thread, request, handling)?;
+        let (version, files) = (would.version, would.files.clone());
+        let body = MovedBy { dry_run: true, moved: None, would: Some(would), files };
+        return Ok(Answer::at(body, version));
+    }
+    let Executed { moved, files, .. } = call.perform(thread, request, handling)?;
+    let version = moved.as_ref().map(|moved| moved.done.version);
+    Ok(Answer { body: MovedBy { dry_run: false, moved, would: None, files }, version, location: None })
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -265,6 +260,6 @@ fn save_session(call: &Call<'_, NoPath, NoQuery, SessionBody>) -> Result<Answer<
     call.change(thread, Command::Save { name })
 }
 
-fn reset(call: &Call<'_, ThreadPath, Ahead, Nothing>) -> Result<Answer<DoneOrForeseen>, Problem> {
-    call.change_or_foresee(call.path.thread, Command::Reset, call.query.dry_run)
+fn reset(call: &Call<'_, ThreadPath, Ahead, Nothing>) -> Result<Answer<DoneOrPreview>, Problem> {
+    call.change_or_preview(call.path.thread, Command::Reset, call.query.dry_run)
 }

@@ -5,7 +5,8 @@ use retake_model::id::{ProjectId, TakeId, ThreadId};
 use retake_model::name::{Naming, check};
 use retake_model::operation::{Actor, Version};
 use retake_timeline::{
-    Caller, Command, Done, FileReport, FilesAt, FilesOfThread, Handling, Held, Looking, Restored,
+    Caller, Command, Done, FileReport, FilesAt, FilesOfThread, Handling, Held, Looking, PlanRequest, Preview,
+    Restored,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -222,14 +223,16 @@ struct RestoreBody {
 
 /// What came of a restore, or would come of it.
 #[derive(Serialize, JsonSchema)]
-struct RestoredOrForeseen {
+struct RestoredOrPreview {
     #[serde(flatten)]
     restored: Restored,
     /// Whether nothing was changed, and this is only what would be.
     dry_run: bool,
+    /// What would be done, where nothing was.
+    would: Option<Preview>,
 }
 
-fn restore(call: &Call<'_, SnapshotPath, Ahead, RestoreBody>) -> Result<Answer<RestoredOrForeseen>, Problem> {
+fn restore(call: &Call<'_, SnapshotPath, Ahead, RestoreBody>) -> Result<Answer<RestoredOrPreview>, Problem> {
     let (service, body, dry_run) = (call.service, &call.body, call.query.dry_run);
     let thread = service.meant_thread(body.thread)?;
     let only = body.paths.iter().map(PathInput::read).collect::<Result<Vec<_>, _>>()?;
@@ -237,12 +240,19 @@ fn restore(call: &Call<'_, SnapshotPath, Ahead, RestoreBody>) -> Result<Answer<R
         let detail = format!("thread {thread} has no snapshot {}; nothing was changed", call.path.snapshot);
         return Err(Problem::not_found(detail));
     }
-    let desk = service.desk_at(thread, body.take)?;
-    let handling = Handling { preview: dry_run, ..Handling::default() };
-    let restored = desk.restore(thread, call.path.snapshot, &only, call.caller(thread)?, handling)?;
+    let (desk, caller, handling) =
+        (service.desk_at(thread, body.take)?, call.caller(thread)?, Handling::default());
+    if dry_run {
+        let request = PlanRequest::Restore { snapshot: call.path.snapshot, paths: only };
+        let mut would = desk.plan(thread, request, caller, handling)?.into_preview();
+        let files = would.files.take().ok_or_else(super::file_common::not_kept)?;
+        let (version, restored) = (would.version, Restored { done: None, files });
+        return Ok(Answer::at(RestoredOrPreview { restored, dry_run, would: Some(would) }, version));
+    }
+    let restored = desk.restore(thread, call.path.snapshot, &only, caller, handling)?;
     let version = match &restored.done {
         Some(done) => done.version,
         None => service.timeline.look()?.thread(thread)?.summary.version,
     };
-    Ok(Answer::at(RestoredOrForeseen { restored, dry_run }, version))
+    Ok(Answer::at(RestoredOrPreview { restored, dry_run, would: None }, version))
 }

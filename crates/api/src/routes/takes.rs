@@ -2,12 +2,12 @@
 
 use retake_model::id::{EntryId, TakeId};
 use retake_model::summary::TakeSummary;
-use retake_timeline::{Command, Done, Halves, Promoted};
+use retake_timeline::{Command, Done, Halves, Handling, PlanRequest, Promoted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::common::{
-    Ahead, ChangedOrForeseen, Conflicts, MOST, Page, TakePath, ThreadPath, WhichHalves, id, limit, take_of,
+    Ahead, ChangedOrPreview, Conflicts, MOST, Page, TakePath, ThreadPath, WhichHalves, id, limit, take_of,
 };
 use crate::endpoint::{Answer, Call, Endpoint, NoQuery, delete, get, post};
 use crate::problem::Problem;
@@ -180,13 +180,11 @@ struct BranchBody {
     conflicts: Conflicts,
 }
 
-fn branch(
-    call: &Call<'_, ThreadPath, BranchQuery, BranchBody>,
-) -> Result<Answer<ChangedOrForeseen>, Problem> {
+fn branch(call: &Call<'_, ThreadPath, BranchQuery, BranchBody>) -> Result<Answer<ChangedOrPreview>, Problem> {
     let body = &call.body;
     let from = super::common::take_id(call.service, call.path.thread, call.query.take)?;
     let command = Command::Branch { from, at: body.entry, name: body.name.clone() };
-    call.change_takes(call.path.thread, command, body.halves.handling(body.conflicts, call.query.dry_run))
+    call.change_takes(call.path.thread, command, body.halves.handling(body.conflicts), call.query.dry_run)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -204,11 +202,11 @@ struct ForkBody {
     conflicts: Conflicts,
 }
 
-fn fork(call: &Call<'_, ThreadPath, BranchQuery, ForkBody>) -> Result<Answer<ChangedOrForeseen>, Problem> {
+fn fork(call: &Call<'_, ThreadPath, BranchQuery, ForkBody>) -> Result<Answer<ChangedOrPreview>, Problem> {
     let body = &call.body;
     let from = super::common::take_id(call.service, call.path.thread, call.query.take)?;
     let command = Command::Fork { from, at: body.entry, name: body.name.clone() };
-    call.change_takes(call.path.thread, command, body.halves.handling(body.conflicts, call.query.dry_run))
+    call.change_takes(call.path.thread, command, body.halves.handling(body.conflicts), call.query.dry_run)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -222,9 +220,10 @@ struct SwitchBody {
     conflicts: Conflicts,
 }
 
-fn switch(call: &Call<'_, TakePath, Ahead, SwitchBody>) -> Result<Answer<ChangedOrForeseen>, Problem> {
-    let handling = call.body.halves.handling(call.body.conflicts, call.query.dry_run);
-    call.change_takes(call.path.thread, Command::Switch { take: call.path.take }, handling)
+fn switch(call: &Call<'_, TakePath, Ahead, SwitchBody>) -> Result<Answer<ChangedOrPreview>, Problem> {
+    let handling = call.body.halves.handling(call.body.conflicts);
+    let command = Command::Switch { take: call.path.take };
+    call.change_takes(call.path.thread, command, handling, call.query.dry_run)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -239,9 +238,9 @@ fn rename(call: &Call<'_, TakePath, NoQuery, RenameBody>) -> Result<Answer<Done>
     call.change(call.path.thread, Command::RenameTake { take, name })
 }
 
-fn remove(call: &Call<'_, TakePath, Ahead>) -> Result<Answer<ChangedOrForeseen>, Problem> {
-    let handling = WhichHalves::Both.handling(Conflicts::Keep, call.query.dry_run);
-    call.change_takes(call.path.thread, Command::DeleteTake { take: call.path.take }, handling)
+fn remove(call: &Call<'_, TakePath, Ahead>) -> Result<Answer<ChangedOrPreview>, Problem> {
+    let command = Command::DeleteTake { take: call.path.take };
+    call.change_takes(call.path.thread, command, Handling::default(), call.query.dry_run)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -256,12 +255,10 @@ struct PromoteBody {
 
 fn promote(call: &Call<'_, TakePath, NoQuery, PromoteBody>) -> Result<Answer<Promoted>, Problem> {
     let (thread, take, title) = (call.path.thread, call.path.take, call.body.title.clone());
-    let caller = call.caller(thread)?;
     let halves = if call.body.conversation_alone { Halves::Conversation } else { Halves::Both };
-    let promoted = match call.service.desk_of(thread)? {
-        Some(desk) => desk.promote(thread, take, title, caller, halves)?,
-        None => call.service.timeline.promote(thread, take, title, caller)?,
-    };
+    let handling = Handling { halves, ..Handling::default() };
+    let executed = call.perform(thread, PlanRequest::Promote { take, title }, handling)?;
+    let promoted = executed.into_promoted()?;
     let (version, location) = (promoted.source.version, format!("/v1/threads/{}", promoted.promoted.thread));
     Ok(Answer::at(promoted, version).found_at(location))
 }

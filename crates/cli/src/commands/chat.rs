@@ -70,7 +70,7 @@ impl Arguments {
         // From now on the same thread, even if another one becomes the current one elsewhere.
         self.target.thread = Some(meant.thread.summary.id.to_string());
         let settings = context.timeline()?.look()?.settings(&meant.state)?;
-        let shop = context.workshop(&settings, &self.agent)?;
+        let shop = context.workshop((meant.thread.summary.id, meant.take.id), &settings, &self.agent)?;
         let entry = EntryVersion::from_text(default_role(&meant.state.roles), text, context.now());
         let beginning = Beginning {
             prompt: Prompt::Entry(entry.into()),

@@ -67,8 +67,16 @@ impl Arguments {
         let mut comparison = compare(&looking, thread.summary.id, [&one, &other], &prices)?;
         // The folder is the truth for the active take; what was changed by hand is recorded by looking.
         for side in &mut comparison.sides {
-            if side.take == state.active && context.config.files.enabled && context.apart()?.is_none() {
-                side.files = Some(context.desk()?.look(thread.summary.id, context.caller(None)?)?.snapshot);
+            if side.take == state.active
+                && context.config.files.enabled
+                && context.worktree_of(thread.summary.id)?.is_none()
+            {
+                side.files = Some(
+                    context
+                        .desk_of(thread.summary.id)?
+                        .look(thread.summary.id, context.caller(None)?)?
+                        .snapshot,
+                );
             }
         }
         drop(looking);

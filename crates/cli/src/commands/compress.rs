@@ -35,7 +35,7 @@ impl Arguments {
         let meant = context.meant(&looking, &self.target)?;
         let settings = looking.settings(&meant.state)?;
         drop(looking);
-        let shop = context.workshop(&settings, &self.agent)?;
+        let shop = context.workshop((meant.thread.summary.id, meant.take.id), &settings, &self.agent)?;
         let interruptible = Interruptible::new()?;
         let compressed = shop
             .compress(

@@ -47,8 +47,12 @@ struct Answer {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<ExitCode, Failure> {
-        let desk = context.desk()?;
         let thread = context.thread(&context.timeline()?.look()?, self.target.thread.as_deref())?.summary.id;
+        let desk = context.desk_of(thread)?;
+        // A thread of another project has its files elsewhere, and that is where the command belongs.
+        let here = context.directory();
+        let inside = here.canonicalize().is_ok_and(|here| here.starts_with(desk.path()));
+        let folder = if inside { here } else { desk.path() };
         let turn = TurnId::fresh(&mut context.timeline()?.fresh());
         let alive = context.timeline()?.store().keep_alive(turn)?;
         let by = Actor::named(&self.by);
@@ -59,7 +63,7 @@ impl Arguments {
         for signal in [SIGINT, SIGQUIT] {
             signal_hook::flag::register(signal, Arc::default())?;
         }
-        let ended = Command::new(program).args(arguments).current_dir(context.directory()).status();
+        let ended = Command::new(program).args(arguments).current_dir(folder).status();
         // What it did is recorded even if it could not be waited for.
         let caller = Caller { actor: by, turn: Some(turn), ..context.caller(None)? };
         let seen = desk.record(thread, caller)?;

@@ -12,15 +12,15 @@ use retake_model::id::{TakeId, ThreadId};
 use retake_model::operation::{OperationKind, Version};
 use retake_model::state::ThreadState;
 use retake_model::summary::ThreadSummary;
-use retake_timeline::{Caller, FileReport, Goal, Handling, LookError, Looking, Moment, Moved, Unit};
+use retake_timeline::{Caller, Executed, FileReport, Goal, LookError, Looking, Moved, PlanRequest, Unit};
 use serde::Serialize;
 
 use crate::arguments::ThreadTarget;
 use crate::context::Context;
 use crate::describe;
-use crate::describe::files::{write_if_any, write_report};
-use crate::desk::{Decision, FileFlags, STOPPED};
-use crate::failure::{Code, Failure};
+use crate::describe::files::write_if_any;
+use crate::desk::{Carried, FileFlags};
+use crate::failure::Failure;
 use crate::ui::bytes::{self, counted};
 use crate::ui::label::Label;
 use crate::ui::sanitize::{Lines, sanitize};
@@ -80,41 +80,12 @@ pub(crate) fn go(
     flags: FileFlags,
     told: impl FnOnce(&Story, &mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failure> {
-    let handling = flags.handling();
-    let Some(desk) = context.desk_for(thread, handling)? else {
-        if handling.preview {
-            let answer = Preview { files: None };
-            return context.report(&answer, |out, _| writeln!(out, "No file would move."));
-        }
-        let moved = context.timeline()?.go(thread, goal, caller)?;
-        return report(context, moved, None, told);
-    };
-    if context.looks_ahead(flags.careful()) {
-        let ahead = desk.go(thread, goal, caller.clone(), Handling { preview: true, ..handling })?;
-        if let Some(files) = &ahead.files
-            && context.look_ahead(files)? == Decision::Stop
-        {
-            return Err(Failure::new(Code::Refused, STOPPED));
-        }
+    let request = PlanRequest::Move(goal);
+    match context.carry_out(thread, request, caller, flags.handling(), flags.careful())? {
+        Carried::Previewed(preview) => context.report_preview(preview),
+        Carried::Done(Executed { moved: Some(moved), files, .. }) => report(context, moved, files, told),
+        Carried::Done(_) => Ok(()),
     }
-    let Moment { moved, files } = desk.go(thread, goal, caller, handling)?;
-    context.warn_of_budget();
-    match (moved, files) {
-        (Some(moved), files) => report(context, moved, files, told),
-        (None, files) => {
-            let answer = Preview { files };
-            context.report(&answer, |out, _| match &answer.files {
-                Some(files) => write_report(out, context, files),
-                None => writeln!(out, "No file would move."),
-            })
-        }
-    }
-}
-
-/// What a move would do to files.
-#[derive(Serialize)]
-struct Preview {
-    files: Option<FileReport>,
 }
 
 /// The report of a move whose details cannot be read. The move is durable all the same.

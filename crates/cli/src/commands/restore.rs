@@ -1,13 +1,13 @@
 //! `retake restore`
 
 use clap::Args;
-use retake_timeline::Handling;
+use retake_timeline::{Handling, PlanRequest};
 
 use crate::arguments::ThreadTarget;
 use crate::context::Context;
 use crate::describe::files::write_report;
-use crate::desk::{Careful, Decision, STOPPED};
-use crate::failure::{Code, Failure};
+use crate::desk::{Careful, Carried};
+use crate::failure::Failure;
 use crate::moments::moments;
 
 /// Make files exactly what they were at another moment: all of them, or only some.
@@ -38,20 +38,16 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let desk = context.desk()?;
         let moments = moments(context, self.target.thread.as_deref())?;
         let (thread, snapshot) = (moments.thread.summary.id, moments.find(&self.moment)?.snapshot);
-        let only = self.paths.iter().map(|path| context.root_path(path)).collect::<Result<Vec<_>, _>>()?;
-        let caller = context.caller(self.target.expect)?;
-        let handling = Handling { preview: true, ..Handling::default() };
-        if context.looks_ahead(self.careful) {
-            let ahead = desk.restore(thread, snapshot, &only, caller.clone(), handling)?;
-            if context.look_ahead(&ahead.files)? == Decision::Stop {
-                return Err(Failure::new(Code::Refused, STOPPED));
-            }
-        }
-        let handling = Handling { preview: self.careful.dry_run, ..Handling::default() };
-        let restored = desk.restore(thread, snapshot, &only, caller, handling)?;
+        let path = |path: &std::path::PathBuf| context.root_path_of(thread, path);
+        let paths = self.paths.iter().map(path).collect::<Result<Vec<_>, _>>()?;
+        let (caller, request) =
+            (context.caller(self.target.expect)?, PlanRequest::Restore { snapshot, paths });
+        let restored = match context.carry_out(thread, request, caller, Handling::default(), self.careful)? {
+            Carried::Done(executed) => executed.into_restored()?,
+            Carried::Previewed(preview) => return context.report_preview(preview),
+        };
         context.report(&restored, |out, styles| {
             write_report(out, context, &restored.files)?;
             let muted = styles.muted;

@@ -31,7 +31,7 @@ impl Arguments {
         let meant = super::run::meant(context, &self.target, false, "")?;
         let thread = meant.thread.summary.id;
         let settings = context.timeline()?.look()?.settings(&meant.state)?;
-        let shop = context.workshop(&settings, &self.agent)?;
+        let shop = context.workshop((meant.thread.summary.id, meant.take.id), &settings, &self.agent)?;
         let resuming = Resuming {
             settings: self.agent.settings(context, &settings),
             expected: self.target.expect,

@@ -62,7 +62,7 @@ impl Arguments {
             }
         };
         drop(looking);
-        let shop = context.workshop(&settings, &self.agent)?;
+        let shop = context.workshop((meant.thread.summary.id, meant.take.id), &settings, &self.agent)?;
         let beginning = Beginning {
             prompt,
             settings: self.agent.settings(context, &settings),

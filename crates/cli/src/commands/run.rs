@@ -63,7 +63,7 @@ impl Arguments {
         let looking = context.timeline()?.look()?;
         let settings = looking.settings(&meant.state)?;
         drop(looking);
-        let shop = context.workshop(&settings, &self.agent)?;
+        let shop = context.workshop((meant.thread.summary.id, meant.take.id), &settings, &self.agent)?;
         let prompt = if self.draft {
             Prompt::Draft
         } else {
@@ -131,7 +131,8 @@ pub(super) fn meant(context: &Context, target: &Target, new: bool, text: &str) -
         return context.meant(&context.timeline()?.look()?, &target);
     }
     let meant = context.meant(&context.timeline()?.look()?, target)?;
-    if meant.take.id == meant.state.active || context.apart()?.is_some() {
+    let open = context.timeline()?.look()?.apart_folder_of(meant.thread.summary.id, meant.take.id)?;
+    if meant.take.id == meant.state.active || open.is_some() {
         return Ok(meant);
     }
     let switch = Command::Switch { take: meant.take.id };

@@ -48,8 +48,8 @@ const THEIRS: &str = "Changed by what is at work here, or was when it died, and 
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let desk = context.desk()?;
         let thread = context.thread(&context.timeline()?.look()?, self.target.thread.as_deref())?.summary.id;
+        let desk = context.desk_of(thread)?;
         let seen = desk.look(thread, context.caller(self.target.expect)?)?;
         let looking = context.timeline()?.look()?;
         let snapshot: Snapshot = load(&looking.queries(), seen.snapshot).map_err(LookError::from)?;

@@ -38,7 +38,11 @@ impl Arguments {
             Ok(()) => Answer { stopped: true, closed: false },
             Err(Unreached::NothingRuns) => {
                 let settings = context.timeline()?.look()?.settings(&meant.state)?;
-                let shop = context.workshop(&settings, &AgentFlags::default())?;
+                let shop = context.workshop(
+                    (meant.thread.summary.id, meant.take.id),
+                    &settings,
+                    &AgentFlags::default(),
+                )?;
                 let closed = shop.close(meant.thread.summary.id, meant.take.id)?;
                 if !closed {
                     return Err(Failure::new(Code::NotFound, "no turn is running in this take"));

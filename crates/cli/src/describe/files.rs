@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
-use retake_timeline::{FileReport, Outcome, PathReport, Recovered};
+use retake_timeline::{FileReport, Outcome, PathReport, Preview, Recovered};
 
 use crate::context::Context;
 use crate::ui::bytes::counted;
@@ -55,6 +55,27 @@ pub(crate) fn write_report(out: &mut dyn Write, context: &Context, report: &File
         )?;
     }
     Ok(())
+}
+
+/// Writes what would become of files, and which changes would be recorded first.
+pub(crate) fn write_preview(out: &mut dyn Write, context: &Context, preview: &Preview) -> io::Result<()> {
+    let muted = context.styles.muted;
+    let changed: Vec<&PathReport> = preview.unrecorded.iter().filter(|path| !is_plain_folder(path)).collect();
+    if !changed.is_empty() {
+        let count = counted(changed.len() as u64, "change", "changes");
+        writeln!(out, "{count} in the folder would be recorded first:")?;
+        for path in changed.iter().take(SHOWN) {
+            write_path(out, context, path)?;
+        }
+        match changed.len().saturating_sub(SHOWN) {
+            0 => {}
+            more => writeln!(out, "  {muted}… and {more} more; --json names them all{muted:#}")?,
+        }
+    }
+    match &preview.files {
+        Some(report) => write_report(out, context, report),
+        None => writeln!(out, "{muted}No file would move.{muted:#}"),
+    }
 }
 
 /// The same where any file moved or was left; otherwise there is nothing to say.

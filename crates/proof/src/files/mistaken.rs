@@ -14,7 +14,7 @@ use std::path::Path;
 use retake_model::content::Kind;
 use retake_model::object::Objects;
 use retake_model::tree::Node;
-use retake_timeline::{Caller, Desk, Goal, Halves, Handling, Rules, Timeline, Unit};
+use retake_timeline::{Caller, Desk, Goal, Halves, Handling, PlanRequest, Rules, Timeline, Unit};
 use retake_workspace::snapshot::{Options, Workspace};
 
 use crate::violation::Trouble;
@@ -26,8 +26,8 @@ pub fn undo(store: &Path, folder: &Path) -> Result<(), Trouble> {
     let thread = project.current.ok_or("there is no thread")?;
     let goal = Goal::Undo(Unit::Turn, 1);
     let desk = Desk::at(timeline.clone(), project.id, Workspace::open(folder, &[], Options::default())?);
-    let ahead = desk.go(thread, goal, Caller::human(), Handling { preview: true, ..Handling::default() })?;
-    let plan = ahead.files.ok_or("there are no files")?;
+    let plan = desk.plan(thread, PlanRequest::Move(goal), Caller::human(), Handling::default())?;
+    let plan = plan.into_preview().files.ok_or("there are no files")?;
     let looking = timeline.look()?;
     for path in plan.paths {
         let place = folder.join(path.path.path.to_string());

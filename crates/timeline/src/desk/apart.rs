@@ -117,17 +117,23 @@ impl Desk {
         Ok(OpenedApart { take, path, snapshot: id, files, shared })
     }
 
-    /// What opening a take apart would do.
-    pub fn foresee_open_apart(
+    /// What opening a take apart would do. Nothing is changed.
+    pub fn preview_open_apart(
         &self,
         thread: ThreadId,
         take: TakeId,
         path: &Path,
-        caller: &Caller,
     ) -> Result<OpenedApart, FileError> {
-        let (snapshot, root) = self.files_to_open(&self.begin()?, thread, take, caller)?;
+        self.check_thread(thread)?;
+        let files = if let Some((snapshot, root)) = self.known_files_to_open(thread, take)? {
+            Some((snapshot, root.files))
+        } else {
+            let observed = self.observe()?;
+            observed.snapshot.root("").map(|root| (observed.id, root.files))
+        };
+        let (snapshot, files) = files.ok_or(FileError::NoSuchSnapshot)?;
         self.check_free(path)?;
-        Ok(OpenedApart { take, path: path.to_owned(), snapshot, files: root.files, shared: 0 })
+        Ok(OpenedApart { take, path: path.to_owned(), snapshot, files, shared: 0 })
     }
 
     /// The files that a take would be opened with.
@@ -139,6 +145,20 @@ impl Desk {
         caller: &Caller,
     ) -> Result<(ContentId, SnapshotRoot), FileError> {
         let present = session.present(thread, caller)?;
+        if let Some(known) = self.known_files_to_open(thread, take)? {
+            return Ok(known);
+        }
+        // A take that never had files of its own goes on from those that are there.
+        let root = present.snapshot.root("").cloned().ok_or(FileError::NoSuchSnapshot)?;
+        Ok((present.id, root))
+    }
+
+    /// The files that are known of a take that would be opened.
+    fn known_files_to_open(
+        &self,
+        thread: ThreadId,
+        take: TakeId,
+    ) -> Result<Option<(ContentId, SnapshotRoot)>, FileError> {
         let looking = self.timeline.look()?;
         let queries = looking.queries();
         if looking.state(thread)?.active == take {
@@ -149,12 +169,10 @@ impl Desk {
         }
         let row = looking.thread(thread)?;
         let head = looking.head(thread)?.operation;
-        let known = files_of_take(&queries, row.number, &head, take)?;
-        // A take that never had files of its own goes on from those that are there.
-        let id = known.unwrap_or(present.id);
+        let Some(id) = files_of_take(&queries, row.number, &head, take)? else { return Ok(None) };
         let snapshot: Snapshot = load(&queries, id)?;
         let root = snapshot.root("").cloned().ok_or(FileError::NoSuchSnapshot)?;
-        Ok((id, root))
+        Ok(Some((id, root)))
     }
 
     /// Refuses a place for a take's own folder that is not free.

@@ -25,7 +25,7 @@ use crate::promote::follow;
 use crate::{Caller, Done, Timeline};
 
 /// What is to be done: how the files are to be, and the content that is new for it.
-pub(super) struct Plan {
+pub(super) struct FilePlan {
     pub(super) wanted: ContentId,
     pub(super) replayed: Replayed,
     pub(super) objects: Vec<NewObject>,
@@ -65,7 +65,7 @@ impl Session<'_> {
         self,
         thread: ThreadId,
         present: &Present,
-        plan: Plan,
+        plan: FilePlan,
         caller: &Caller,
         compose: impl Compose,
     ) -> Result<CarriedOut, FileError> {

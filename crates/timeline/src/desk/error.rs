@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use retake_model::id::ProjectId;
+use retake_model::id::{ProjectId, ThreadId};
 use retake_model::object::Unavailable;
 use retake_model::path::RootPath;
 use retake_store::{StoreError, WriteError};
@@ -151,6 +151,32 @@ pub enum FileError {
     /// No take lives apart in this folder.
     #[error("no take is open apart in this folder; `retake take list` shows where takes are")]
     NotApart,
+    /// The thread or the files changed since the plan was made.
+    #[error(
+        "the thread or the files changed since the preview, and nothing was done; ask again to see what would happen now"
+    )]
+    PlanOutdated,
+    /// A preview changes nothing, so it cannot finish a move that was cut off.
+    #[error(
+        "files in {} are being moved, or were when something stopped it, so there is no preview now; `retake status` \
+         there finishes the move",
+        .0.display()
+    )]
+    MoveUnfinished(PathBuf),
+    /// The thread's files are in another folder.
+    #[error(
+        "thread {thread} does not belong to {}: its files are in the folder of its own project, and nothing was changed",
+        .folder.display()
+    )]
+    WrongFolder {
+        /// The thread.
+        thread: ThreadId,
+        /// The folder that was to be changed.
+        folder: PathBuf,
+    },
+    /// Files are not kept at all.
+    #[error("files are not kept here; files.enabled in the configuration turns that on")]
+    NotKept,
     /// The command had nothing to do.
     #[error("there was nothing to do")]
     Unchanged(Box<Done>),

@@ -35,7 +35,7 @@ const LEFT_OUT: usize = 100;
 impl Desk {
     /// What is in the folder, and what was changed in it since it was last looked at, at most so many paths.
     pub fn glance(&self, most: usize) -> Result<Glance, FileError> {
-        let taken = snapshot::snapshot(&self.timeline.store, &self.workspace)?;
+        let taken = snapshot::observe(&self.timeline.store, &self.workspace)?;
         let looking = self.timeline.look()?;
         let queries = looking.queries();
         if queries.erasures() != taken.epoch {

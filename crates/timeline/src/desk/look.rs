@@ -17,6 +17,7 @@ use super::place::{Known, Place};
 use super::report::{FileReport, Outcome, PathReport};
 use super::{Desk, FileError, Session};
 use crate::change::{Composed, Head, compose_change, finish};
+use crate::clock::Clock;
 use crate::{Caller, ChangeError, Done, Rules};
 
 /// The files as they are.
@@ -46,7 +47,7 @@ pub struct Seen {
 
 /// Whose the changes are that are found.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Whose {
+pub(super) enum Whose {
     /// Someone made them by hand.
     Hand,
     /// The caller made them.
@@ -96,6 +97,7 @@ impl Session<'_> {
     }
 
     fn take_stock(&self, thread: ThreadId, caller: &Caller, whose: Whose) -> Result<Stock, FileError> {
+        self.desk.check_thread(thread)?;
         loop {
             match self.try_take_stock(thread, caller, whose) {
                 // Content that the snapshot relied on was destroyed meanwhile: look again.
@@ -109,51 +111,20 @@ impl Session<'_> {
         let desk = self.desk;
         let taken = Arc::new(snapshot::snapshot(&desk.timeline.store, &desk.workspace)?);
         let (id, snapshot) = (taken.id, taken.snapshot.clone());
+        if self.expected.is_some_and(|expected| expected != id) {
+            return Err(FileError::PlanOutdated);
+        }
         if taken.is_stored()
             && let Some(version) = self.already(thread, caller, id)?
         {
             return Ok((Present { id, snapshot, version }, None, None));
         }
-        let (clock, caller) = (desk.timeline.clock.clone(), caller.clone());
-        let (place, dead) = (Place::of(desk), desk.run_is_dead()?);
+        let found = Found { thread, caller: caller.clone(), whose, dead: desk.run_is_dead()?, snapshot: id };
+        let (clock, place) = (desk.timeline.clock.clone(), Place::of(desk));
         let stored = Arc::clone(&taken);
         let (version, done, before) = desk.timeline.store.write(move |writing| -> Result<_, FileError> {
             stored.store(writing, clock.now())?;
-            let at = Head::of(writing, thread, &caller)?;
-            if at.state.deleted.is_some() {
-                return Err(ChangeError::ThreadDeleted.into());
-            }
-            let here = at.last.operation.version;
-            let Known { before, running } = place.known(writing, id)?;
-            // What the caller has just done itself is over, and so is what its program did not live to end.
-            let own = |run: &Running| whose == Whose::Caller && caller.turn == Some(run.turn);
-            place.put(writing, id, running.clone().filter(|run| !dead && !own(run)))?;
-            let Some((before, found)) = before else { return Ok((here, None, None)) };
-            let paths = count(&found);
-            let (at, run) = owner(writing, at, running.filter(|_| whose == Whose::Hand))?;
-            let elsewhere = at.row.summary.id != thread;
-            let (kind, caller, take) = match (whose, run) {
-                (_, Some(run)) => (OperationKind::FilesChanged { paths }, by_run(&caller, &run), run.take),
-                (Whose::Hand, None) => {
-                    (OperationKind::FilesSeen { paths }, by_hand(&caller), place.take(&at.state))
-                }
-                (Whose::Caller, None) => {
-                    (OperationKind::FilesChanged { paths }, caller, place.take(&at.state))
-                }
-            };
-            let composed = compose_change(
-                writing,
-                &at,
-                Additions::new(&**writing),
-                &at.state,
-                kind,
-                &caller,
-                &*clock,
-                Rules::default(),
-            )?;
-            let (done, _) = finish(writing, &at, with_files(composed, place.change(before, id, take)))?;
-            let version = if elsewhere { here } else { done.version };
-            Ok((version, (!elsewhere).then_some(done), Some((before, found))))
+            found.record(writing, &place, &*clock)
         })?;
         // That it is not remembered costs time at the next look, and nothing else.
         let _ = taken.remember();
@@ -183,6 +154,65 @@ impl Session<'_> {
             }
             _ => Ok(Some(head.version)),
         }
+    }
+}
+
+/// What is recorded of a folder that was looked at: the thread's version then, the operation if there is one, and what
+/// the files had been.
+type Recorded = (Version, Option<Done>, Option<(ContentId, Vec<PathReport>)>);
+
+/// A folder that was looked at, and what is known about whose the changes in it are.
+pub(super) struct Found {
+    pub(super) thread: ThreadId,
+    pub(super) caller: Caller,
+    pub(super) whose: Whose,
+    /// Whether what ran in the folder is dead.
+    pub(super) dead: bool,
+    pub(super) snapshot: ContentId,
+}
+
+impl Found {
+    /// Records what was changed since the folder was last known. The content of the snapshot is stored already.
+    pub(super) fn record(
+        self,
+        writing: &Writing<'_>,
+        place: &Place,
+        clock: &dyn Clock,
+    ) -> Result<Recorded, FileError> {
+        let Self { thread, caller, whose, dead, snapshot: id } = self;
+        let at = Head::of(writing, thread, &caller)?;
+        if at.state.deleted.is_some() {
+            return Err(ChangeError::ThreadDeleted.into());
+        }
+        let here = at.last.operation.version;
+        let Known { before, running } = place.known(writing, id)?;
+        // What the caller has just done itself is over, and so is what its program did not live to end.
+        let own = |run: &Running| whose == Whose::Caller && caller.turn == Some(run.turn);
+        place.put(writing, id, running.clone().filter(|run| !dead && !own(run)))?;
+        let Some((before, found)) = before else { return Ok((here, None, None)) };
+        let paths = count(&found);
+        let (at, run) = owner(writing, at, running.filter(|_| whose == Whose::Hand))?;
+        let elsewhere = at.row.summary.id != thread;
+        let (kind, caller, take) = match (whose, run) {
+            (_, Some(run)) => (OperationKind::FilesChanged { paths }, by_run(&caller, &run), run.take),
+            (Whose::Hand, None) => {
+                (OperationKind::FilesSeen { paths }, by_hand(&caller), place.take(&at.state))
+            }
+            (Whose::Caller, None) => (OperationKind::FilesChanged { paths }, caller, place.take(&at.state)),
+        };
+        let composed = compose_change(
+            writing,
+            &at,
+            Additions::new(&**writing),
+            &at.state,
+            kind,
+            &caller,
+            clock,
+            Rules::default(),
+        )?;
+        let (done, _) = finish(writing, &at, with_files(composed, place.change(before, id, take)))?;
+        let version = if elsewhere { here } else { done.version };
+        Ok((version, (!elsewhere).then_some(done), Some((before, found))))
     }
 }
 

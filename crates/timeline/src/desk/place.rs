@@ -1,7 +1,7 @@
 //! The folder of a desk as a write sees it: what it was when it was last known, and what runs in it.
 
 use retake_model::content::ContentId;
-use retake_model::id::{FolderId, ProjectId, TakeId, ThreadId};
+use retake_model::id::{FolderId, ProjectId, TakeId};
 use retake_model::intent::{Apart, FolderRecord, Running};
 use retake_model::operation::{Actor, FileChange};
 use retake_model::state::ThreadState;
@@ -97,13 +97,6 @@ impl Desk {
             }
             _ => Ok(()),
         }
-    }
-
-    /// Refuses to bring another take's files while the agent works on those that are there.
-    pub(super) fn check_no_turn(&self, thread: ThreadId) -> Result<(), FileError> {
-        let looking = self.timeline.look()?;
-        let take = looking.state(thread)?.active_take(&looking.queries())?;
-        if self.timeline.store.turn_runs(take.id)? { Err(FileError::TurnRuns(take.name)) } else { Ok(()) }
     }
 
     fn run(&self) -> Result<Option<Running>, FileError> {

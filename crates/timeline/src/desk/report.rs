@@ -6,9 +6,10 @@ use retake_model::content::ContentId;
 use retake_model::path::RootPath;
 use retake_model::replay::{How, ReplayedPath};
 use retake_model::tree::{Difference, Node};
+use retake_workspace::folder::path_to_text;
 use serde::Serialize;
 
-use super::Recovered;
+use super::{Desk, Recovered};
 
 /// What became of files, or what would.
 #[derive(Clone, Debug, Serialize)]
@@ -20,6 +21,9 @@ pub struct FileReport {
     pub after: ContentId,
     /// Whether this only says what would happen.
     pub preview: bool,
+    /// The folder that they are in, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
     /// Each path that was concerned, in order.
     pub paths: Vec<PathReport>,
     /// Files of somebody's that a crash had caught on their way, and whose place is taken by newer ones: where
@@ -86,7 +90,21 @@ impl FileReport {
         paths: Vec<PathReport>,
         recovered: Option<Recovered>,
     ) -> Self {
-        Self { before, after, preview: false, paths, aside: Vec::new(), recovered: recovered.map(Box::new) }
+        Self {
+            before,
+            after,
+            preview: false,
+            folder: None,
+            paths,
+            aside: Vec::new(),
+            recovered: recovered.map(Box::new),
+        }
+    }
+
+    /// The same, with the folder that the files are in.
+    #[must_use]
+    pub(super) fn in_folder(self, desk: &Desk) -> Self {
+        Self { folder: Some(path_to_text(desk.path())), ..self }
     }
 
     /// How many paths came out in a way.

@@ -3,21 +3,17 @@
 use retake_model::content::ContentId;
 use retake_model::id::{FolderId, TakeId, ThreadId};
 use retake_model::intent::FolderRecord;
-use retake_model::object::{Additions, load};
+use retake_model::object::{Objects, load};
 use retake_model::operation::{FileChange, OperationKind, Version};
 use retake_model::path::RootPath;
-use retake_model::replay::take_over;
 use retake_model::time::Timestamp;
 use retake_model::tree::{LeftOut, Snapshot, resolve};
-use retake_store::Queries;
 use serde::Serialize;
 
-use super::carry_out::{CarriedOut, Plan};
 use super::plan::{Filed, files_of_take};
-use super::report::{FileReport, of_plan};
-use super::{Desk, FileError, Handling};
-use crate::change::compose_change;
-use crate::{Caller, ChangeError, Done, LookError, Looking, Rules};
+use super::report::FileReport;
+use super::{Desk, FileError, Handling, PlanRequest};
+use crate::{Caller, Done, LookError, Looking};
 
 /// What came of a restore.
 #[derive(Clone, Debug, Serialize)]
@@ -55,59 +51,14 @@ impl Desk {
         caller: Caller,
         handling: Handling,
     ) -> Result<Restored, FileError> {
-        if !self.timeline.look()?.has_snapshot(thread, snapshot)? {
-            return Err(FileError::NoSuchSnapshot);
-        }
-        loop {
-            match self.try_restore(thread, snapshot, only, &caller, handling) {
-                Err(FileError::Change(ChangeError::Conflict { .. })) if caller.expected.is_none() => {}
-                other => return other,
-            }
-        }
-    }
-
-    fn try_restore(
-        &self,
-        thread: ThreadId,
-        snapshot: ContentId,
-        only: &[RootPath],
-        caller: &Caller,
-        handling: Handling,
-    ) -> Result<Restored, FileError> {
-        let session = self.begin()?;
-        let present = session.present(thread, caller)?;
-        let plan = {
-            let looking = self.timeline.look()?;
-            let queries = looking.queries();
-            let target: Snapshot = load(&queries, snapshot)?;
-            only.iter().try_for_each(|path| check_path(&queries, path, &present.snapshot, &target))?;
-            let mut additions = Additions::new(&queries);
-            let replayed = take_over(&mut additions, &present.snapshot, &target, only)?;
-            let wanted = additions.add(&replayed.snapshot);
-            Plan { wanted, replayed, objects: additions.into_new() }
-        };
-        let moving = plan.replayed.paths.iter().filter(|path| path.present != path.wanted).count() as u64;
-        if handling.preview || moving == 0 {
-            let paths = of_plan(&plan.replayed.paths, None);
-            let files = FileReport::new(present.id, plan.wanted, paths, session.recovered);
-            return Ok(Restored { done: None, files: FileReport { preview: handling.preview, ..files } });
-        }
-        let clock = self.timeline.clock.clone();
-        let composing = caller.clone();
-        let CarriedOut { done, report, .. } =
-            session.carry_out(thread, &present, plan, caller, move |writing, at| {
-                let kind = OperationKind::FilesRestored { snapshot, paths: moving };
-                let additions = Additions::new(&**writing);
-                let rules = Rules::default();
-                Ok(compose_change(writing, at, additions, &at.state, kind, &composing, &*clock, rules)?)
-            })?;
-        Ok(Restored { done: Some(done), files: report })
+        let request = PlanRequest::Restore { snapshot, paths: only.to_vec() };
+        self.order(thread, request, caller, handling)?.perform(None)?.into_restored()
     }
 }
 
 /// Refuses a path that is nowhere: to restore nothing would look like success.
-fn check_path(
-    queries: &Queries<'_>,
+pub(super) fn check_path(
+    queries: &(impl Objects + ?Sized),
     path: &RootPath,
     present: &Snapshot,
     target: &Snapshot,

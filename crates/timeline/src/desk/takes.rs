@@ -9,16 +9,17 @@ use retake_model::operation::{Operation, OperationKind, Version};
 use retake_model::replay::{OnConflict, Step, Way};
 use retake_model::state::ThreadState;
 use retake_model::take::Take;
+use retake_model::tree::Snapshot;
 use retake_store::Queries;
+use retake_workspace::folder::path_from_text;
 use serde::Serialize;
 
-use super::carry_out::CarriedOut;
-use super::moves::make_plan;
-use super::report::{FileReport, of_plan};
-use super::{Desk, FileError, Halves, Handling, Present, Session, plan};
-use crate::change::{check_no_turn, compose_command};
+use super::report::FileReport;
+use super::work::{FileSteps, plan_files};
+use super::{Desk, FileError, Halves, Handling, PlanRequest, plan};
+use crate::change::head_of;
 use crate::clock::Ticks;
-use crate::{Caller, ChangeError, Command, Done, Looking, Promoted};
+use crate::{Caller, ChangeError, Command, Done, Promoted};
 
 /// What came of a change that may bring files along.
 #[derive(Clone, Debug, Serialize)]
@@ -40,65 +41,10 @@ impl Desk {
         caller: Caller,
         handling: Handling,
     ) -> Result<Changed, FileError> {
-        if handling.halves == Halves::Conversation || !may_switch(&command) || self.apart.is_some() {
-            let done = self.timeline.change(thread, command, caller)?;
-            return Ok(Changed { done: Some(done), files: None });
-        }
-        loop {
-            match self.try_change(thread, &command, &caller, handling) {
-                Err(FileError::Change(ChangeError::Conflict { .. })) if caller.expected.is_none() => {}
-                other => return other,
-            }
-        }
+        let executed = self.order(thread, PlanRequest::Change(command), caller, handling)?.perform(None)?;
+        Ok(Changed { done: executed.done, files: executed.files })
     }
 
-    fn try_change(
-        &self,
-        thread: ThreadId,
-        command: &Command,
-        caller: &Caller,
-        handling: Handling,
-    ) -> Result<Changed, FileError> {
-        let session = self.begin()?;
-        if !handling.preview {
-            self.check_no_turn(thread)?;
-        }
-        let going = match command {
-            Command::DeleteTake { take } => Some(*take),
-            _ => None,
-        };
-        let present = session.present(thread, caller)?;
-        let steps = session.steps_of(thread, command, present.id)?;
-        let plan = {
-            let looking = self.timeline.look()?;
-            make_plan(&looking.queries(), &present, &Way { first: None, steps }, handling.on_conflict)?
-        };
-        if handling.preview {
-            let paths = of_plan(&plan.replayed.paths, None);
-            let files = FileReport::new(present.id, plan.wanted, paths, session.recovered);
-            return Ok(Changed { done: None, files: Some(FileReport { preview: true, ..files }) });
-        }
-        let (clock, rules) = (self.timeline.clock.clone(), self.timeline.rules);
-        let (command, composing, leases) = (command.clone(), caller.clone(), self.timeline.store.leases());
-        let carried = session.carry_out(thread, &present, plan, caller, move |writing, at| {
-            if at.state.deleted.is_some() {
-                return Err(ChangeError::ThreadDeleted.into());
-            }
-            if going.is_some() {
-                check_no_turn(writing, at, &leases, going)?;
-            }
-            compose_command(writing, at, command, &composing, &*clock, rules)?
-                .ok_or_else(|| FileError::Unchanged(Box::new(at.unchanged())))
-        });
-        match carried {
-            Ok(CarriedOut { done, report, .. }) => Ok(Changed { done: Some(done), files: Some(report) }),
-            Err(FileError::Unchanged(done)) => Ok(Changed { done: Some(*done), files: None }),
-            Err(error) => Err(error),
-        }
-    }
-}
-
-impl Desk {
     /// Makes a take a thread of its own. The active one is refused while its files are in the folder and another
     /// take's should be, unless only the conversation is to move.
     pub fn promote(
@@ -109,81 +55,61 @@ impl Desk {
         caller: Caller,
         halves: Halves,
     ) -> Result<Promoted, FileError> {
-        let mut caller = caller;
-        // Also where files are looked at first, which what runs in the folder would stand against in other words.
-        if self.timeline.store.turn_runs(take)? {
-            let looking = self.timeline.look()?;
-            let found = looking.state(thread)?.take(&looking.queries(), take)?;
-            return Err(ChangeError::TurnRuns(found.map(|take| take.name).unwrap_or_default()).into());
-        }
-        if halves != Halves::Conversation && self.timeline.look()?.state(thread)?.active == take {
-            let session = self.begin()?;
-            let present = session.present(thread, &caller)?;
-            caller.expected = caller.expected.map(|_| present.version);
-            session.check_promotion(thread, take, &present)?;
-        }
-        Ok(self.timeline.promote(thread, take, title, caller)?)
+        let options = Handling { halves, ..Handling::default() };
+        let order = self.order(thread, PlanRequest::Promote { take, title }, caller, options)?;
+        order.check_turns()?;
+        order.perform(None)?.into_promoted()
     }
-}
 
-impl Session<'_> {
-    fn check_promotion(&self, thread: ThreadId, take: TakeId, present: &Present) -> Result<(), FileError> {
-        let looking = self.desk.timeline.look()?;
-        let queries = looking.queries();
-        let (row, head) = (looking.thread(thread)?, looking.head(thread)?.operation);
-        let state = looking.state(thread)?;
-        let heir = self.active_after(&queries, &state, &Command::DeleteTake { take })?;
-        let steps = plan::steps_to_take(&queries, row.number, &head, heir, present.id)?;
+    /// Refuses to promote the active take while its files are in the folder and another take's should be.
+    pub(super) fn check_promotion(
+        &self,
+        queries: &Queries<'_>,
+        thread: ThreadId,
+        take: TakeId,
+        present: ContentId,
+    ) -> Result<(), FileError> {
+        let (row, head) = head_of(queries, thread)?;
+        let state: ThreadState = load(queries, head.after)?;
+        if state.active != take {
+            return Ok(());
+        }
+        let heir = self.active_after(queries, &state, &Command::DeleteTake { take })?;
+        let steps = plan::steps_to_take(queries, row.number, &head, heir, present)?;
         let way = Way { first: None, steps: steps.map(|way| way.steps).unwrap_or_default() };
-        let plan = make_plan(&queries, present, &way, OnConflict::default())?;
-        if plan.replayed.paths.iter().all(|path| path.present == path.wanted) {
+        let files: Snapshot = load(queries, present)?;
+        if plan_files(queries, &files, &FileSteps::Replay(way), OnConflict::default())?.moving() == 0 {
             return Ok(());
         }
         let name = |take| -> Result<String, FileError> {
-            Ok(state.take(&queries, take)?.map(|take| take.name).unwrap_or_default())
+            Ok(state.take(queries, take)?.map(|take| take.name).unwrap_or_default())
         };
         Err(FileError::FilesWouldStay { take: name(take)?, heir: name(heir)? })
     }
-}
 
-/// Whether a command can make another take the active one.
-fn may_switch(command: &Command) -> bool {
-    matches!(
-        command,
-        Command::Switch { .. }
-            | Command::Branch { .. }
-            | Command::Fork { .. }
-            | Command::Retry { .. }
-            | Command::DeleteTake { .. }
-    )
-}
-
-impl Session<'_> {
-    /// What the command does to files.
-    fn steps_of(
+    /// What a command does to files.
+    pub(super) fn steps_of(
         &self,
+        queries: &Queries<'_>,
         thread: ThreadId,
         command: &Command,
         present: ContentId,
     ) -> Result<Vec<Step>, FileError> {
-        let looking = self.desk.timeline.look()?;
-        let queries = looking.queries();
-        let row = looking.thread(thread)?;
-        let head = looking.head(thread)?.operation;
-        let state: ThreadState = looking.state(thread)?;
-        let here = self.desk.here();
-        let moment = |entry: EntryId| added_at(&queries, row.number, head.version, entry);
+        let (row, head) = head_of(queries, thread)?;
+        let state: ThreadState = load(queries, head.after)?;
+        let here = self.here();
+        let moment = |entry: EntryId| added_at(queries, row.number, head.version, entry);
         let since = |version: Option<Version>| -> Result<Vec<Step>, FileError> {
             let Some(version) = version else { return Ok(Vec::new()) };
             // The moment may lie on a branch that was left; only what led to the present can be taken back.
             let ancestor = history::common(&queries.log(row.number), head.place.position, version)?;
-            let changes = plan::on_the_way(&queries, row.number, head.place.position, ancestor, here)?;
+            let changes = plan::on_the_way(queries, row.number, head.place.position, ancestor, here)?;
             Ok(changes.into_iter().map(|(_, files)| Step { from: files.after, to: files.before }).collect())
         };
         match command {
             // At the last entry, a branch goes on from now: with all that is there.
             Command::Branch { from, at: Some(entry), .. }
-                if *from == state.active && last_entry(&queries, &state, *from)? == Some(*entry) =>
+                if *from == state.active && last_entry(queries, &state, *from)? == Some(*entry) =>
             {
                 Ok(Vec::new())
             }
@@ -197,34 +123,32 @@ impl Session<'_> {
             | Command::Retry { from: take, .. }
                 if *take != state.active =>
             {
-                self.desk.check_here(&looking, thread, *take)?;
-                let Some(way) = plan::steps_to_take(&queries, row.number, &head, *take, present)? else {
+                self.check_here(queries, thread, *take)?;
+                let Some(way) = plan::steps_to_take(queries, row.number, &head, *take, present)? else {
                     return Ok(Vec::new());
                 };
                 let entry = match command {
                     Command::Fork { at, .. } | Command::Retry { at, .. } => Some(*at),
                     Command::Branch { at, .. } => {
-                        let last = last_entry(&queries, &state, *take)?;
+                        let last = last_entry(queries, &state, *take)?;
                         at.filter(|at| last != Some(*at))
                     }
                     _ => None,
                 };
                 match entry.map(moment).transpose()?.flatten() {
-                    Some(moment) => Ok(way.back_to(&queries, row.number, &head, moment, here)?),
+                    Some(moment) => Ok(way.back_to(queries, row.number, &head, moment, here)?),
                     None => Ok(way.steps),
                 }
             }
             Command::DeleteTake { take } if *take == state.active => {
-                let heir = self.active_after(&queries, &state, command)?;
-                let way = plan::steps_to_take(&queries, row.number, &head, heir, present)?;
+                let heir = self.active_after(queries, &state, command)?;
+                let way = plan::steps_to_take(queries, row.number, &head, heir, present)?;
                 Ok(way.map(|way| way.steps).unwrap_or_default())
             }
             _ => Ok(Vec::new()),
         }
     }
-}
 
-impl Session<'_> {
     /// The take that would be active after a command.
     fn active_after(
         &self,
@@ -235,7 +159,7 @@ impl Session<'_> {
         let mut additions = Additions::new(queries);
         let mut context = Context {
             additions: &mut additions,
-            fresh: &mut Ticks(&*self.desk.timeline.clock),
+            fresh: &mut Ticks(&*self.timeline.clock),
             take_named: &|_| Ok(false),
         };
         match apply(state, command.clone(), &mut context).map_err(ChangeError::from)? {
@@ -243,16 +167,14 @@ impl Session<'_> {
             Applied::Unchanged => Ok(state.active),
         }
     }
-}
 
-impl Desk {
     /// Refuses a take whose files are in another folder.
-    fn check_here(&self, looking: &Looking<'_>, thread: ThreadId, take: TakeId) -> Result<(), FileError> {
-        let found = looking
-            .apart_folders()?
-            .into_iter()
-            .find(|open| open.thread == thread && open.take == take && open.id != self.folder);
-        found.map_or(Ok(()), |open| Err(FileError::TakeElsewhere(open.path)))
+    fn check_here(&self, queries: &Queries<'_>, thread: ThreadId, take: TakeId) -> Result<(), FileError> {
+        let found = queries.folders()?.into_iter().find(|folder| {
+            folder.apart.is_some_and(|apart| apart.thread == thread && apart.take == take)
+                && folder.id != self.folder
+        });
+        found.map_or(Ok(()), |open| Err(FileError::TakeElsewhere(path_from_text(open.path()))))
     }
 }
 

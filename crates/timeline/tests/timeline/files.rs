@@ -114,10 +114,7 @@ fn a_look_ahead_changes_nothing_and_says_what_would_happen() {
     let world = FileWorld::new();
     world.agent(|world| world.write("a", "1"));
     let before = world.world.look().head(world.world.thread).expect("a head").id;
-    let handling = Handling { preview: true, ..Handling::default() };
-    let moment = world.try_go(UNDO, handling).expect("a look ahead");
-    assert!(moment.moved.is_none());
-    let report = moment.files.expect("files");
+    let report = world.preview(UNDO).files.expect("files");
     assert!(report.preview);
     assert_eq!(outcome(&report, "a"), &Outcome::Removed);
     assert_eq!(world.read("a").as_deref(), Some("1"));

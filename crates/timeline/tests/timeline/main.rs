@@ -11,6 +11,7 @@ mod files;
 mod following;
 mod forged;
 mod history;
+mod plans;
 mod privacy;
 mod projects;
 mod requests;

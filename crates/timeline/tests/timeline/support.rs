@@ -11,7 +11,7 @@ use retake_model::state::ThreadState;
 use retake_model::take::Take;
 use retake_timeline::{
     Caller, ChangeError, Changed, Command, Desk, Done, FileError, FileReport, Goal, Handling, Looking,
-    Moment, NewThread, Outcome, Rules, Seeded, Seen, Spot, Timeline, Unit,
+    Moment, NewThread, Outcome, PlanRequest, Preview, Rules, Seeded, Seen, Spot, Timeline, Unit,
 };
 use retake_workspace::snapshot::Workspace;
 use tempfile::TempDir;
@@ -186,6 +186,13 @@ impl FileWorld {
 
     pub(crate) fn go(&self, goal: Goal) -> Moment {
         self.try_go(goal, Handling::default()).expect("a move that is possible")
+    }
+
+    /// What a move would do.
+    pub(crate) fn preview(&self, goal: Goal) -> Preview {
+        let request = PlanRequest::Move(goal);
+        let plan = self.desk.plan(self.world.thread, request, Caller::human(), Handling::default());
+        plan.expect("a plan").into_preview()
     }
 
     pub(crate) fn try_go(&self, goal: Goal, handling: Handling) -> Result<Moment, FileError> {

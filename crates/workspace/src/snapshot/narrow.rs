@@ -37,7 +37,7 @@ pub(crate) fn look_at_all(
     workspace: &Workspace,
     events: &Events,
 ) -> Result<Found<Option<Kept>>, SnapshotError> {
-    let gathering = Gathering::begin(store)?;
+    let gathering = Gathering::begin(store, super::Purpose::Store)?;
     let counter = Counter::new(&|_| ControlFlow::Continue(()));
     let watched = Watched { events: Some(events), marks: None };
     let (taken, all) = whole(gathering, workspace, &counter, watched)?;
@@ -59,7 +59,7 @@ pub(crate) fn look_at_some(
     events: &Events,
     roots: &[(Kept, HashSet<u32>)],
 ) -> Result<Found<Patch>, SnapshotError> {
-    let mut gathering = Gathering::begin(store)?;
+    let mut gathering = Gathering::begin(store, super::Purpose::Store)?;
     let counter = Counter::new(&|_| ControlFlow::Continue(()));
     let mut patches = Vec::new();
     for (root, (kept, happened)) in workspace.roots().iter().zip(roots) {

@@ -1,7 +1,8 @@
 //! Where new content goes: a little travels with the transaction, a lot goes into a pack.
 //!
 //! A pack has to be synced on its own before the database is. For a few files that would double the time it
-//! takes; for many it is far less than writing them through the database's log.
+//! takes; for many it is far less than writing them through the database's log. Who only observes keeps the little in
+//! memory, and of the rest nothing but its names: no file of the store is written.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -16,8 +17,18 @@ const FEW: usize = 1024 * 1024;
 pub(super) struct Sink<'store> {
     store: &'store Store,
     redacted: HashSet<ContentId>,
+    purpose: Purpose,
     few: Mutex<Few>,
     packs: OnceLock<PackWriter>,
+}
+
+/// What the content is gathered for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// It is stored.
+    Store,
+    /// It is looked at, and forgotten.
+    Observe,
 }
 
 #[derive(Default)]
@@ -43,8 +54,8 @@ pub(super) enum Offered {
 }
 
 impl<'store> Sink<'store> {
-    pub(super) fn new(store: &'store Store, redacted: HashSet<ContentId>) -> Self {
-        Self { store, redacted, few: Mutex::default(), packs: OnceLock::new() }
+    pub(super) fn new(store: &'store Store, redacted: HashSet<ContentId>, purpose: Purpose) -> Self {
+        Self { store, redacted, purpose, few: Mutex::default(), packs: OnceLock::new() }
     }
 
     pub(super) fn store(&self) -> &'store Store {
@@ -75,6 +86,9 @@ impl<'store> Sink<'store> {
         few.bytes += bytes.len();
         if few.bytes <= FEW {
             few.objects.push(NewObject { id, kind: Kind::Blob, bytes: bytes.into() });
+            return Ok(());
+        }
+        if self.purpose == Purpose::Observe {
             return Ok(());
         }
         let packs = self.store.pack_writer()?;

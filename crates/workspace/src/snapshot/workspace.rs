@@ -129,6 +129,11 @@ impl Workspace {
         &self.roots[0]
     }
 
+    /// How files are kept, as it was said when the workspace was opened.
+    pub fn file_options(&self) -> &Options {
+        &self.options.options
+    }
+
     pub(super) fn options(&self) -> &Compiled {
         &self.options
     }

@@ -26,8 +26,8 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let desk = context.desk()?;
         let thread = context.thread(&context.timeline()?.look()?, self.target.thread.as_deref())?.summary.id;
+        let desk = context.desk_of(thread)?;
         let caller = context.caller(self.target.expect)?;
         let seen = match self.by {
             None => desk.look(thread, caller)?,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use retake_timeline::Desk;
 
 use crate::arguments::ThreadTarget;
 use crate::context::Context;
@@ -35,18 +36,18 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let desk = context.desk()?;
         let looking = context.timeline()?.look()?;
         let thread = context.thread(&looking, self.target.thread.as_deref())?;
         let take = looking.find_take(&thread, &self.take)?.summary;
         let folder = if self.apart.as_os_str() == BESIDE {
-            looking.folder_beside(context.project()?.id, &take.name)?.ok_or_else(|| {
+            looking.folder_beside(thread.home, &take.name)?.ok_or_else(|| {
                 Failure::new(Code::Usage, "this folder has none beside it; name one after --apart")
             })?
         } else {
             context.directory().join(&self.apart)
         };
         drop(looking);
+        let desk = Desk::of_project(context.timeline()?, thread.home, &context.file_options())?;
         let caller = context.caller(self.target.expect)?;
         let opened = desk.open_apart(thread.summary.id, take.id, &folder, &caller)?;
         context.report(&opened, |out, styles| {

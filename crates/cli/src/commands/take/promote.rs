@@ -1,11 +1,12 @@
 //! `retake take promote`
 
 use clap::Args;
-use retake_timeline::{Halves, Promoted};
+use retake_timeline::{Halves, Handling, PlanRequest, Promoted};
 use serde::Serialize;
 
 use crate::arguments::ThreadTarget;
 use crate::context::Context;
+use crate::desk::{Careful, Carried};
 use crate::failure::Failure;
 use crate::ui::sanitize::{Lines, sanitize};
 
@@ -56,17 +57,16 @@ impl Arguments {
         };
         drop(looking);
         let caller = context.caller(self.target.expect)?;
-        let promoted = match context.desk() {
-            Ok(desk) if context.config.files.enabled => {
-                let halves = if self.conversation { Halves::Conversation } else { Halves::Both };
-                desk.promote(thread.summary.id, take.id, self.title, caller, halves)?
-            }
-            // A folder that files are not kept of has none to be left in it.
-            _ => timeline.promote(thread.summary.id, take.id, self.title, caller)?,
+        let halves = if self.conversation { Halves::Conversation } else { Halves::Both };
+        let handling = Handling { halves, ..Handling::default() };
+        let request = PlanRequest::Promote { take: take.id, title: self.title };
+        let careful = Careful { yes: true, ..Careful::default() };
+        let promoted = match context.carry_out(thread.summary.id, request, caller, handling, careful)? {
+            Carried::Done(executed) => executed.into_promoted()?,
+            Carried::Previewed(preview) => return context.report_preview(preview),
         };
         if self.switch {
-            let project = context.own_project()?.id;
-            timeline.work_on(project, promoted.promoted.thread, None, context.caller(None)?)?;
+            timeline.work_on(thread.home, promoted.promoted.thread, None, context.caller(None)?)?;
         }
         let title = promoted.promoted.summary.title.clone();
         let answer = Answer { promoted, title, switched: self.switch };

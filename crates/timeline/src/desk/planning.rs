@@ -1,0 +1,390 @@
+//! A plan is a value: worked out without changing anything, shown as a [`Preview`], and then executed or dropped.
+//!
+//! ```text
+//!   request ──► which folder, if any ──► rehearse: observe, record, compose, all rolled back ──► Plan
+//!                                                                                                 │
+//!                                             preview() ◄─────────────────────────────────────────┤
+//!                  lock, recover, record, work out, carry out ◄── execute(), if nothing changed ──┘
+//! ```
+//!
+//! Undo, redo, jump, restore, switch, branch, fork, retry and promote all come this way, with or without files.
+
+use retake_model::content::ContentId;
+use retake_model::id::{TakeId, ThreadId};
+use retake_model::operation::Version;
+use retake_model::path::RootPath;
+use retake_store::StoreError;
+use retake_workspace::snapshot::Options;
+
+use super::carry_out::CarriedOut;
+use super::report::{FileReport, of_plan};
+use super::work;
+use super::{Desk, FileError, Halves, Handling, Preview, Restored};
+use crate::{Caller, ChangeError, Command, Done, Goal, Moved, Promoted, Timeline};
+
+/// What a plan is made for.
+#[derive(Clone, Debug)]
+pub enum PlanRequest {
+    /// Undo, redo or jump.
+    Move(Goal),
+    /// Make files exactly those of a snapshot of the thread: these paths, or all if none is named.
+    Restore {
+        /// The snapshot.
+        snapshot: ContentId,
+        /// The paths.
+        paths: Vec<RootPath>,
+    },
+    /// Do what a command asks. Where that makes another take the active one, its files come along.
+    Change(Command),
+    /// Make a take a thread of its own.
+    Promote {
+        /// The take.
+        take: TakeId,
+        /// What the thread is called; as the take is if none is given.
+        title: Option<String>,
+    },
+}
+
+/// What a request would do, worked out and not yet done.
+#[must_use = "a plan does nothing before it is executed"]
+pub struct Plan {
+    order: Order,
+    basis: Basis,
+    preview: Preview,
+}
+
+/// Who asks for what, of which thread, in which folder.
+#[derive(Clone)]
+pub(super) struct Order {
+    pub(super) timeline: Timeline,
+    /// The folder whose files are involved; none if only the conversation is.
+    pub(super) desk: Option<Desk>,
+    pub(super) thread: ThreadId,
+    pub(super) request: PlanRequest,
+    pub(super) caller: Caller,
+    pub(super) options: Handling,
+}
+
+/// What a plan was made for: it holds as long as this does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Basis {
+    pub(super) version: Version,
+    pub(super) snapshot: Option<ContentId>,
+}
+
+/// What came of a plan.
+#[derive(Clone, Debug)]
+pub struct Executed {
+    /// The operation; none where there was nothing to do.
+    pub done: Option<Done>,
+    /// How the thread stands after an undo, a redo or a jump.
+    pub moved: Option<Moved>,
+    /// The thread that a take became.
+    pub promoted: Option<Done>,
+    /// What became of the files; none if only the conversation was involved.
+    pub files: Option<FileReport>,
+}
+
+impl Timeline {
+    /// Works out what a request would do to a thread and to the files of the thread's own folder. Nothing is changed.
+    ///
+    /// `files` says how files are kept, if they are; `worktree` is the take whose folder is meant, if it is not the
+    /// project's.
+    pub fn plan(
+        &self,
+        thread: ThreadId,
+        request: PlanRequest,
+        caller: Caller,
+        options: Handling,
+        (files, worktree): (Option<&Options>, Option<TakeId>),
+    ) -> Result<Plan, FileError> {
+        let desk = self.folder_for(thread, &request, options, (files, worktree))?;
+        Order { timeline: self.clone(), desk, thread, request, caller, options }.plan()
+    }
+
+    /// Does what is asked at once, whatever the files and the thread are by then.
+    pub fn perform(
+        &self,
+        thread: ThreadId,
+        request: PlanRequest,
+        caller: Caller,
+        options: Handling,
+        (files, worktree): (Option<&Options>, Option<TakeId>),
+    ) -> Result<Executed, FileError> {
+        let desk = self.folder_for(thread, &request, options, (files, worktree))?;
+        Order { timeline: self.clone(), desk, thread, request, caller, options }.perform(None)
+    }
+
+    /// The folder whose files a request involves, resolved from the thread; none if only the conversation is involved.
+    fn folder_for(
+        &self,
+        thread: ThreadId,
+        request: &PlanRequest,
+        options: Handling,
+        (files, worktree): (Option<&Options>, Option<TakeId>),
+    ) -> Result<Option<Desk>, FileError> {
+        let needed = matches!(request, PlanRequest::Restore { .. }) || options.halves == Halves::Files;
+        let Some(files) = files else {
+            return if needed { Err(FileError::NotKept) } else { Ok(None) };
+        };
+        if !self.involves_files(thread, request, options, worktree)? {
+            return Ok(None);
+        }
+        // Which take is active decides which files are in the project's folder, wherever the command was given.
+        let worktree = if matches!(request, PlanRequest::Change(_)) { None } else { worktree };
+        let take = match worktree {
+            Some(take) => take,
+            None => self.look()?.state(thread)?.active,
+        };
+        match Desk::of_take(self, thread, take, files) {
+            // No file of this thread can be in a folder that is not there, or that files cannot be kept of, as long as
+            // the thread has never had any.
+            Err(FileError::Open(_) | FileError::ProjectAway(_) | FileError::NoSuchProject(_))
+                if !needed && !self.has_files(thread, worktree)? =>
+            {
+                Ok(None)
+            }
+            other => other.map(Some),
+        }
+    }
+
+    /// Whether a request involves files at all.
+    fn involves_files(
+        &self,
+        thread: ThreadId,
+        request: &PlanRequest,
+        options: Handling,
+        worktree: Option<TakeId>,
+    ) -> Result<bool, FileError> {
+        if options.halves == Halves::Conversation {
+            return Ok(matches!(request, PlanRequest::Restore { .. }));
+        }
+        Ok(match request {
+            PlanRequest::Restore { .. } => true,
+            PlanRequest::Move(_) => options.halves == Halves::Files || self.has_files(thread, worktree)?,
+            PlanRequest::Change(command) => work::may_switch(command),
+            PlanRequest::Promote { take, .. } => self.look()?.state(thread)?.active == *take,
+        })
+    }
+
+    /// Whether anything is known of files of a thread, or is about to be: what runs in its folder for it, or ran when
+    /// it died, may have changed some.
+    fn has_files(&self, thread: ThreadId, worktree: Option<TakeId>) -> Result<bool, FileError> {
+        let looking = self.look()?;
+        if looking.head(thread)?.operation.filed.is_some() {
+            return Ok(true);
+        }
+        let home = looking.thread(thread)?.home;
+        let here = |folder: &retake_model::intent::FolderRecord| match (folder.apart, worktree) {
+            (Some(apart), Some(take)) => apart.thread == thread && apart.take == take,
+            (None, None) => folder.project == home,
+            _ => false,
+        };
+        let ours = |run: &retake_model::intent::Running| run.thread == thread;
+        let folders = looking.queries().folders()?;
+        Ok(folders.iter().any(|folder| here(folder) && folder.running.as_ref().is_some_and(ours)))
+    }
+}
+
+impl Desk {
+    /// Works out what a request would do to a thread and to the files of this folder. Nothing is changed.
+    pub fn plan(
+        &self,
+        thread: ThreadId,
+        request: PlanRequest,
+        caller: Caller,
+        options: Handling,
+    ) -> Result<Plan, FileError> {
+        self.order(thread, request, caller, options)?.plan()
+    }
+
+    /// Does what is asked at once.
+    pub(super) fn order(
+        &self,
+        thread: ThreadId,
+        request: PlanRequest,
+        caller: Caller,
+        options: Handling,
+    ) -> Result<Order, FileError> {
+        let timeline = self.timeline.clone();
+        let worktree = self.apart.map(|apart| apart.take);
+        let involved = timeline.involves_files(thread, &request, options, worktree)?;
+        if involved {
+            self.check_thread(thread)?;
+        }
+        let desk = match &request {
+            _ if !involved => None,
+            // Which take is active decides which files are in the project's folder, wherever the command was given.
+            PlanRequest::Change(_) if self.apart.is_some() => {
+                Some(Self::of_project(&timeline, self.project, self.workspace.file_options())?)
+            }
+            _ => Some(self.clone()),
+        };
+        Ok(Order { timeline, desk, thread, request, caller, options })
+    }
+
+    /// Refuses a thread whose files are in another folder than this one.
+    pub(super) fn check_thread(&self, thread: ThreadId) -> Result<(), FileError> {
+        let ours = match self.apart {
+            Some(apart) => apart.thread == thread,
+            None => self.timeline.look()?.thread(thread)?.home == self.project,
+        };
+        let folder = || self.path().to_owned();
+        if ours { Ok(()) } else { Err(FileError::WrongFolder { thread, folder: folder() }) }
+    }
+}
+
+impl Plan {
+    /// What would happen.
+    pub fn preview(&self) -> &Preview {
+        &self.preview
+    }
+
+    /// The same, for whoever needs nothing else.
+    pub fn into_preview(self) -> Preview {
+        self.preview
+    }
+
+    /// Does it, if thread and files are still those that the plan was made for.
+    pub fn execute(self) -> Result<Executed, FileError> {
+        self.order.perform(Some(self.basis))
+    }
+}
+
+impl Order {
+    fn plan(self) -> Result<Plan, FileError> {
+        self.check_snapshot()?;
+        let (basis, preview) = self.rehearse()?;
+        Ok(Plan { order: self, basis, preview })
+    }
+
+    /// Does what is asked: now, or only as long as the plan's basis holds.
+    pub(super) fn perform(&self, basis: Option<Basis>) -> Result<Executed, FileError> {
+        self.check_snapshot()?;
+        loop {
+            let done = match &self.desk {
+                Some(desk) => self.with_files(desk, basis),
+                None => self.without_files(basis),
+            };
+            match done {
+                Err(FileError::Change(ChangeError::Conflict { .. })) if self.caller.expected.is_none() => {
+                    // The thread moved on meanwhile.
+                    if basis.is_some() {
+                        return Err(FileError::PlanOutdated);
+                    }
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// Refuses a snapshot that is not one of the thread's.
+    fn check_snapshot(&self) -> Result<(), FileError> {
+        match &self.request {
+            PlanRequest::Restore { snapshot, .. }
+                if !self.timeline.look()?.has_snapshot(self.thread, *snapshot)? =>
+            {
+                Err(FileError::NoSuchSnapshot)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn caller(&self, basis: Option<Basis>) -> Caller {
+        match basis {
+            Some(basis) => self.caller.clone().expecting(basis.version),
+            None => self.caller.clone(),
+        }
+    }
+
+    fn without_files(&self, basis: Option<Basis>) -> Result<Executed, FileError> {
+        let (timeline, thread, caller) = (&self.timeline, self.thread, self.caller(basis));
+        Ok(match self.request.clone() {
+            PlanRequest::Move(goal) => Executed::moved(timeline.go(thread, goal, caller)?, None),
+            PlanRequest::Change(command) => {
+                Executed::done(Some(timeline.change(thread, command, caller)?), None)
+            }
+            PlanRequest::Promote { take, title } => {
+                Executed::promoted(timeline.promote(thread, take, title, caller)?)
+            }
+            PlanRequest::Restore { .. } => return Err(FileError::NotKept),
+        })
+    }
+
+    fn with_files(&self, desk: &Desk, basis: Option<Basis>) -> Result<Executed, FileError> {
+        let thread = self.thread;
+        let mut session = desk.begin()?;
+        session.expected = basis.and_then(|basis| basis.snapshot);
+        // Before the folder is looked at, which a turn that runs in it would stand against in other words.
+        self.check_turns()?;
+        let present = session.present(thread, &self.caller(basis))?;
+        let (publishing, plan) = {
+            let looking = self.timeline.look()?;
+            let queries = looking.queries();
+            let (publishing, steps) = self.work_out(desk, &queries, present.id)?;
+            let plan = work::plan_files(&queries, &present.snapshot, &steps, self.options.on_conflict)?;
+            (publishing, plan)
+        };
+        let moving = plan.moving();
+        match (&self.request, self.options.halves) {
+            (PlanRequest::Restore { .. }, _) if moving == 0 => {
+                let paths = of_plan(&plan.replayed.paths, None);
+                let report = FileReport::new(present.id, plan.wanted, paths, session.recovered);
+                return Ok(Executed::done(None, Some(report.in_folder(desk))));
+            }
+            (PlanRequest::Move(_), Halves::Files) if moving == 0 => return Err(FileError::NothingMoves),
+            (PlanRequest::Promote { take, title }, _) => {
+                let caller = self.caller.clone().expecting(present.version);
+                drop(session);
+                return Ok(Executed::promoted(self.timeline.promote(
+                    thread,
+                    *take,
+                    title.clone(),
+                    caller,
+                )?));
+            }
+            _ => {}
+        }
+        let steps = publishing.steps();
+        let composing = publishing.composing(self, moving);
+        let carried = session.carry_out(thread, &present, plan, &self.caller, composing);
+        let CarriedOut { done, also, report } = match carried {
+            Err(FileError::Unchanged(done)) => return Ok(Executed::done(Some(*done), None)),
+            other => other?,
+        };
+        let report = report.in_folder(desk);
+        let Some(steps) = steps else { return Ok(Executed::done(Some(done), Some(report))) };
+        let standing = self.timeline.look()?.standing(thread)?;
+        let (position, can_undo, can_redo) = (standing.position, standing.can_undo, standing.can_redo);
+        Ok(Executed::moved(Moved { done, steps, position, can_undo, can_redo, also }, Some(report)))
+    }
+}
+
+impl Executed {
+    /// What became of the two threads of a promotion.
+    pub fn into_promoted(self) -> Result<Promoted, FileError> {
+        match (self.done, self.promoted) {
+            (Some(source), Some(promoted)) => Ok(Promoted { source, promoted }),
+            _ => Err(StoreError::Damaged("a promotion left no thread".to_owned()).into()),
+        }
+    }
+
+    /// What became of files that were restored.
+    pub fn into_restored(self) -> Result<Restored, FileError> {
+        let files = self.files.ok_or(FileError::NotKept)?;
+        Ok(Restored { done: self.done, files })
+    }
+
+    fn done(done: Option<Done>, files: Option<FileReport>) -> Self {
+        Self { done, moved: None, promoted: None, files }
+    }
+
+    fn moved(moved: Moved, files: Option<FileReport>) -> Self {
+        Self { done: Some(moved.done.clone()), moved: Some(moved), promoted: None, files }
+    }
+
+    fn promoted(promoted: Promoted) -> Self {
+        let Promoted { source, promoted } = promoted;
+        Self { done: Some(source), moved: None, promoted: Some(promoted), files: None }
+    }
+}

@@ -1,0 +1,280 @@
+//! A preview: what a request would do, found out by doing it in a transaction that is rolled back.
+//!
+//! The folder is observed without storing anything. What was changed in it and is not recorded yet is recorded inside
+//! the rehearsal, so that the preview sees what the execution will see, and is shown as what would be recorded first.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use retake_model::content::{ContentId, Kind};
+use retake_model::id::ThreadId;
+use retake_model::object::{Memory, Objects, Unavailable};
+use retake_model::operation::{OperationKind, Version};
+use retake_model::state::ThreadState;
+use retake_model::tree::Node;
+use retake_store::{Queries, Writing};
+use retake_workspace::folder::path_to_text;
+use retake_workspace::snapshot::{self, Observation};
+use serde::Serialize;
+
+use super::look::{Found, Whose};
+use super::place::Place;
+use super::planning::{Basis, Order};
+use super::report::of_plan;
+use super::work::{FileSteps, Publishing, plan_files};
+use super::{Desk, FileError, FileReport, Halves, PathReport, PlanRequest};
+use crate::change::{Head, change, check_no_turn, publish_move};
+use crate::promote::promote_in;
+use crate::{Caller, Command, Goal};
+
+/// How often a preview begins again because content was destroyed meanwhile.
+const TRIES: u32 = 8;
+
+/// What would come of something that is asked for. Nothing was changed.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Preview {
+    /// The thread's version now, which stays.
+    pub version: Version,
+    /// What would be done; `None` if there is nothing to do.
+    pub kind: Option<OperationKind>,
+    /// How many entries the active take has.
+    pub entries_before: u64,
+    /// How many the active take would have then.
+    pub entries_after: u64,
+    /// The folder whose files would change; `None` if only the conversation would.
+    pub folder: Option<String>,
+    /// Changes in the folder that are not recorded yet, made by hand or by a tool that runs or crashed. They would be
+    /// recorded first.
+    pub unrecorded: Vec<PathReport>,
+    /// What would become of files.
+    #[serde(skip)]
+    pub files: Option<FileReport>,
+}
+
+/// What a rehearsal showed.
+struct Rehearsed {
+    version: Version,
+    kind: Option<OperationKind>,
+    entries: (u64, u64),
+    unrecorded: Vec<PathReport>,
+    steps: Option<FileSteps>,
+}
+
+impl Order {
+    /// Finds out what the request would do, without changing anything.
+    pub(super) fn rehearse(&self) -> Result<(Basis, Preview), FileError> {
+        for _ in 1..TRIES {
+            match self.try_rehearse() {
+                // Content that was relied on was destroyed meanwhile: look again.
+                Err(FileError::Outdated) => {}
+                other => return other,
+            }
+        }
+        self.try_rehearse()
+    }
+
+    fn try_rehearse(&self) -> Result<(Basis, Preview), FileError> {
+        let observed = match &self.desk {
+            Some(desk) => Some((desk.clone(), Arc::new(desk.observe()?), desk.run_is_dead()?)),
+            None => None,
+        };
+        let (order, folder) = (self.clone(), observed.clone());
+        let rehearsed =
+            self.timeline.store.rehearse(move |writing| order.rehearse_in(writing, folder.as_ref()))?;
+        let Rehearsed { version, mut kind, entries, unrecorded, steps } = rehearsed;
+        let mut files = None;
+        if let (Some((desk, observed, _)), Some(steps)) = (&observed, steps) {
+            let looking = self.timeline.look()?;
+            let queries = looking.queries();
+            if queries.erasures() != observed.epoch {
+                return Err(FileError::Outdated);
+            }
+            let objects = Unstored::new(desk, observed, &queries, &unrecorded);
+            let planned = plan_files(&objects, &observed.snapshot, &steps, self.options.on_conflict);
+            let plan = if objects.outdated.get() { Err(FileError::Outdated) } else { planned }?;
+            if let Some(
+                OperationKind::FilesMoved { paths, .. } | OperationKind::FilesRestored { paths, .. },
+            ) = &mut kind
+            {
+                *paths = plan.moving();
+                kind = kind.filter(|_| plan.moving() > 0);
+            }
+            let paths = of_plan(&plan.replayed.paths, None);
+            let report = FileReport::new(observed.id, plan.wanted, paths, None);
+            files = Some(FileReport { preview: true, ..report.in_folder(desk) });
+        }
+        let basis = Basis { version, snapshot: observed.as_ref().map(|(_, observed, _)| observed.id) };
+        let folder = self.desk.as_ref().map(|desk| path_to_text(desk.path()));
+        let (entries_before, entries_after) = entries;
+        Ok((basis, Preview { version, kind, entries_before, entries_after, folder, unrecorded, files }))
+    }
+
+    fn rehearse_in(
+        &self,
+        writing: &Writing<'_>,
+        folder: Option<&(Desk, Arc<Observation>, bool)>,
+    ) -> Result<Rehearsed, FileError> {
+        let clock = &*self.timeline.clock;
+        let at = self.head(writing, self.caller.expected)?;
+        let version = at.last.operation.version;
+        let before = at.state.active_take(&**writing)?.entries.len();
+        let mut unrecorded = Vec::new();
+        if let Some((desk, observed, dead)) = folder {
+            if writing.erasures() != observed.epoch {
+                return Err(FileError::Outdated);
+            }
+            writing.put_contents(&observed.objects, clock.now())?;
+            let (thread, caller) = (self.thread, Caller { expected: None, ..self.caller.clone() });
+            let found = Found { thread, caller, whose: Whose::Hand, dead: *dead, snapshot: observed.id };
+            let (_, _, changed) = found.record(writing, &Place::of(desk), clock)?;
+            unrecorded = changed.map(|(_, paths)| paths).unwrap_or_default();
+        }
+        let (publishing, steps) = match folder {
+            Some((desk, observed, _)) => {
+                let (publishing, steps) = self.work_out(desk, writing, observed.id)?;
+                (publishing, Some(steps))
+            }
+            None => (self.conversation_alone(writing)?, None),
+        };
+        let at = self.head(writing, None)?;
+        let (kind, after) = self.outcome(writing, &at, publishing, before)?;
+        Ok(Rehearsed { version, kind, entries: (before, after), unrecorded, steps })
+    }
+
+    fn head(&self, writing: &Writing<'_>, expected: Option<Version>) -> Result<Head, FileError> {
+        Ok(Head::of(writing, self.thread, &Caller { expected, ..self.caller.clone() })?)
+    }
+
+    /// What is published where no files are involved.
+    fn conversation_alone(&self, queries: &Queries<'_>) -> Result<Publishing, FileError> {
+        Ok(match &self.request {
+            PlanRequest::Move(goal) => conversation_move(queries, self.thread, *goal, self.timeline.rules)?,
+            PlanRequest::Change(command) => Publishing::Change(command.clone()),
+            PlanRequest::Promote { .. } => Publishing::Promote,
+            PlanRequest::Restore { .. } => return Err(FileError::NotKept),
+        })
+    }
+
+    /// What would be published, and how many entries the active take would have.
+    fn outcome(
+        &self,
+        writing: &Writing<'_>,
+        at: &Head,
+        publishing: Publishing,
+        before: u64,
+    ) -> Result<(Option<OperationKind>, u64), FileError> {
+        let clock = &*self.timeline.clock;
+        let entries = |state: &ThreadState| Ok::<_, FileError>(state.active_take(&**writing)?.entries.len());
+        match publishing {
+            Publishing::Promote => {
+                let PlanRequest::Promote { take, title } = self.request.clone() else {
+                    return Ok((None, before));
+                };
+                let leases = self.timeline.store.leases();
+                let done = promote_in(&self.timeline, writing, at, &leases, (take, title), &self.caller)?;
+                let state = self.head(writing, None)?;
+                Ok((done.source.kind, entries(&state.state)?))
+            }
+            // So many paths as the files show.
+            publishing @ Publishing::Restore { .. } => {
+                Ok((Some(publishing.compose(self, 0, writing, at)?.operation.kind), before))
+            }
+            publishing @ Publishing::Move { .. } if self.options.halves == Halves::Files => {
+                Ok((Some(publishing.compose(self, 0, writing, at)?.operation.kind), before))
+            }
+            Publishing::Move { from, to, .. } if from == to.position => Ok((None, before)),
+            Publishing::Move { goal, from, to, .. } => {
+                let kind = goal.kind(from, to.position);
+                let (done, now) = publish_move(writing, at, to, kind, &self.caller, clock)?;
+                Ok((done.kind, entries(&now.state)?))
+            }
+            Publishing::Change(command) => {
+                if let Command::DeleteTake { take } = command {
+                    check_no_turn(writing, at, &self.timeline.store.leases(), Some(take))?;
+                }
+                let done = change(writing, at, command, &self.caller, clock, self.timeline.rules)?;
+                Ok((done.kind, entries(&self.head(writing, None)?.state)?))
+            }
+        }
+    }
+}
+
+/// Where a move of the conversation leads.
+fn conversation_move(
+    queries: &Queries<'_>,
+    thread: ThreadId,
+    goal: Goal,
+    rules: crate::Rules,
+) -> Result<Publishing, FileError> {
+    let (row, head) = crate::change::head_of(queries, thread)?;
+    let way = goal.destination(queries, row.number, &head, rules)?;
+    Ok(Publishing::Move { goal, from: head.place.position, to: way.to, steps: way.steps })
+}
+
+impl Desk {
+    /// The files as they are, without a trace. While they are being moved they are neither here nor there.
+    pub(super) fn observe(&self) -> Result<Observation, FileError> {
+        if self.timeline.look()?.queries().intent_on(self.folder)?.is_some() {
+            return Err(FileError::MoveUnfinished(self.path().to_owned()));
+        }
+        Ok(snapshot::observe(&self.timeline.store, &self.workspace)?)
+    }
+}
+
+/// What was observed in a folder, on top of what is stored. The bytes of files that were too many to keep in memory are
+/// read from the folder again.
+pub(super) struct Unstored<'a> {
+    new: Memory,
+    stored: &'a Queries<'a>,
+    desk: &'a Desk,
+    changed: &'a [PathReport],
+    files: OnceLock<HashMap<ContentId, PathBuf>>,
+    /// Whether a file was changed once more, and is no longer what the preview is about.
+    outdated: Cell<bool>,
+}
+
+impl<'a> Unstored<'a> {
+    pub(super) fn new(
+        desk: &'a Desk,
+        observed: &Observation,
+        stored: &'a Queries<'a>,
+        changed: &'a [PathReport],
+    ) -> Self {
+        let mut new = Memory::default();
+        new.keep(observed.objects.iter().cloned());
+        Self { new, stored, desk, changed, files: OnceLock::new(), outdated: Cell::new(false) }
+    }
+
+    /// Where the content of a file is that was changed and is not stored.
+    fn file(&self, content: ContentId) -> Option<&PathBuf> {
+        let files = self.files.get_or_init(|| {
+            let roots = self.desk.workspace.roots();
+            let found = self.changed.iter().filter_map(|changed| {
+                let Some(Node::File { content, .. }) = &changed.after else { return None };
+                let root = roots.iter().find(|root| root.name == changed.path.root)?;
+                Some((*content, root.path.join(OsStr::from_bytes(&changed.path.path.bytes()))))
+            });
+            found.collect()
+        });
+        files.get(&content)
+    }
+}
+
+impl Objects for Unstored<'_> {
+    fn bytes(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, Unavailable> {
+        let known = self.new.bytes(kind, id).or_else(|_| self.stored.bytes(kind, id));
+        let Some(path) = self.file(id).filter(|_| known.is_err() && kind == Kind::Blob) else { return known };
+        let is_file = std::fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
+        let read = std::fs::read(path).ok().filter(|bytes| ContentId::of(Kind::Blob, bytes) == id);
+        if let Some(bytes) = read.filter(|_| is_file) {
+            return Ok(bytes.into());
+        }
+        self.outdated.set(true);
+        known
+    }
+}

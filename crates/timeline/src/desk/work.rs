@@ -1,0 +1,191 @@
+//! From a request to what it does: the operation that is published, and the steps of files that go with it.
+
+use retake_model::content::ContentId;
+use retake_model::history::Move;
+use retake_model::object::{Additions, Objects, load};
+use retake_model::operation::{OperationKind, Version};
+use retake_model::path::RootPath;
+use retake_model::replay::{self, OnConflict, take_over};
+use retake_model::tree::Snapshot;
+use retake_store::{Queries, Writing};
+
+use super::carry_out::{Compose, FilePlan};
+use super::moves::LABELS;
+use super::planning::Order;
+use super::restore::check_path;
+use super::{Desk, FileError, Halves, PlanRequest};
+use crate::change::{Composed, Head, check_no_turn, compose_change, compose_move, compose_take_command};
+use crate::{ChangeError, Command, Goal, Rules};
+
+/// What is published.
+#[derive(Clone, Debug)]
+pub(super) enum Publishing {
+    /// A move along the log.
+    Move { goal: Goal, from: Version, to: Move, steps: u64 },
+    /// A restore of files.
+    Restore { snapshot: ContentId },
+    /// A change of the thread.
+    Change(Command),
+    /// A promotion, which changes two threads and no file.
+    Promote,
+}
+
+/// What is done to files.
+#[derive(Clone, Debug)]
+pub(super) enum FileSteps {
+    /// Changes are carried over to the present files.
+    Replay(replay::Way),
+    /// Paths become what they are in a snapshot: all of them if none is named.
+    Restore { snapshot: ContentId, paths: Vec<RootPath> },
+}
+
+impl Order {
+    /// What the request does, seen from a folder that has these files.
+    pub(super) fn work_out(
+        &self,
+        desk: &Desk,
+        queries: &Queries<'_>,
+        present: ContentId,
+    ) -> Result<(Publishing, FileSteps), FileError> {
+        Ok(match &self.request {
+            PlanRequest::Move(goal) => {
+                let (publishing, way) = desk.plan_move(queries, self.thread, *goal, self.options.halves)?;
+                (publishing, FileSteps::Replay(way))
+            }
+            PlanRequest::Restore { snapshot, paths } => {
+                let (snapshot, paths) = (*snapshot, paths.clone());
+                (Publishing::Restore { snapshot }, FileSteps::Restore { snapshot, paths })
+            }
+            PlanRequest::Change(command) => {
+                let steps = desk.steps_of(queries, self.thread, command, present)?;
+                let way = replay::Way { first: None, steps };
+                (Publishing::Change(command.clone()), FileSteps::Replay(way))
+            }
+            PlanRequest::Promote { take, .. } => {
+                desk.check_promotion(queries, self.thread, *take, present)?;
+                (Publishing::Promote, FileSteps::Replay(replay::Way::default()))
+            }
+        })
+    }
+
+    /// Refuses what would take the files, or the take itself, away from a turn that runs.
+    pub(super) fn check_turns(&self) -> Result<(), FileError> {
+        let looking = self.timeline.look()?;
+        let state = looking.state(self.thread)?;
+        let runs = |take| self.timeline.store.turn_runs(take);
+        let name = |take| -> Result<String, FileError> {
+            Ok(state.take(&looking.queries(), take)?.map(|take| take.name).unwrap_or_default())
+        };
+        match &self.request {
+            PlanRequest::Promote { take, .. } if runs(*take)? => {
+                Err(ChangeError::TurnRuns(name(*take)?).into())
+            }
+            PlanRequest::Change(command) if leaves_active(command, state.active) && runs(state.active)? => {
+                Err(FileError::TurnRuns(name(state.active)?))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether a command can make another take the active one.
+pub(super) fn may_switch(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Switch { .. }
+            | Command::Branch { .. }
+            | Command::Fork { .. }
+            | Command::Retry { .. }
+            | Command::DeleteTake { .. }
+    )
+}
+
+/// Whether a command makes another take than that one the active one, and cannot leave it as it is.
+fn leaves_active(command: &Command, active: retake_model::id::TakeId) -> bool {
+    match command {
+        Command::Switch { take } => *take != active,
+        Command::DeleteTake { take } => *take == active,
+        Command::Retry { .. } | Command::Branch { .. } | Command::Fork { .. } => true,
+        _ => false,
+    }
+}
+
+impl Publishing {
+    /// How many steps a move goes.
+    pub(super) fn steps(&self) -> Option<u64> {
+        match self {
+            Self::Move { steps, .. } => Some(*steps),
+            _ => None,
+        }
+    }
+
+    /// What makes the operation, inside a write. So many paths move with it.
+    pub(super) fn composing(self, order: &Order, paths: u64) -> impl Compose {
+        let order = order.clone();
+        move |writing, at| self.compose(&order, paths, writing, at)
+    }
+
+    /// The operation.
+    pub(super) fn compose<'writing, 'transaction>(
+        self,
+        order: &Order,
+        paths: u64,
+        writing: &'writing Writing<'transaction>,
+        at: &Head,
+    ) -> Result<Composed<'writing, 'transaction>, FileError> {
+        let (clock, rules, caller) = (&*order.timeline.clock, order.timeline.rules, &order.caller);
+        let on_top = |kind| {
+            let additions = Additions::new(&**writing);
+            compose_change(writing, at, additions, &at.state, kind, caller, clock, Rules::default())
+        };
+        match self {
+            Self::Move { from, to, .. } if order.options.halves == Halves::Files => {
+                Ok(on_top(OperationKind::FilesMoved { from, to: to.position, paths })?)
+            }
+            Self::Move { goal, from, to, .. } => {
+                let kind = goal.kind(from, to.position);
+                Ok(compose_move(writing, at, to, kind, caller, clock)?)
+            }
+            Self::Restore { snapshot } => Ok(on_top(OperationKind::FilesRestored { snapshot, paths })?),
+            Self::Change(command) => {
+                if at.state.deleted.is_some() {
+                    return Err(ChangeError::ThreadDeleted.into());
+                }
+                let leases = order.timeline.store.leases();
+                if let Command::DeleteTake { take } = command {
+                    check_no_turn(writing, at, &leases, Some(take))?;
+                }
+                compose_take_command(writing, at, command, caller, clock, rules)?
+                    .ok_or_else(|| FileError::Unchanged(Box::new(at.unchanged())))
+            }
+            Self::Promote => unreachable!("a promotion is published by the timeline"),
+        }
+    }
+}
+
+/// How the files of a folder are to be, and how each path gets there.
+pub(super) fn plan_files<O: Objects + ?Sized>(
+    objects: &O,
+    present: &Snapshot,
+    steps: &FileSteps,
+    on_conflict: OnConflict,
+) -> Result<FilePlan, FileError> {
+    let mut additions = Additions::new(objects);
+    let replayed = match steps {
+        FileSteps::Replay(way) => replay::replay(&mut additions, present, way, on_conflict, LABELS)?,
+        FileSteps::Restore { snapshot, paths } => {
+            let target: Snapshot = load(objects, *snapshot)?;
+            paths.iter().try_for_each(|path| check_path(objects, path, present, &target))?;
+            take_over(&mut additions, present, &target, paths)?
+        }
+    };
+    let wanted = additions.add(&replayed.snapshot);
+    Ok(FilePlan { wanted, replayed, objects: additions.into_new() })
+}
+
+impl FilePlan {
+    /// How many paths move.
+    pub(super) fn moving(&self) -> u64 {
+        self.replayed.paths.iter().filter(|path| path.present != path.wanted).count() as u64
+    }
+}

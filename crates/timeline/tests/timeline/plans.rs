@@ -1,0 +1,158 @@
+//! Plans: a preview changes nothing, and executing it does what was shown.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use retake_model::id::{ProjectId, TurnId};
+use retake_model::operation::Actor;
+use retake_timeline::{
+    Caller, Command, FileError, Goal, Halves, Handling, NewThread, Outcome, Plan, PlanRequest, Unit,
+};
+
+use crate::support::FileWorld;
+
+const UNDO: Goal = Goal::Undo(Unit::Turn, 1);
+
+fn plan(world: &FileWorld, request: PlanRequest) -> Plan {
+    let plan = world.desk.plan(world.world.thread, request, Caller::human(), Handling::default());
+    plan.expect("a plan")
+}
+
+/// Each file of a folder with its length.
+fn lengths(folder: &Path) -> BTreeMap<std::path::PathBuf, u64> {
+    let mut found = BTreeMap::new();
+    for file in std::fs::read_dir(folder).expect("a folder") {
+        let file = file.expect("a file");
+        let metadata = file.metadata().expect("its metadata");
+        if metadata.is_dir() {
+            found.extend(lengths(&file.path()));
+        } else {
+            found.insert(file.path(), metadata.len());
+        }
+    }
+    found
+}
+
+#[test]
+fn a_preview_records_no_hand_edit_and_shows_it_instead() {
+    let world = FileWorld::new();
+    world.agent(|world| world.write("a", "1\n"));
+    let before = world.world.look().head(world.world.thread).expect("a head").id;
+    let known = world.desk.glance(10).expect("a glance").last;
+    world.write("mine", "by hand\n");
+    // More than fits into memory, which an ordinary snapshot writes to the store at once.
+    world.write("long", &"0123456789abcdef".repeat(200_000));
+    let store = lengths(world.world.folder.path());
+    let plan = plan(&world, PlanRequest::Move(UNDO));
+    let preview = plan.preview();
+    let unrecorded: Vec<String> = preview.unrecorded.iter().map(|path| path.path.to_string()).collect();
+    assert_eq!(unrecorded, ["long", "mine"]);
+    let report = preview.files.as_ref().expect("files");
+    assert_eq!(report.paths.len(), 1, "{report:?}");
+    assert_eq!(report.paths[0].outcome, Outcome::Removed);
+    assert_eq!(world.world.look().head(world.world.thread).expect("a head").id, before);
+    assert_eq!(world.desk.glance(10).expect("a glance").last, known);
+    assert_eq!(lengths(world.world.folder.path()), store, "no file of the store has grown");
+    let done = plan.execute().expect("an undo");
+    assert!(done.moved.is_some());
+    assert_eq!(world.read("a"), None);
+    assert_eq!(world.read("mine").as_deref(), Some("by hand\n"));
+}
+
+#[test]
+fn a_preview_merges_with_hand_edits_that_are_not_recorded() {
+    let world = FileWorld::new();
+    let text = |first: &str, last: &str| format!("{first}\n{}{last}\n", "line\n".repeat(20));
+    world.write("a", &text("one", "end"));
+    world.agent(|world| world.write("a", &text("two", "end")));
+    world.write("a", &text("two", "changed"));
+    // So much that the bytes of the file are read from the folder again.
+    for number in 0..30 {
+        world.write(&format!("long{number}"), &format!("{number}").repeat(100_000));
+    }
+    let plan = plan(&world, PlanRequest::Move(UNDO));
+    let report = plan.preview().files.clone().expect("files");
+    assert_eq!(report.paths[0].outcome, Outcome::Merged, "{report:?}");
+    plan.execute().expect("an undo");
+    assert_eq!(world.read("a").as_deref(), Some(text("one", "changed").as_str()));
+}
+
+#[test]
+fn a_plan_is_executed_as_it_was_shown_or_not_at_all() {
+    let world = FileWorld::new();
+    world.agent(|world| world.write("a", "1\n"));
+    let files = plan(&world, PlanRequest::Move(UNDO));
+    world.write("a", "mine\n");
+    assert!(matches!(files.execute(), Err(FileError::PlanOutdated)));
+    assert_eq!(world.read("a").as_deref(), Some("mine\n"));
+    let thread = plan(&world, PlanRequest::Move(UNDO));
+    world.world.done(Command::Rename { title: "Other".to_owned() });
+    assert!(matches!(thread.execute(), Err(FileError::PlanOutdated)));
+}
+
+#[test]
+fn what_a_switch_shows_is_what_it_does_with_hand_edits_too() {
+    let world = FileWorld::new();
+    let main = world.world.state().active;
+    world.agent(|world| world.write("a", "1\n"));
+    world.change(Command::Branch { from: main, at: None, name: None });
+    world.agent(|world| world.write("a", "2\n"));
+    world.write("mine", "by hand\n");
+    let plan = plan(&world, PlanRequest::Change(Command::Switch { take: main }));
+    let shown = plan.preview().files.clone().expect("files").paths;
+    let done = plan.execute().expect("a switch").files.expect("files").paths;
+    assert_eq!(shown, done);
+    assert_eq!(world.read("mine"), None, "what was made by hand in the other take stays with that take");
+    assert_eq!(world.world.state().active, main);
+}
+
+#[test]
+fn a_preview_of_a_switch_without_files_switches_nothing() {
+    let world = FileWorld::new();
+    let main = world.world.state().active;
+    world.change(Command::Branch { from: main, at: None, name: None });
+    let head = world.world.look().head(world.world.thread).expect("a head").id;
+    let handling = Handling { halves: Halves::Conversation, ..Handling::default() };
+    let request = PlanRequest::Change(Command::Switch { take: main });
+    let plan = world.desk.plan(world.world.thread, request, Caller::human(), handling).expect("a plan");
+    assert!(plan.preview().kind.is_some());
+    assert_ne!(world.world.state().active, main);
+    assert_eq!(world.world.look().head(world.world.thread).expect("a head").id, head);
+}
+
+#[test]
+fn the_first_undo_of_a_thread_takes_the_files_of_a_tool_that_died_with_it() {
+    let world = FileWorld::new();
+    let new =
+        NewThread { title: Some("Second".to_owned()), ..NewThread::in_project(crate::support::PROJECT) };
+    let thread = world.world.timeline.create_thread(new, Caller::human()).expect("a thread").thread;
+    let turn = TurnId::fresh(&mut world.world.timeline.fresh());
+    let caller = Caller { actor: Actor::Agent, turn: Some(turn), ..Caller::human() };
+    let alive = world.world.timeline.store().keep_alive(turn).expect("a sign of life");
+    world.desk.let_loose(thread, caller, turn).expect("it begins");
+    assert!(world.world.look().head(thread).expect("a head").operation.filed.is_none());
+    world.write("made", "by the tool\n");
+    let refused = world.desk.go(thread, UNDO, Caller::human(), Handling::default());
+    assert!(matches!(refused, Err(FileError::Running(_))), "{refused:?}");
+    drop(alive);
+    let request = PlanRequest::Move(UNDO);
+    let shown = world.desk.plan(thread, request, Caller::human(), Handling::default()).expect("a plan");
+    assert_eq!(shown.preview().files.as_ref().expect("files").paths[0].outcome, Outcome::Removed);
+    world.desk.go(thread, UNDO, Caller::human(), Handling::default()).expect("an undo");
+    assert_eq!(world.read("made"), None);
+}
+
+#[test]
+fn a_folder_never_gets_the_files_of_a_thread_of_another_project() {
+    let world = FileWorld::new();
+    let elsewhere = ProjectId::from_bytes([9; 16]);
+    let other = world.world.timeline.create_thread(NewThread::in_project(elsewhere), Caller::human());
+    let other = other.expect("a thread").thread;
+    world.write("a", "1\n");
+    let wrong = |error: &FileError| matches!(error, FileError::WrongFolder { .. });
+    let looked = world.desk.look(other, Caller::human()).expect_err("it is refused");
+    assert!(wrong(&looked), "{looked}");
+    let handling = Handling { halves: Halves::Files, ..Handling::default() };
+    let moved = world.desk.go(other, UNDO, Caller::human(), handling).expect_err("it is refused");
+    assert!(wrong(&moved), "{moved}");
+}
