@@ -6,8 +6,9 @@ use std::thread;
 use std::time::Duration;
 
 use retake_agent::Cancel;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{SigId, flag, low_level};
+
+use crate::ui::signals::{ENDING, Held};
 
 /// How often it is looked whether Ctrl-C was pressed.
 const GLANCE: Duration = Duration::from_millis(30);
@@ -17,14 +18,16 @@ pub(crate) struct Interruptible {
     cancel: Cancel,
     over: Arc<AtomicBool>,
     signals: Vec<SigId>,
+    held: Option<Held>,
 }
 
 impl Interruptible {
     pub(crate) fn new() -> std::io::Result<Self> {
         let (pressed, over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let held = Held::new()?;
         let mut signals = Vec::new();
         // A terminal that goes away ends the turn as Ctrl-C does.
-        for signal in [SIGHUP, SIGINT, SIGTERM] {
+        for signal in ENDING {
             // In this order: the second press finds the flag that the first one set.
             signals.push(flag::register_conditional_shutdown(signal, 130, Arc::clone(&pressed))?);
             signals.push(flag::register(signal, Arc::clone(&pressed))?);
@@ -40,7 +43,7 @@ impl Interruptible {
                 thread::sleep(GLANCE);
             }
         });
-        Ok(Self { cancel, over, signals })
+        Ok(Self { cancel, over, signals, held: Some(held) })
     }
 
     /// What the turn looks at.
@@ -52,6 +55,8 @@ impl Interruptible {
 impl Drop for Interruptible {
     fn drop(&mut self) {
         self.over.store(true, Ordering::SeqCst);
+        // First, so that no signal falls between the two and has no effect.
+        self.held = None;
         for signal in self.signals.drain(..) {
             low_level::unregister(signal);
         }

@@ -13,6 +13,7 @@ use crate::arguments::Target;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::signals::Foreground;
 use crate::ui::style::stderr;
 
 /// Talk with the agent, line by line.
@@ -96,7 +97,11 @@ fn other(context: &Context, line: &str, thread: Option<&str>) -> Result<(), Fail
     if let Some(thread) = thread {
         command.env("RETAKE_THREAD", thread);
     }
-    let status = command.status()?;
+    let foreground = Foreground::begin()?;
+    let mut child = command.spawn()?;
+    foreground.started(child.id());
+    let status = child.wait()?;
+    foreground.end();
     if !status.success() {
         context.remark("It did not work; the conversation goes on.")?;
     }

@@ -37,6 +37,7 @@ pub(crate) mod patient;
 pub(crate) mod progress;
 pub(crate) mod sanitize;
 pub(crate) mod screen;
+pub(crate) mod signals;
 pub(crate) mod style;
 pub(crate) mod table;
 pub(crate) mod time;

@@ -24,6 +24,7 @@ use anstream::adapter::{StripBytes, strip_bytes};
 
 use super::command::{Chosen, Environment, Program};
 use super::screen::Screen;
+use super::signals::Foreground;
 use super::width;
 
 /// Whether long output may go through a pager.
@@ -91,7 +92,7 @@ pub(crate) fn reader_may_leave(result: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Quit if it fits, keep colours, leave the text on the screen, and quit on Ctrl-C, which ends us too.
+/// Quit if it fits, keep colours, leave the text on the screen, and quit on Ctrl-C.
 const LESS_DEFAULTS: &str = "FRXK";
 
 /// The pager, if there is to be one. A variable that makes no sense costs the pager, never the output.
@@ -125,6 +126,7 @@ enum State {
     },
     Paged {
         child: Child,
+        foreground: Foreground,
         /// Gone once the reader has left.
         input: Option<BufWriter<ChildStdin>>,
     },
@@ -143,10 +145,11 @@ impl Page {
     fn close(&mut self) -> io::Result<()> {
         match mem::replace(&mut self.state, State::Closed) {
             State::Held { held, .. } => io::stdout().write_all(&held).and_then(|()| io::stdout().flush()),
-            State::Paged { mut child, input } => {
+            State::Paged { mut child, foreground, input } => {
                 let shown = input.map_or(Ok(()), |mut input| input.flush());
                 // How a pager exits says something about its reader, nothing about us.
                 child.wait()?;
+                foreground.end();
                 shown
             }
             State::Plain(mut output) => output.flush(),
@@ -164,10 +167,12 @@ impl Page {
         if let Some(options) = less {
             command.env("LESS", options);
         }
+        let foreground = Foreground::begin()?;
         // A pager that cannot start is no reason to show nothing: the output then goes to the terminal.
         if let Ok(mut child) = command.spawn() {
+            foreground.started(child.id());
             let input = child.stdin.take().map(BufWriter::new);
-            self.state = State::Paged { child, input };
+            self.state = State::Paged { child, foreground, input };
         }
         self.write_all(&held)?;
         self.flush()

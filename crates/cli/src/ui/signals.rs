@@ -1,0 +1,164 @@
+//! Signals that end the program, and programs that have the terminal meanwhile.
+//!
+//! ```text
+//!   nothing under way      SIGHUP, SIGINT and SIGTERM end the program, as by default
+//!   a turn runs            they end the turn (`agent/interrupt.rs`)
+//!   a pager or a command   SIGINT is for that program; SIGHUP and SIGTERM are passed on to it, the terminal is put
+//!   has the terminal       back as it was, and then the program ends by the same signal
+//! ```
+//!
+//! A handler that was once installed stays, and unregistering an action does not bring the default back: the default
+//! is therefore an action of its own, which is switched off while something is under way.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::{SigId, flag, low_level};
+
+/// The signals that end a program.
+pub(crate) const ENDING: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
+
+/// How often it is looked whether a signal came.
+const LOOK: Duration = Duration::from_millis(30);
+/// How long a program has to end by itself.
+const GRACE: Duration = Duration::from_millis(500);
+
+struct Defaults {
+    /// Whether signals end the program.
+    active: Arc<AtomicBool>,
+    /// How much is under way.
+    held: AtomicUsize,
+}
+
+/// While this is held, signals do not end the program by themselves.
+pub(crate) struct Held(&'static Defaults);
+
+impl Held {
+    pub(crate) fn new() -> io::Result<Self> {
+        static DEFAULTS: OnceLock<Defaults> = OnceLock::new();
+        let defaults = match DEFAULTS.get() {
+            Some(defaults) => defaults,
+            None => {
+                let active = Arc::new(AtomicBool::new(false));
+                for signal in ENDING {
+                    flag::register_conditional_default(signal, Arc::clone(&active))?;
+                }
+                DEFAULTS.get_or_init(|| Defaults { active, held: AtomicUsize::new(0) })
+            }
+        };
+        defaults.held.fetch_add(1, Ordering::SeqCst);
+        defaults.active.store(false, Ordering::SeqCst);
+        Ok(Self(defaults))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if self.0.held.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.0.active.store(true, Ordering::SeqCst);
+        }
+    }
+}
+
+/// The terminal belongs to another program, from before it starts until it has ended.
+pub(crate) struct Foreground {
+    shared: Arc<Shared>,
+    actions: Vec<SigId>,
+    held: Option<Held>,
+}
+
+struct Shared {
+    /// The signal that came; none if 0.
+    came: Arc<AtomicUsize>,
+    over: AtomicBool,
+    /// How the terminal was before.
+    terminal: Option<Termios>,
+}
+
+impl std::fmt::Debug for Foreground {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Foreground")
+    }
+}
+
+impl Foreground {
+    /// Before the program starts.
+    pub(crate) fn begin() -> io::Result<Self> {
+        let held = Held::new()?;
+        let came = Arc::new(AtomicUsize::new(0));
+        let mut actions = Vec::new();
+        for signal in [SIGHUP, SIGTERM] {
+            actions.push(flag::register_usize(signal, Arc::clone(&came), signal.unsigned_abs() as usize)?);
+        }
+        let terminal = tcgetattr(io::stdin()).or_else(|_| tcgetattr(io::stdout())).ok();
+        let shared = Arc::new(Shared { came, over: AtomicBool::new(false), terminal });
+        Ok(Self { shared, actions, held: Some(held) })
+    }
+
+    /// The program runs as that process.
+    pub(crate) fn started(&self, process: u32) {
+        let shared = Arc::clone(&self.shared);
+        let process = i32::try_from(process).ok().and_then(Pid::from_raw);
+        thread::spawn(move || {
+            while !shared.over.load(Ordering::SeqCst) {
+                if shared.came.load(Ordering::SeqCst) != 0 {
+                    if let Some(process) = process {
+                        stop(process, &shared.over);
+                    }
+                    shared.end();
+                    return;
+                }
+                thread::sleep(LOOK);
+            }
+        });
+    }
+
+    /// The program has ended. If a signal came meanwhile, this one ends by it.
+    pub(crate) fn end(self) {
+        self.shared.over.store(true, Ordering::SeqCst);
+        self.shared.end();
+    }
+}
+
+impl Drop for Foreground {
+    fn drop(&mut self) {
+        self.shared.over.store(true, Ordering::SeqCst);
+        // First, so that no signal falls between the two and has no effect.
+        self.held = None;
+        for action in self.actions.drain(..) {
+            low_level::unregister(action);
+        }
+    }
+}
+
+impl Shared {
+    /// Ends by the signal that came, if one did.
+    fn end(&self) {
+        let Ok(signal @ 1..) = i32::try_from(self.came.load(Ordering::SeqCst)) else { return };
+        if let Some(terminal) = &self.terminal {
+            // The program that was killed may have left it without echo.
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, terminal)
+                .or_else(|_| tcsetattr(io::stdout(), OptionalActions::Now, terminal));
+        }
+        let _ = low_level::emulate_default_handler(signal);
+    }
+}
+
+/// Asks a program to end, and makes it.
+fn stop(process: Pid, over: &AtomicBool) {
+    let _ = kill_process(process, Signal::TERM);
+    let until = Instant::now() + GRACE;
+    while Instant::now() < until && !over.load(Ordering::SeqCst) {
+        thread::sleep(LOOK);
+    }
+    if !over.load(Ordering::SeqCst) {
+        let _ = kill_process(process, Signal::KILL);
+        thread::sleep(LOOK);
+    }
+}
