@@ -33,5 +33,6 @@ mod speech;
 mod stopping;
 mod transfer;
 mod turns;
+mod unread;
 mod versions;
 mod workspace;
