@@ -150,6 +150,7 @@ impl Place {
             approval: Approval { mode: Mode::AllowAll, rules: Vec::new() },
             patience: Policy { most_attempts: 3, first_delay: 1, longest_delay: 5 },
             rounds: 100,
+            calls: 100,
             prices: Prices::default(),
             window,
             actor: Actor::Human,

@@ -110,7 +110,7 @@ impl Workshop {
         let cut = cut(&page).unwrap_or(length - page.len() as u64);
         let text = self.told(thread, &found, cut).map_err(TurnError::from)?;
         let summary = match &self.brain {
-            Brain::Offline => plain_summary(&text),
+            Brain::Offline => plain_summary(&text, self.longest_summary()),
             brain @ Brain::Remote { .. } => {
                 let request = Request::single(self, &settings, SYSTEM, &text);
                 let ledger = self.timeline.store().ledger().map_err(TurnError::from)?;
@@ -124,7 +124,8 @@ impl Workshop {
                 let said = Said::Answer { shop: self, answer: &answer, millis };
                 comms.log(self.timeline.now(), &said).map_err(TurnError::from)?;
                 let answer = answer?;
-                answer.blocks.iter().filter_map(Block::text).collect::<Vec<_>>().join("\n\n")
+                let said = answer.blocks.iter().filter_map(Block::text).collect::<Vec<_>>().join("\n\n");
+                cut_end(said, self.longest_summary())
             }
         };
         let keep = page.iter().find(|view| view.number > cut).map(|view| view.id);
@@ -143,6 +144,12 @@ impl Workshop {
         Ok(Compressed { version, operation, undoable, removed: cut, summary })
     }
 
+    /// The longest that a summary may be, in bytes: an eighth of the window, at four bytes a token. A summary that takes
+    /// most of the window leaves no room for the conversation.
+    fn longest_summary(&self) -> usize {
+        usize::try_from(self.window / 2).unwrap_or(usize::MAX)
+    }
+
     fn summary_entry(&self, summary: &str, removed: u64, before: Version) -> NewEntry {
         let mut version = EntryVersion::from_text(ROLE, summary, self.timeline.now());
         let number = |number: u64| Json::new(number.to_string()).expect("a whole number is JSON");
@@ -155,8 +162,9 @@ impl Workshop {
     /// The entries before a position as a text, the newest that fit into the model.
     fn told(&self, thread: ThreadId, take: &Take, end: u64) -> Result<String, LookError> {
         const PAGE: u64 = 100;
-        // Three quarters of the window, at four bytes a token.
-        let room = usize::try_from(self.window.saturating_mul(3)).unwrap_or(usize::MAX);
+        // Five eighths of the window, at four bytes a token: the summary itself and the instructions need room, and
+        // some languages have more tokens to a byte.
+        let room = usize::try_from(self.window.saturating_mul(5) / 2).unwrap_or(usize::MAX);
         let looking = self.timeline.look()?;
         let (mut pieces, mut size, mut at) = (Vec::new(), 0, end);
         'all: while at > 0 {
@@ -250,13 +258,32 @@ fn shortened(text: &str) -> String {
 }
 
 /// What the assistant without a model can say of a conversation: how each entry begins.
-fn plain_summary(text: &str) -> String {
-    let mut lines =
-        vec!["What was said before, shortened by Retake without a model:".to_owned(), String::new()];
-    for entry in text.split("### ").filter(|entry| !entry.trim().is_empty()) {
+/// The newest of them that fit.
+fn plain_summary(text: &str, longest: usize) -> String {
+    const HEAD: &str = "What was said before, shortened by Retake without a model:";
+    let mut lines = Vec::new();
+    let mut size = HEAD.len();
+    for entry in text.split("### ").filter(|entry| !entry.trim().is_empty()).collect::<Vec<_>>().iter().rev()
+    {
         let mut words = entry.lines().filter(|line| !line.trim().is_empty());
         let (role, first) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-        lines.push(format!("- {role}: {}", retake_model::entry::preview(first)));
+        let line = format!("- {role}: {}", retake_model::entry::preview(first));
+        size += line.len() + 1;
+        if size > longest {
+            lines.push("- […]".to_owned());
+            break;
+        }
+        lines.push(line);
     }
+    lines.extend([String::new(), HEAD.to_owned()]);
+    lines.reverse();
     lines.join("\n")
+}
+
+fn cut_end(mut text: String, longest: usize) -> String {
+    if text.len() > longest {
+        text.truncate(text.floor_char_boundary(longest));
+        text.push_str(" […]");
+    }
+    text
 }

@@ -47,6 +47,8 @@ pub struct Setup {
     pub attempts: u32,
     /// How often a model is called in one turn before a person has to look.
     pub rounds: u32,
+    /// How many tool calls of one answer run; the others get a result that says so.
+    pub calls: usize,
     /// How many tokens a model takes, where that is not known.
     pub window: Option<u64>,
     /// How calls are decided on, beyond the mode.
@@ -114,6 +116,7 @@ impl Default for Setup {
             thinking: None,
             attempts: 5,
             rounds: 200,
+            calls: 100,
             window: None,
             rules: Vec::new(),
             providers: BTreeMap::new(),
@@ -174,6 +177,7 @@ impl Setup {
             approval: Approval { mode: wanted.approve.unwrap_or(self.approval), rules },
             patience: Policy { most_attempts: self.attempts.max(1), ..Policy::default() },
             rounds: self.rounds.max(1),
+            calls: self.calls.max(1),
             prices: self.prices.clone(),
             window,
             actor: place.actor.clone(),

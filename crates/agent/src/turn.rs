@@ -16,6 +16,7 @@
 //! each step names the turn, so that one that was undone meanwhile stops by itself.
 
 mod ask;
+mod batch;
 mod calls;
 mod driver;
 mod entries;
@@ -67,6 +68,8 @@ pub struct Workshop {
     pub patience: Policy,
     /// How often a model is called in one turn before a person has to look.
     pub rounds: u32,
+    /// How many tool calls of one answer run; the others get a result that says so.
+    pub calls: usize,
     /// What tokens cost.
     pub prices: Prices,
     /// How many tokens the model can be given.

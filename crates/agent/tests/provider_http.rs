@@ -23,7 +23,11 @@ fn endpoint(wire: Wire, url: &str) -> Endpoint {
         key: Some(Secret::new(KEY)),
         key_hint: "set SCRIPTED_KEY".to_owned(),
         headers: vec![("x-team".to_owned(), "blue-team".to_owned())],
-        timeouts: Timeouts { first_byte: Duration::from_millis(400), stall: Duration::from_millis(400) },
+        timeouts: Timeouts {
+            first_byte: Duration::from_millis(400),
+            stall: Duration::from_millis(400),
+            ..Timeouts::default()
+        },
     }
 }
 
@@ -228,8 +232,11 @@ fn in_chaos_every_call_ends_in_an_answer_or_an_error_that_keeps_what_came() {
             .expect("a port");
         let client = Client::new().expect("a client");
         let mut endpoint = endpoint(wire, &server.url());
-        endpoint.timeouts =
-            Timeouts { first_byte: Duration::from_millis(300), stall: Duration::from_millis(300) };
+        endpoint.timeouts = Timeouts {
+            first_byte: Duration::from_millis(300),
+            stall: Duration::from_millis(300),
+            ..Timeouts::default()
+        };
         let mut outcomes = std::collections::BTreeMap::<&str, usize>::new();
         for seed in 0..80 {
             let before = server.requests().len() as u64;
@@ -252,4 +259,22 @@ fn in_chaos_every_call_ends_in_an_answer_or_an_error_that_keeps_what_came() {
         assert!(outcomes["good"] > 15 && outcomes["bad"] > 15, "{outcomes:?}");
     }
     assert!(matches!(chaos(7, 0, Wire::Chat, &said("x")).1, Chaos::None));
+}
+
+#[test]
+fn signs_of_life_without_content_do_not_keep_an_answer_open_for_ever() {
+    let mut script = Script::events(events(Wire::Chat, &said(LONG)));
+    for _ in 0..200 {
+        script = script
+            .with(1, Act::Send(": still here\n\n".into()))
+            .with(1, Act::Pause(Duration::from_millis(50)));
+    }
+    let server = FaultServer::with(vec![script]).expect("a port");
+    let mut endpoint = endpoint(Wire::Chat, &server.url());
+    endpoint.timeouts.answer = Duration::from_millis(900);
+    let begun = Instant::now();
+    let error = ask(&Client::new().expect("a client"), &endpoint).expect_err("it does not end");
+    assert_eq!(error.fault, Fault::Overlong, "{}", error.message);
+    assert!(error.message.contains("answer_seconds") && !error.fault.is_retryable(), "{}", error.message);
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
 }

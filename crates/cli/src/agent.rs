@@ -87,6 +87,7 @@ impl Context {
             thinking: agent.thinking,
             attempts: agent.attempts,
             rounds: agent.rounds,
+            calls: agent.calls,
             window: agent.window,
             rules: self.config.approval.rules.clone(),
             providers: self.config.providers.clone(),

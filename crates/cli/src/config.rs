@@ -59,6 +59,8 @@ pub(crate) struct Agent {
     pub(crate) attempts: u32,
     /// How often a model is called in one turn before a person has to look.
     pub(crate) rounds: u32,
+    /// How many tool calls of one answer run; the others get a result that says so.
+    pub(crate) calls: usize,
     /// How many tokens a model takes, where that is not known.
     pub(crate) window: Option<u64>,
 }
@@ -172,6 +174,7 @@ impl Default for Agent {
             thinking: None,
             attempts: 5,
             rounds: 200,
+            calls: 100,
             window: None,
         }
     }

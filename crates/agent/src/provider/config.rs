@@ -52,6 +52,8 @@ pub struct ProviderConfig {
     pub first_byte_seconds: Option<u64>,
     /// Seconds to wait for the next piece of an answer.
     pub stall_seconds: Option<u64>,
+    /// Seconds that a whole answer may take.
+    pub answer_seconds: Option<u64>,
     /// Whether its models see pictures.
     pub images: Option<bool>,
     /// Whether its models take temperature and nucleus sampling.
@@ -237,6 +239,7 @@ pub fn resolve(
         timeouts: Timeouts {
             first_byte: seconds(config.first_byte_seconds, usual.first_byte),
             stall: seconds(config.stall_seconds, usual.stall),
+            answer: seconds(config.answer_seconds, usual.answer),
         },
     };
     endpoint.check()?;

@@ -39,11 +39,17 @@ pub struct Timeouts {
     pub first_byte: Duration,
     /// For the next piece of an answer that has begun.
     pub stall: Duration,
+    /// For the whole answer. Signs of life without content restart the wait for the next piece again and again.
+    pub answer: Duration,
 }
 
 impl Default for Timeouts {
     fn default() -> Self {
-        Self { first_byte: Duration::from_mins(10), stall: Duration::from_mins(2) }
+        Self {
+            first_byte: Duration::from_mins(10),
+            stall: Duration::from_mins(2),
+            answer: Duration::from_hours(1),
+        }
     }
 }
 

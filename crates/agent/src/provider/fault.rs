@@ -16,6 +16,8 @@ pub enum Fault {
     Network,
     /// Nothing came for too long.
     Stalled,
+    /// The answer went on for longer than an answer may take.
+    Overlong,
     /// The server has too much to do, or we ask too often.
     Busy,
     /// The server failed.
@@ -52,6 +54,7 @@ impl Fault {
             | Self::Billing
             | Self::NotFound
             | Self::TooLong
+            | Self::Overlong
             | Self::Refused
             | Self::TooLarge
             | Self::Insecure => false,
@@ -70,6 +73,7 @@ impl Fault {
             | Self::Server
             | Self::Billing
             | Self::TooLong
+            | Self::Overlong
             | Self::Refused
             | Self::Protocol
             | Self::TooLarge => Origin::Model,

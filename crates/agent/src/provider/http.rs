@@ -78,7 +78,10 @@ impl Client {
             let streamed = tokio::select! {
                 biased;
                 () = cancel.wait() => Err(CallError::new(Fault::Interrupted, "interrupted")),
-                streamed = stream(&connector, endpoint, target, body, &mut decoder, on) => streamed,
+                streamed = timeout(
+                    endpoint.timeouts.answer,
+                    stream(&connector, endpoint, target, body, &mut decoder, on),
+                ) => streamed.unwrap_or_else(|_| Err(overlong(endpoint))),
             };
             let answered = match streamed {
                 Ok(()) => decoder.finish(on),
@@ -253,6 +256,15 @@ fn unsendable(bad: &BadEndpoint) -> CallError {
         BadEndpoint::Address { .. } | BadEndpoint::Header { .. } => Fault::Refused,
     };
     CallError::new(fault, bad.to_string())
+}
+
+fn overlong(endpoint: &Endpoint) -> CallError {
+    let Endpoint { provider, timeouts, .. } = endpoint;
+    let seconds = timeouts.answer.as_secs_f64();
+    let message = format!(
+        "the answer of {provider} did not end within {seconds} seconds; providers.{provider}.answer_seconds is the limit"
+    );
+    CallError::new(Fault::Overlong, message)
 }
 
 fn stalled(what: &str, waited: Duration) -> CallError {

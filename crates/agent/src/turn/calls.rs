@@ -1,7 +1,7 @@
 //! The calls of an answer: found again by their names, and closed where they do not run.
 
 use retake_model::agent::{Event, Fault, Origin, ToolOutcome, ToolStatus};
-use retake_model::entry::{Block, Fields};
+use retake_model::entry::{Block, EntryVersion, Fields};
 use retake_model::id::ThreadId;
 use retake_model::operation::{Actor, TurnStep};
 use retake_model::take::Take;
@@ -31,7 +31,9 @@ pub fn asked(looking: &Looking<'_>, thread: ThreadId, take: &Take) -> Result<Vec
     let mut asked = Vec::new();
     for run in agent.state.calls().iter().filter(|run| run.status == ToolStatus::Asking) {
         // An answer that was edited meanwhile may have no such call any more.
-        if let Some((call, _)) = find(looking, thread, take, &run.call)? {
+        let entry = find(looking, thread, take, &run.call)?;
+        let named = |block: &Block| read(block).filter(|(call, _)| call.id == run.call);
+        if let Some((call, _)) = entry.and_then(|entry| entry.blocks.iter().find_map(named)) {
             asked.push(Asked { call: run.call.clone(), question: approval::describe(&call) });
         }
     }
@@ -42,14 +44,6 @@ pub fn asked(looking: &Looking<'_>, thread: ThreadId, take: &Take) -> Result<Vec
 const PAGE: u64 = 200;
 
 impl Driver<'_> {
-    /// The tool and the input of a call, from the answer that made it; what is wrong with it, if its input was cut off.
-    pub(super) fn call_of(&self, call: &str) -> Result<Option<(Call, Option<String>)>, TurnError> {
-        let looking = self.shop.timeline.look()?;
-        let state = looking.state(self.thread)?;
-        let take = state.take(&looking.queries(), self.take)?.ok_or(TurnError::NoSuchTake)?;
-        Ok(find(&looking, self.thread, &take, call)?)
-    }
-
     pub(super) fn tool_of(&self, call: &str) -> String {
         let run = self.state.calls().iter().find(|run| run.call == call);
         run.map(|run| run.name.clone()).unwrap_or_default()
@@ -79,29 +73,30 @@ impl Driver<'_> {
     }
 }
 
-/// A call of the last answer, behind which there are only results of its other calls; what is wrong with it, if its
-/// input was cut off.
-fn find(
+/// The answer that made a call: behind it there are only results.
+pub(super) fn find(
     looking: &Looking<'_>,
     thread: ThreadId,
     take: &Take,
     call: &str,
-) -> Result<Option<(Call, Option<String>)>, LookError> {
+) -> Result<Option<EntryVersion>, LookError> {
     let mut end = take.entries.len();
     while end > 0 {
         let start = end.saturating_sub(PAGE);
-        for view in looking.page(thread, take, start..end)?.iter().rev() {
-            for block in &view.entry.blocks {
-                if let Block::ToolCall { call: id, name, input, .. } = block
-                    && id == call
-                {
-                    let input = serde_json::from_str(input.as_str()).unwrap_or_default();
-                    let call = Call { id: id.clone(), name: name.clone(), input };
-                    return Ok(Some((call, broken_input(block))));
-                }
+        for view in looking.page(thread, take, start..end)?.into_iter().rev() {
+            let makes = |block: &Block| matches!(block, Block::ToolCall { call: id, .. } if id == call);
+            if view.entry.blocks.iter().any(makes) {
+                return Ok(Some(view.entry));
             }
         }
         end = start;
     }
     Ok(None)
+}
+
+/// The call in a block, and what is wrong with it, if its input was cut off.
+pub(super) fn read(block: &Block) -> Option<(Call, Option<String>)> {
+    let Block::ToolCall { call, name, input, .. } = block else { return None };
+    let input = serde_json::from_str(input.as_str()).unwrap_or_default();
+    Some((Call { id: call.clone(), name: name.clone(), input }, broken_input(block)))
 }

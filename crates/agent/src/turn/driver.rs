@@ -14,6 +14,7 @@ use retake_model::turn::{Letter, RunningTurn};
 use retake_timeline::store::{Alive, Ledger, TurnLease};
 use retake_timeline::{Around, Caller, Command, Done, Spot};
 
+use super::batch::{KnownCalls, Named};
 use super::entries::{self, Answered, INTERRUPTED};
 use super::event::{Audience, TurnEvent};
 use super::{Outcome, Resuming, TurnError, Workshop};
@@ -37,6 +38,11 @@ pub(super) struct Driver<'a> {
     turn: TurnId,
     pub(super) state: AgentState,
     queue: VecDeque<Action>,
+    /// Calls of the last answer that the state does not hold yet.
+    pub(super) later: VecDeque<Named>,
+    /// What observers hear of calls over the limit, once the answer is on disk.
+    pub(super) refused: Vec<TurnEvent>,
+    pub(super) known: Option<KnownCalls>,
     pub(super) cancel: &'a Cancel,
     pub(super) audience: &'a mut dyn Audience,
     pub(super) ledger: Arc<Ledger>,
@@ -87,6 +93,9 @@ impl<'a> Driver<'a> {
             turn,
             state: AgentState::Waiting,
             queue: VecDeque::new(),
+            later: VecDeque::new(),
+            refused: Vec::new(),
+            known: None,
             cancel,
             audience,
             ledger: Arc::new(shop.timeline.store().ledger()?),
@@ -152,6 +161,7 @@ impl<'a> Driver<'a> {
         let agent = self.agent()?.ok_or(TurnError::Nothing)?;
         self.take_up(agent.turn);
         self.state = agent.state;
+        self.recall_later()?;
         let mut partial = self.leftover()?;
         partial.extend(self.unheard()?);
         self.sweep()?;
@@ -180,6 +190,7 @@ impl<'a> Driver<'a> {
         };
         self.turn = agent.turn;
         self.state = agent.state;
+        self.recall_later()?;
         let mut partial = self.leftover()?;
         partial.extend(self.unheard()?);
         self.sweep()?;
@@ -205,10 +216,11 @@ impl<'a> Driver<'a> {
     }
 
     /// Removes what a tool that wrote a file did not live to put in its place.
-    fn sweep(&self) -> Result<(), TurnError> {
+    fn sweep(&mut self) -> Result<(), TurnError> {
         let Some(left) = self.ledger.turn(self.take)? else { return Ok(()) };
         let ran = |run: &&ToolRun| run.status == ToolStatus::Running;
-        for run in self.state.calls().iter().filter(ran) {
+        let running: Vec<ToolRun> = self.state.calls().iter().filter(ran).cloned().collect();
+        for run in running {
             if let Some((call, _)) = self.call_of(&run.call)? {
                 tools::sweep(&call, &Room::open(&self.shop.folder)?, left.process);
             }
@@ -348,7 +360,7 @@ impl<'a> Driver<'a> {
     }
 
     /// The thread's version now.
-    fn newest(&self) -> Result<Version, TurnError> {
+    pub(super) fn newest(&self) -> Result<Version, TurnError> {
         Ok(self.shop.timeline.look()?.thread(self.thread)?.summary.version)
     }
 
@@ -379,19 +391,32 @@ impl<'a> Driver<'a> {
         mut entries: Vec<NewEntry>,
         turn_step: TurnStep,
     ) -> (Advance, Vec<Action>) {
-        let ends = matches!(event, Event::Interrupted | Event::Faulted { .. } | Event::Resumed);
+        let stops = matches!(event, Event::Interrupted | Event::Faulted { .. });
+        let ends = stops || event == Event::Resumed;
         let hook = matches!(event, Event::ToolEnded { .. } | Event::ToolDenied { .. });
         let dice = self.shop.timeline.dice();
-        let (mut state, mut actions) = step(&self.state, event, &self.shop.patience, dice);
+        let batch = if event == Event::HookDone { self.next_batch() } else { None };
+        let (mut state, mut actions) = match batch {
+            Some(calls) => self.execute(calls),
+            None => step(&self.state, event, &self.shop.patience, dice),
+        };
         for action in &actions {
             if let Action::CloseCall { call } = action {
                 entries.push(self.closed(call));
             }
         }
+        if stops {
+            let later = std::mem::take(&mut self.later);
+            entries.extend(later.iter().map(|(call, _)| self.closed(call)));
+        }
         // Nothing stands between the last result and the next call, so both are one step.
         if hook && actions == [Action::RunHook] {
-            entries.extend(self.steered());
-            (state, actions) = step(&state, Event::HookDone, &self.shop.patience, dice);
+            if let Some(calls) = self.next_batch() {
+                (state, actions) = self.execute(calls);
+            } else {
+                entries.extend(self.steered());
+                (state, actions) = step(&state, Event::HookDone, &self.shop.patience, dice);
+            }
         }
         if ends {
             self.queue.clear();
@@ -399,7 +424,17 @@ impl<'a> Driver<'a> {
         (Advance { turn: self.turn, entries, settings: Vec::new(), state, step: turn_step }, actions)
     }
 
+    /// The state in which these calls are decided on and run.
+    fn execute(&self, calls: Vec<Named>) -> (AgentState, Vec<Action>) {
+        let answering = AgentState::Processing { attempt: 1, steered: false };
+        step(&answering, Event::Answered { calls }, &self.shop.patience, 0)
+    }
+
     fn arrived(&mut self, done: &Done, state: AgentState, actions: Vec<Action>) {
+        // A step of our own does not change the answer. If somebody else was there in between, it is read again.
+        if let Some(known) = self.known.as_mut().filter(|known| known.version + 1 == done.version) {
+            known.version = done.version;
+        }
         self.version = done.version;
         self.looked = done.version;
         self.operation = done.operation;
@@ -469,7 +504,8 @@ impl<'a> Driver<'a> {
     }
 
     fn after_tools(&mut self) -> Result<(), TurnError> {
-        let steered = self.steered();
+        // A message must not stand between the results of one answer.
+        let steered = if self.later.is_empty() { self.steered() } else { Vec::new() };
         self.go(Event::HookDone, steered, TurnStep::CalledAgain, Actor::Agent)
     }
 

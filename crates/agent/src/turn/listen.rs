@@ -30,6 +30,15 @@ const KEEP: Duration = Duration::from_millis(400);
 /// How many pieces of an answer wait for the driver, which may itself wait for a slow reader of its events.
 const PIECES: usize = 256;
 
+/// What came of making a conversation shorter.
+enum Compaction {
+    Done,
+    /// There is nothing left to leave out.
+    Nothing,
+    /// The model gave no summary.
+    Failed(CallError),
+}
+
 impl Driver<'_> {
     /// Asks the model, and publishes its answer.
     pub(super) fn call_model(&mut self) -> Result<(), TurnError> {
@@ -50,22 +59,23 @@ impl Driver<'_> {
             self.state = AgentState::Calling { attempt: attempt(&self.state), steered: false };
             self.add(steered, TurnStep::CalledAgain, Actor::Human)?;
         }
-        let request = match Request::build(self.shop, self.thread, self.take, attempt(&self.state)) {
-            Err(TurnError::TooLong { .. }) => {
-                if let Some(error) = self.compact()? {
+        let mut keep = self.shop.window / 3;
+        let request = loop {
+            match Request::build(self.shop, self.thread, self.take, attempt(&self.state)) {
+                Ok(request) => break request,
+                Err(error @ TurnError::TooLong { .. }) => match self.compact(keep)? {
+                    // What was kept may still be too much, beside the summary and the prompt.
+                    Compaction::Done if keep > 0 => keep /= 3,
+                    Compaction::Done | Compaction::Nothing => {
+                        return self.fail(setup(error.to_string()), Vec::new());
+                    }
                     // The model fails here as it would fail to answer, and is asked again in the same way.
-                    return self.unanswered(EntryId::fresh(&mut self.shop.timeline.fresh()), error);
-                }
-                Request::build(self.shop, self.thread, self.take, attempt(&self.state))
+                    Compaction::Failed(error) => {
+                        return self.unanswered(EntryId::fresh(&mut self.shop.timeline.fresh()), error);
+                    }
+                },
+                Err(error) => return Err(error),
             }
-            other => other,
-        };
-        let request = match request {
-            Ok(request) => request,
-            Err(error @ TurnError::TooLong { .. }) => {
-                return self.fail(setup(error.to_string()), Vec::new());
-            }
-            Err(error) => return Err(error),
         };
         self.audience.hear(&TurnEvent::Calling { attempt: attempt(&self.state), tokens: request.tokens });
         let entry = EntryId::fresh(&mut self.shop.timeline.fresh());
@@ -82,23 +92,25 @@ impl Driver<'_> {
         }
     }
 
-    /// Makes the conversation fit into the model, if it can be done; gives what went wrong with the model.
-    fn compact(&mut self) -> Result<Option<CallError>, TurnError> {
-        let keep = Keep::Tokens(self.shop.window / 3);
+    /// Puts a summary in the place of all but about the last so many tokens.
+    fn compact(&mut self, tokens: u64) -> Result<Compaction, TurnError> {
+        let keep = Keep::Tokens(tokens);
         let cancel = self.cancel.clone();
         let knowing = Knowing { turn: Some(self.turn()), ..Knowing::default() };
         match self.shop.compress(self.thread, self.take, keep, knowing, &cancel) {
             Ok(compressed) => {
                 self.audience.hear(&TurnEvent::Compressed { removed: compressed.removed });
-                Ok(None)
+                Ok(Compaction::Done)
             }
             // Nothing to be done about it: that the conversation is too long is the better message.
             Err(CompressError::Turn(TurnError::Change(ChangeError::Refused(Refusal::NothingToCompress)))) => {
-                Ok(None)
+                Ok(Compaction::Nothing)
             }
             Err(CompressError::Turn(error)) => Err(error),
             // What it had said of a summary is no answer to keep.
-            Err(CompressError::Model(error)) => Ok(Some(CallError { partial: Box::default(), ..error })),
+            Err(CompressError::Model(error)) => {
+                Ok(Compaction::Failed(CallError { partial: Box::default(), ..error }))
+            }
         }
     }
 
@@ -169,10 +181,15 @@ impl Driver<'_> {
             };
             return self.fail(fault, Vec::new());
         }
-        self.go(Event::Answered { calls }, new.into_iter().collect(), TurnStep::Answered, Actor::Agent)?;
+        let (calls, results) = self.admit(calls);
+        let entries = new.into_iter().chain(results).collect();
+        self.go(Event::Answered { calls }, entries, TurnStep::Answered, Actor::Agent)?;
         let usage = answer.usage.clone();
         let stop = unusual(&answer.stop);
         self.audience.hear(&TurnEvent::Answered { entry, usage, micro_dollars, stop });
+        for refused in std::mem::take(&mut self.refused) {
+            self.audience.hear(&refused);
+        }
         Ok(())
     }
 

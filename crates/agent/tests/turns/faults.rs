@@ -148,3 +148,28 @@ fn a_conversation_that_does_not_fit_is_compressed_first() {
     world.undo();
     assert_eq!(world.said(), before, "the compression is a part of its turn, and undone with it");
 }
+
+#[test]
+fn the_first_turn_in_a_long_thread_fits_after_it_was_compressed() {
+    let mut world = World::new(Vec::new());
+    world.shop.brain = retake_agent::Brain::Offline;
+    world.shop.window = 8_000;
+    let now = world.shop.timeline.now();
+    let entry = |number: usize| {
+        let role = if number.is_multiple_of(2) { "User" } else { "AI" };
+        let text = format!("Entry {number}: {}", "some words of about one line ".repeat(2));
+        retake_model::entry::EntryVersion::from_text(role, &text, now).into()
+    };
+    let add = retake_timeline::Command::AddEntries {
+        take: world.take(),
+        at: retake_timeline::Spot::End,
+        entries: (0..3_000).map(entry).collect(),
+    };
+    world.shop.timeline.change(world.thread, add, retake_timeline::Caller::human()).expect("entries");
+    let (outcome, heard) = world.run("say Hello.");
+    assert_eq!(outcome.how, Ended::Completed, "{:?}", outcome.message);
+    assert!(
+        heard.iter().any(|event| matches!(event, TurnEvent::Compressed { .. })),
+        "the control: it was too long"
+    );
+}

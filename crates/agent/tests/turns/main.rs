@@ -2,6 +2,7 @@
 
 mod faults;
 mod letters;
+mod many_calls;
 mod noisy;
 mod retry;
 #[cfg(feature = "schema")]

@@ -91,7 +91,11 @@ impl World {
             key: Some(Secret::new(KEY)),
             key_hint: "set SCRIPTED_KEY".to_owned(),
             headers: Vec::new(),
-            timeouts: Timeouts { first_byte: Duration::from_secs(20), stall: Duration::from_secs(20) },
+            timeouts: Timeouts {
+                first_byte: Duration::from_secs(20),
+                stall: Duration::from_secs(20),
+                ..Timeouts::default()
+            },
         };
         let client = Client::new().expect("a client");
         let shop = Workshop {
@@ -103,6 +107,7 @@ impl World {
             approval: Approval { mode: Mode::AllowAll, rules: Vec::new() },
             patience: Policy { most_attempts: 3, first_delay: 1, longest_delay: 5 },
             rounds: 100,
+            calls: 100,
             prices: Prices::default(),
             window: 100_000,
             actor: Actor::Human,

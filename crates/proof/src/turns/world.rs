@@ -61,6 +61,7 @@ impl World {
             approval: Approval { mode: Mode::AllowAll, rules: Vec::new() },
             patience: Policy { most_attempts: 2, first_delay: 1, longest_delay: 5 },
             rounds: 100,
+            calls: 100,
             prices: Prices::default(),
             // Little enough that conversations have to be compressed on the way.
             window: 60_000,
@@ -128,7 +129,11 @@ fn endpoint(wire: Wire, server: &FaultServer) -> Endpoint {
         key: Some(Secret::new("a-key")),
         key_hint: "set SCRIPTED_KEY".to_owned(),
         headers: Vec::new(),
-        timeouts: Timeouts { first_byte: Duration::from_secs(10), stall: Duration::from_millis(300) },
+        timeouts: Timeouts {
+            first_byte: Duration::from_secs(10),
+            stall: Duration::from_millis(300),
+            ..Timeouts::default()
+        },
     }
 }
 

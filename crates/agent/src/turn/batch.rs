@@ -1,0 +1,133 @@
+//! The calls of one answer, a few at a time.
+//!
+//! ```text
+//!   answer: 1 2 3 … 100 │ 101 102 …        beyond the limit: results that say so, in the answer's operation
+//!           ├──────┤├──────┤
+//!           in the   later: derived from the conversation, not stored
+//!           state
+//! ```
+//!
+//! The state of a turn is written with each of its steps. It holds one batch of calls, so that a step costs the same
+//! however many calls an answer has.
+
+use std::collections::{HashMap, HashSet};
+
+use retake_model::agent::ToolOutcome;
+use retake_model::command::NewEntry;
+use retake_model::entry::{Block, EntryVersion, Fields};
+use retake_model::operation::Version;
+
+use super::driver::Driver;
+use super::event::TurnEvent;
+use super::{TurnError, calls, entries};
+use crate::tools::Call;
+
+/// How many calls the state of a turn holds.
+pub(super) const BATCH: usize = 16;
+/// Of how many calls beyond the limit observers hear.
+const SHOWN: usize = 20;
+/// How many entries are read at a time.
+const PAGE: u64 = 200;
+
+/// The name of a call and its tool.
+pub(super) type Named = (String, String);
+
+/// The calls of the current answer, as the conversation had them at a version of the thread.
+pub(super) struct KnownCalls {
+    pub(super) version: Version,
+    calls: HashMap<String, (Call, Option<String>)>,
+}
+
+impl Driver<'_> {
+    /// Takes the calls of an answer: gives the first batch, keeps the rest for later, and gives results for those
+    /// that are over the limit.
+    pub(super) fn admit(&mut self, calls: Vec<Named>) -> (Vec<Named>, Vec<NewEntry>) {
+        let mut calls = unique(calls);
+        let over = calls.split_off(calls.len().min(self.shop.calls));
+        let limit = self.shop.calls;
+        let text = format!("Not run: at most {limit} tool calls of one answer run. Make this call again.");
+        let now = self.shop.timeline.now();
+        let refused = |(call, _): &Named| entries::result(call, text.clone(), true, Fields::default(), now);
+        let results: Vec<NewEntry> = over.iter().map(|call| refused(call).into()).collect();
+        for (call, tool) in over.into_iter().take(SHOWN) {
+            let outcome = ToolOutcome::Denied;
+            self.refused.push(TurnEvent::ToolEnded { call, tool, outcome, text: text.clone(), files: 0 });
+        }
+        self.later = calls.into();
+        (self.next_batch().unwrap_or_default(), results)
+    }
+
+    /// The next calls to run, if there are any.
+    pub(super) fn next_batch(&mut self) -> Option<Vec<Named>> {
+        let count = self.later.len().min(BATCH);
+        (count > 0).then(|| self.later.drain(..count).collect())
+    }
+
+    /// Finds the calls again that a turn has not come to, where another process began it.
+    pub(super) fn recall_later(&mut self) -> Result<(), TurnError> {
+        let held: HashSet<&str> = self.state.calls().iter().map(|run| run.call.as_str()).collect();
+        if held.is_empty() {
+            return Ok(());
+        }
+        let looking = self.shop.timeline.look()?;
+        let state = looking.state(self.thread)?;
+        let take = state.take(&looking.queries(), self.take)?.ok_or(TurnError::NoSuchTake)?;
+        let (mut ended, mut end) = (HashSet::new(), take.entries.len());
+        while end > 0 {
+            let start = end.saturating_sub(PAGE);
+            for view in looking.page(self.thread, &take, start..end)?.into_iter().rev() {
+                let made = calls_of(&view.entry);
+                if made.iter().any(|(call, _)| held.contains(call.as_str())) {
+                    let open = |(call, _): &Named| !held.contains(call.as_str()) && !ended.contains(call);
+                    self.later = unique(made).into_iter().filter(open).collect();
+                    return Ok(());
+                }
+                for block in view.entry.blocks {
+                    if let Block::ToolResult { call, .. } = block {
+                        ended.insert(call);
+                    }
+                }
+            }
+            end = start;
+        }
+        Ok(())
+    }
+
+    /// The tool and the input of a call, from the answer that made it; what is wrong with it, if its input was cut off.
+    /// The answer is read once, and again only if somebody else changed the thread.
+    pub(super) fn call_of(&mut self, call: &str) -> Result<Option<(Call, Option<String>)>, TurnError> {
+        let version = self.newest()?;
+        if let Some(known) = self.known.as_ref().filter(|known| known.version == version)
+            && let Some(found) = known.calls.get(call)
+        {
+            return Ok(Some(found.clone()));
+        }
+        let looking = self.shop.timeline.look()?;
+        let state = looking.state(self.thread)?;
+        let take = state.take(&looking.queries(), self.take)?.ok_or(TurnError::NoSuchTake)?;
+        let Some(entry) = calls::find(&looking, self.thread, &take, call)? else { return Ok(None) };
+        let mut calls = HashMap::new();
+        for block in &entry.blocks {
+            if let Some((call, broken)) = calls::read(block) {
+                calls.entry(call.id.clone()).or_insert((call, broken));
+            }
+        }
+        let found = calls.get(call).cloned();
+        self.known = Some(KnownCalls { version, calls });
+        Ok(found)
+    }
+}
+
+fn unique(calls: Vec<Named>) -> Vec<Named> {
+    // Two calls of one name could not be told apart: the second never runs.
+    let mut seen = HashSet::new();
+    calls.into_iter().filter(|(call, _)| seen.insert(call.clone())).collect()
+}
+
+fn calls_of(entry: &EntryVersion) -> Vec<Named> {
+    let named = |block: &Block| match block {
+        Block::ToolCall { call, name, .. } => Some((call.clone(), name.clone())),
+        _ => None,
+    };
+    entry.blocks.iter().filter_map(named).collect()
+}

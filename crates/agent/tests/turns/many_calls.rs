@@ -1,0 +1,128 @@
+//! Answers with many calls: as many run as may, each gets a result, and no step costs more for it.
+
+use std::sync::{Arc, Mutex};
+
+use retake_agent::{Cancel, Resuming, TurnEvent};
+use retake_model::agent::{Ended, ToolOutcome};
+use retake_model::entry::Block;
+use serde_json::json;
+
+use crate::world::{Witness, World, calls, text};
+
+fn answer(count: usize) -> Vec<(String, serde_json::Value)> {
+    (0..count).map(|number| (format!("c{number}"), json!({}))).collect()
+}
+
+fn world(count: usize, limit: usize) -> World {
+    let named = answer(count);
+    let made: Vec<_> = named.iter().map(|(id, input)| (id.as_str(), "list", input.clone())).collect();
+    let mut world = World::new(vec![calls(&made), text("Done."), text("Done again.")]);
+    world.shop.calls = limit;
+    world
+}
+
+/// The results in the conversation: the names of their calls, and whether they failed.
+fn results(world: &World) -> Vec<(String, bool)> {
+    let result = |block: &Block| match block {
+        Block::ToolResult { call, failed, .. } => Some((call.clone(), *failed)),
+        _ => None,
+    };
+    world
+        .entries()
+        .iter()
+        .flat_map(|entry| entry.blocks.iter().filter_map(result).collect::<Vec<_>>())
+        .collect()
+}
+
+#[test]
+fn calls_over_the_limit_get_a_result_that_says_so() {
+    let world = world(70, 40);
+    let (outcome, heard) = world.run("go");
+    assert_eq!(outcome.how, Ended::Completed);
+    let results = results(&world);
+    assert_eq!(results.len(), 70, "each call has one result");
+    assert_eq!(results.iter().filter(|(_, failed)| *failed).count(), 30);
+    let text = world.entries().iter().find_map(|entry| match &entry.blocks[..] {
+        [Block::ToolResult { call, text, .. }] if call == "c50" => Some(text.clone()),
+        _ => None,
+    });
+    assert!(text.as_deref().is_some_and(|text| text.contains("at most 40")), "{text:?}");
+    let denied =
+        |event: &&TurnEvent| matches!(event, TurnEvent::ToolEnded { outcome: ToolOutcome::Denied, .. });
+    assert_eq!(heard.iter().filter(denied).count(), 20, "observers hear of the first of them");
+    world.check_requests();
+    world.check_rest();
+    world.undo();
+    assert_eq!(world.said(), Vec::<String>::new());
+}
+
+#[test]
+fn the_state_of_a_turn_holds_few_calls_however_many_there_are() {
+    let world = world(90, 100);
+    let (timeline, thread, take) = (world.shop.timeline.clone(), world.thread, world.take());
+    let most = Arc::new(Mutex::new(0));
+    let (seen, mut witness) = (Arc::clone(&most), Witness::default());
+    *witness.at.get_mut().expect("one thread") = Some(Box::new(move |event| {
+        if matches!(event, TurnEvent::ToolRuns { .. }) {
+            let looking = timeline.look().expect("a look");
+            let state = looking.state(thread).expect("a state");
+            let take = state.take(&looking.queries(), take).expect("a take").expect("it is there");
+            let held = take.agent.expect("a turn runs").state.calls().len();
+            let mut most = seen.lock().expect("one thread");
+            *most = held.max(*most);
+        }
+    }));
+    world.run_with("go", &Cancel::new(), &mut witness).expect("the turn runs");
+    let most = *most.lock().expect("one thread");
+    assert!((1..=16).contains(&most), "{most} calls are written with each step");
+    assert_eq!(results(&world).iter().filter(|(_, failed)| !failed).count(), 90);
+    world.check_requests();
+    world.check_rest();
+}
+
+/// Dies or is stopped when the call of that number runs.
+fn breaks_off_at(call: &'static str, action: impl Fn() + Send + 'static) -> Witness {
+    let mut witness = Witness::default();
+    *witness.at.get_mut().expect("one thread") = Some(Box::new(move |event| {
+        if matches!(event, TurnEvent::ToolRuns { call: runs, .. } if runs == call) {
+            action();
+        }
+    }));
+    witness
+}
+
+#[test]
+fn calls_that_a_turn_had_not_come_to_run_when_it_is_resumed() {
+    let world = world(60, 100);
+    let died = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let mut witness = breaks_off_at("c20", || panic!("dies here"));
+        world.run_with("go", &Cancel::new(), &mut witness)
+    }));
+    assert!(died.is_err(), "the control: it died");
+    let outcome = world
+        .shop
+        .resume(world.thread, world.take(), Resuming::default(), &Cancel::new(), &mut Witness::default())
+        .expect("it goes on");
+    assert_eq!(outcome.how, Ended::Completed);
+    let results = results(&world);
+    assert_eq!(results.len(), 60, "each call has one result");
+    let failed: Vec<&str> =
+        results.iter().filter(|(_, failed)| *failed).map(|(call, _)| call.as_str()).collect();
+    assert_eq!(failed, ["c20"], "the one that ran when it died");
+    world.check_requests();
+    world.check_rest();
+}
+
+#[test]
+fn calls_that_a_stopped_turn_had_not_come_to_get_a_result() {
+    let world = world(60, 100);
+    let cancel = Cancel::new();
+    let stop = cancel.clone();
+    let mut witness = breaks_off_at("c20", move || stop.set());
+    let outcome = world.run_with("go", &cancel, &mut witness).expect("the turn runs");
+    assert_eq!(outcome.how, Ended::Interrupted);
+    assert_eq!(results(&world).len(), 60, "each call has one result");
+    world.run("and now?");
+    world.check_requests();
+    world.check_rest();
+}
