@@ -22,6 +22,7 @@ mod driver;
 mod entries;
 mod error;
 mod event;
+mod inbox;
 mod letters;
 mod listen;
 mod progress;

@@ -47,11 +47,14 @@ pub enum Mistake {
     OrphanFork,
     /// A call is sent without its result.
     CallWithoutResult,
+    /// A stop is reported as sent and has no effect, while a tool prints all the time.
+    StopWithoutEffect,
 }
 
 impl Mistake {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::ResultWithoutFiles, Self::OrphanFork, Self::CallWithoutResult];
+    pub const ALL: [Self; 4] =
+        [Self::ResultWithoutFiles, Self::OrphanFork, Self::CallWithoutResult, Self::StopWithoutEffect];
 }
 
 /// Makes each mistake in turn; all must be caught.

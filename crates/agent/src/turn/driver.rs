@@ -7,7 +7,7 @@ use std::time::Duration;
 use retake_model::agent::{Action, Agent, AgentState, Ended, Event, Fault, ToolRun, ToolStatus, step};
 use retake_model::command::{Advance, NewEntry};
 use retake_model::content::ContentId;
-use retake_model::entry::{EntryVersion, Fields, Usage};
+use retake_model::entry::{Fields, Usage};
 use retake_model::id::{EntryId, TakeId, ThreadId, TurnId};
 use retake_model::operation::{Actor, TurnStep, Version};
 use retake_model::turn::{Letter, RunningTurn};
@@ -17,18 +17,12 @@ use retake_timeline::{Around, Caller, Command, Done, Spot};
 use super::batch::{KnownCalls, Named};
 use super::entries::{self, Answered, INTERRUPTED};
 use super::event::{Audience, TurnEvent};
+use super::inbox::Steering;
 use super::{Outcome, Resuming, TurnError, Workshop};
 use crate::cancel::Cancel;
 use crate::comms::Comms;
 use crate::provider::{Answer, Stop};
 use crate::tools::{self, Room};
-
-/// A message that came while the turn ran.
-pub(super) struct Steering {
-    number: i64,
-    entry: EntryId,
-    text: String,
-}
 
 /// One turn, while this process runs it.
 pub(super) struct Driver<'a> {
@@ -49,11 +43,11 @@ pub(super) struct Driver<'a> {
     pub(super) running: RunningTurn,
     pub(super) steering: Vec<Steering>,
     /// Letters whose entries are about to be published.
-    published: Vec<i64>,
+    pub(super) published: Vec<i64>,
     /// The last letter that was read.
-    read: i64,
+    pub(super) read: i64,
     /// The version of the thread that was last looked at.
-    looked: Version,
+    pub(super) looked: Version,
     /// How often the model was called.
     pub(super) rounds: u32,
     pub(super) decisions: Vec<Letter>,
@@ -229,7 +223,7 @@ impl<'a> Driver<'a> {
     }
 
     /// Where the take stands on disk.
-    fn agent(&self) -> Result<Option<Agent>, TurnError> {
+    pub(super) fn agent(&self) -> Result<Option<Agent>, TurnError> {
         let looking = self.shop.timeline.look()?;
         let state = looking.state(self.thread)?;
         let take = state.take(&looking.queries(), self.take)?.ok_or(TurnError::NoSuchTake)?;
@@ -459,44 +453,8 @@ impl<'a> Driver<'a> {
         entries::result(call, INTERRUPTED.to_owned(), true, Fields::default(), now).into()
     }
 
-    /// Messages that came meanwhile, as entries. Their letters are forgotten once these are published.
-    pub(super) fn steered(&mut self) -> Vec<NewEntry> {
-        let now = self.shop.timeline.now();
-        let mut entries = Vec::new();
-        for Steering { number, entry, text } in std::mem::take(&mut self.steering) {
-            self.audience.hear(&TurnEvent::Steered { entry });
-            let version = EntryVersion::from_text("User", &text, now);
-            entries.push(NewEntry { id: Some(entry), version, blobs: Vec::new() });
-            self.published.push(number);
-        }
-        entries
-    }
-
-    /// What was published need not be kept as letters.
-    fn forget_published(&mut self) -> Result<(), TurnError> {
-        for number in std::mem::take(&mut self.published) {
-            self.ledger.forget_letter(number)?;
-        }
-        Ok(())
-    }
-
-    /// Messages that a turn was sent and did not live to hear, as entries.
-    fn unheard(&mut self) -> Result<Vec<NewEntry>, TurnError> {
-        for (number, letter) in self.ledger.letters(self.take)? {
-            self.read = self.read.max(number);
-            match letter {
-                Letter::Steer { entry, text } if !self.holds(entry)? => {
-                    self.steering.push(Steering { number, entry, text });
-                }
-                // What was meant for a turn that is no more is not meant for this one.
-                _ => self.ledger.forget_letter(number)?,
-            }
-        }
-        Ok(self.steered())
-    }
-
     /// Whether the take has an entry.
-    fn holds(&self, entry: EntryId) -> Result<bool, TurnError> {
+    pub(super) fn holds(&self, entry: EntryId) -> Result<bool, TurnError> {
         let looking = self.shop.timeline.look()?;
         let state = looking.state(self.thread)?;
         let take = state.take(&looking.queries(), self.take)?.ok_or(TurnError::NoSuchTake)?;
@@ -550,69 +508,6 @@ impl<'a> Driver<'a> {
                 return Ok(false);
             }
         }
-    }
-
-    /// Reads what others want of this turn, and looks whether it is still wanted at all.
-    pub(super) fn read_letters(&mut self) -> Result<(), TurnError> {
-        for (number, letter) in self.ledger.letters(self.take)? {
-            if number <= self.read {
-                continue;
-            }
-            self.read = number;
-            match letter {
-                // Until its entry is published, the letter is all there is of it.
-                Letter::Steer { entry, text } => {
-                    self.steering.push(Steering { number, entry, text });
-                    // Remembered by the state too: an answer without calls would end the turn.
-                    self.state = step(&self.state, Event::Prompted, &self.shop.patience, 0).0;
-                    continue;
-                }
-                Letter::Interrupt => self.cancel.set(),
-                // It stays where it is, so that nobody decides a second time.
-                decision @ Letter::Decide { .. } => {
-                    self.decisions.push(decision);
-                    continue;
-                }
-            }
-            self.ledger.forget_letter(number)?;
-        }
-        self.check_still_wanted()
-    }
-
-    /// Stops soon where the turn was undone: nobody should pay for an answer that is thrown away.
-    fn check_still_wanted(&mut self) -> Result<(), TurnError> {
-        let newest = self.newest()?;
-        if newest == self.looked {
-            return Ok(());
-        }
-        self.looked = newest;
-        match self.agent() {
-            Ok(agent) if agent.as_ref().map(|agent| agent.turn) == Some(self.turn) => Ok(()),
-            Ok(_) | Err(TurnError::NoSuchTake) => {
-                self.cancel.set();
-                Ok(())
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Whether a question about a call need not be answered any more, as far as letters say: somebody wants the turn to
-    /// end, or has decided elsewhere. For those who wait for a person.
-    pub(super) fn is_settled(ledger: &Ledger, take: TakeId, call: &str) -> bool {
-        let settles =
-            |(_, letter): &(i64, Letter)| *letter == Letter::Interrupt || letter.call() == Some(call);
-        ledger.letters(take).is_ok_and(|letters| letters.iter().any(settles))
-    }
-
-    /// Forgets what was decided about a call: it is about to be asked about.
-    pub(super) fn forget_decisions(&mut self, call: &str) -> Result<(), TurnError> {
-        self.decisions.retain(|letter| letter.call() != Some(call));
-        for (number, letter) in self.ledger.letters(self.take)? {
-            if letter.call() == Some(call) {
-                self.ledger.forget_letter(number)?;
-            }
-        }
-        Ok(())
     }
 
     pub(super) fn comms(&self) -> Comms<'_> {

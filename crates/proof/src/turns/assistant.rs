@@ -18,6 +18,9 @@ use crate::dice::Dice;
 /// The names of the files that it works on.
 const FILES: [&str; 6] = ["a.txt", "b.txt", "c.txt", "src/d.txt", "src/deep/e.txt", "f.md"];
 
+/// Prints a line every 10 ms, for longer than a stop may take.
+const NOISE: &str = "i=0; while [ $i -lt 1500 ]; do echo noise; sleep 0.01; i=$((i+1)); done";
+
 /// What a call does to the folder if it succeeds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
@@ -45,6 +48,8 @@ pub(super) struct Mind {
     wire: Wire,
     rounds: u64,
     written: u64,
+    /// Whether the next call prints all the time.
+    noisy: bool,
     /// What the calls of this turn do, and those names that more than one has.
     pub(super) effects: BTreeMap<String, Effect>,
     pub(super) doubtful: BTreeSet<String>,
@@ -65,6 +70,7 @@ impl Assistant {
             wire: Wire::Anthropic,
             rounds: 0,
             written: 0,
+            noisy: false,
             effects: BTreeMap::new(),
             doubtful: BTreeSet::new(),
             broken: Vec::new(),
@@ -80,9 +86,10 @@ impl Assistant {
         FaultServer::start(move |request, _| this.with(|mind| mind.respond(request)))
     }
 
-    /// A turn begins: on that wire, with dice of its own.
-    pub(super) fn begin(&self, wire: Wire, dice: Dice) {
+    /// A turn begins: on that wire, with dice of its own, and maybe with a tool that prints all the time.
+    pub(super) fn begin(&self, wire: Wire, dice: Dice, noisy: bool) {
         self.with(|mind| {
+            mind.noisy = noisy;
             (mind.wire, mind.dice, mind.rounds) = (wire, dice, 0);
             mind.effects.clear();
             mind.doubtful.clear();
@@ -124,7 +131,14 @@ impl Mind {
             };
             blocks.push(Block::of_text(text));
         }
-        let calls = if self.rounds > 4 || self.dice.once_in(3) { 0 } else { 1 + self.dice.below(3) };
+        let calls = match self.rounds {
+            _ if self.noisy => 2,
+            5.. => 0,
+            _ if self.dice.once_in(3) => 0,
+            // More than one batch, and sometimes more than run.
+            _ if self.dice.once_in(20) => 14 + self.dice.below(14),
+            _ => 1 + self.dice.below(3),
+        };
         for _ in 0..calls {
             let block = self.call();
             blocks.push(block);
@@ -146,6 +160,7 @@ impl Mind {
         let path = (*self.dice.pick(&FILES).unwrap_or(&"a.txt")).to_owned();
         let line = format!("line {}", self.written);
         let (tool, input, effect) = match self.dice.below(14) {
+            _ if std::mem::take(&mut self.noisy) => ("shell", json!({"command": NOISE}), Effect::None),
             0..=3 => {
                 let content = format!("{line}\nand more\n");
                 let input = json!({"path": path, "content": content});

@@ -1,6 +1,7 @@
 //! The walk: one step after another by dice, and after each of them everything is checked.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use retake_agent::{Again, Beginning, Cancel, CompressError, Keep, Knowing, Outcome, Resuming, TurnError};
 use retake_model::command::{Prompt, Refusal};
@@ -26,6 +27,10 @@ const MOST_TAKES: u64 = 6;
 /// More entries than this are compressed.
 const MOST_ENTRIES: usize = 120;
 
+/// How long a turn may go on after it was told to stop: the tool for 200 ms, and then a snapshot and a sync on a busy
+/// machine. The noise lasts for much longer.
+const LONGEST_STOP: Duration = Duration::from_secs(6);
+
 /// What a walk came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Walked {
@@ -37,6 +42,8 @@ pub struct Walked {
     pub completed: u64,
     /// Turns that somebody stopped, or undid while they ran.
     pub stopped: u64,
+    /// Of these, turns that were told to stop by a letter while a tool printed all the time.
+    pub silenced: u64,
     /// Turns that failed, and could be resumed.
     pub failed: u64,
     /// Takes that retries made.
@@ -211,8 +218,11 @@ impl Walk {
     fn turn(&mut self, way: &Way) -> Result<Said, Failed> {
         let wire = Wire::ALL[self.dice.index(4)];
         self.world.speak(wire)?;
-        self.world.assistant.begin(wire, self.dice.split());
+        let noisy = self.dice.once_in(16);
+        self.world.assistant.begin(wire, self.dice.split(), noisy);
         let meddling = match self.dice.below(12) {
+            _ if noisy && self.plan.mistake == Some(Mistake::StopWithoutEffect) => Meddling::ClaimStop,
+            _ if noisy => Meddling::StopNoise,
             0 | 1 => Meddling::Interrupt,
             2 => Meddling::Steer,
             3 => Meddling::Undo,
@@ -226,8 +236,16 @@ impl Walk {
         let active = self.world.active()?;
         let (world, take, unfinished) = (&self.world, active.id, active.agent.is_some());
         let cancel = Cancel::new();
-        let mut watcher =
-            Watcher { world, take, cancel: cancel.clone(), meddling, left, ended: Vec::new(), undone: false };
+        let mut watcher = Watcher {
+            world,
+            take,
+            cancel: cancel.clone(),
+            meddling,
+            left,
+            ended: Vec::new(),
+            undone: false,
+            told: None,
+        };
         let outcome = match way {
             Way::Run => {
                 world.shop.run(world.thread, take, world.beginning("Do something."), &cancel, &mut watcher)
@@ -243,6 +261,12 @@ impl Walk {
         };
         let (ended, undone) = (watcher.ended, watcher.undone);
         self.walked.turns += 1;
+        if let Some(took) = watcher.told.map(|told| told.elapsed()) {
+            self.walked.silenced += 1;
+            if took > LONGEST_STOP {
+                return wrong("a turn that was told to stop", format!("it went on for {took:?}"));
+            }
+        }
         let name = match way {
             Way::Run => "a turn",
             Way::Resume => "a turn that went on",
@@ -337,6 +361,7 @@ impl Walk {
             left: 0,
             ended: Vec::new(),
             undone: false,
+            told: None,
         };
         let again = Again { from: take, at, name, on_conflict: OnConflict::default() };
         let refused = world.shop.retry(world.thread, again, beginning, &Cancel::new(), &mut watcher);
@@ -387,7 +412,7 @@ impl Walk {
     fn compress(&mut self) -> Result<Said, Failed> {
         let wire = Wire::ALL[self.dice.index(4)];
         self.world.speak(wire)?;
-        self.world.assistant.begin(wire, self.dice.split());
+        self.world.assistant.begin(wire, self.dice.split(), false);
         let take = self.world.active()?.id;
         let keep = Keep::Entries(self.dice.below(20));
         match self.world.shop.compress(self.world.thread, take, keep, Knowing::default(), &Cancel::new()) {
@@ -457,7 +482,7 @@ impl Walk {
                     .map_err(Failed::trouble)?;
             }
             // The assistant makes it, in every request.
-            Mistake::CallWithoutResult => return Ok(false),
+            Mistake::CallWithoutResult | Mistake::StopWithoutEffect => return Ok(false),
         }
         self.plan.mistake = None;
         Ok(true)

@@ -1,7 +1,7 @@
 //! A project with one thread, a folder of files, and an agent whose model is ours.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use retake_agent::approval::{Mode, Policy as Approval};
 use retake_agent::fault_server::FaultServer;
@@ -61,7 +61,7 @@ impl World {
             approval: Approval { mode: Mode::AllowAll, rules: Vec::new() },
             patience: Policy { most_attempts: 2, first_delay: 1, longest_delay: 5 },
             rounds: 100,
-            calls: 100,
+            calls: 24,
             prices: Prices::default(),
             // Little enough that conversations have to be compressed on the way.
             window: 60_000,
@@ -148,6 +148,10 @@ pub(super) enum Meddling {
     Steer,
     /// Undoes it while it runs.
     Undo,
+    /// Stops it by a letter, while a tool prints all the time.
+    StopNoise,
+    /// The mistake: claims to have stopped it.
+    ClaimStop,
 }
 
 /// Who watches a turn, and meddles with it at an event.
@@ -160,6 +164,8 @@ pub(super) struct Watcher<'world> {
     /// Calls that ended, in order.
     pub(super) ended: Vec<(String, ToolOutcome)>,
     pub(super) undone: bool,
+    /// When it was told to stop by a letter.
+    pub(super) told: Option<Instant>,
 }
 
 impl Audience for Watcher<'_> {
@@ -169,12 +175,23 @@ impl Audience for Watcher<'_> {
             TurnEvent::ToolEnded { call, outcome, .. } => self.ended.push((call.clone(), *outcome)),
             _ => {}
         }
+        if matches!(self.meddling, Meddling::StopNoise | Meddling::ClaimStop) {
+            if matches!(event, TurnEvent::ToolProgress { .. }) {
+                let meddling = std::mem::replace(&mut self.meddling, Meddling::None);
+                let sender = Sender::new(&self.world.shop.timeline).ok();
+                let sent = sender.is_some_and(|sender| {
+                    meddling == Meddling::ClaimStop || sender.interrupt(self.take).is_ok()
+                });
+                self.told = sent.then(Instant::now);
+            }
+            return;
+        }
         if self.left > 0 {
             self.left -= 1;
             return;
         }
         match std::mem::replace(&mut self.meddling, Meddling::None) {
-            Meddling::None => {}
+            Meddling::None | Meddling::StopNoise | Meddling::ClaimStop => {}
             Meddling::Interrupt => self.cancel.set(),
             Meddling::Steer => {
                 // The turn may be over by now, and then nobody hears it.
