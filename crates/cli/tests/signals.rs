@@ -123,7 +123,7 @@ fn a_signal_ends_the_pager_and_brings_the_terminal_back() {
         std::fs::create_dir_all(&home).expect("our folder");
         let long = (0..200).map(|number| format!("Line {number}\n\n")).collect::<String>();
         sandbox.done(&["thread", "new", "Long"]);
-        sandbox.run_with(&["entry", "add", "-"], &long);
+        sandbox.run_with(&["entry", "add"], &long);
         let mut terminal = Terminal::start(&sandbox, arguments, &[("RETAKE_PAGER", PAGER)]);
         if arguments == ["chat"] {
             terminal.wait_for("›", 1);

@@ -42,15 +42,14 @@ pub(crate) struct Held(&'static Defaults);
 impl Held {
     pub(crate) fn new() -> io::Result<Self> {
         static DEFAULTS: OnceLock<Defaults> = OnceLock::new();
-        let defaults = match DEFAULTS.get() {
-            Some(defaults) => defaults,
-            None => {
-                let active = Arc::new(AtomicBool::new(false));
-                for signal in ENDING {
-                    flag::register_conditional_default(signal, Arc::clone(&active))?;
-                }
-                DEFAULTS.get_or_init(|| Defaults { active, held: AtomicUsize::new(0) })
+        let defaults = if let Some(defaults) = DEFAULTS.get() {
+            defaults
+        } else {
+            let active = Arc::new(AtomicBool::new(false));
+            for signal in ENDING {
+                flag::register_conditional_default(signal, Arc::clone(&active))?;
             }
+            DEFAULTS.get_or_init(|| Defaults { active, held: AtomicUsize::new(0) })
         };
         defaults.held.fetch_add(1, Ordering::SeqCst);
         defaults.active.store(false, Ordering::SeqCst);
