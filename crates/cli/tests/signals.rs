@@ -121,7 +121,7 @@ fn a_signal_ends_the_pager_and_brings_the_terminal_back() {
         let sandbox = Sandbox::new();
         let home = sandbox.project().parent().expect("it is in a folder").join("home");
         std::fs::create_dir_all(&home).expect("our folder");
-        let long = (0..200).map(|number| format!("Line {number}\n\n")).collect::<String>();
+        let long = "A line of the thread\n\n".repeat(200);
         sandbox.done(&["thread", "new", "Long"]);
         sandbox.run_with(&["entry", "add"], &long);
         let mut terminal = Terminal::start(&sandbox, arguments, &[("RETAKE_PAGER", PAGER)]);
