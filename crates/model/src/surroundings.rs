@@ -31,8 +31,7 @@ pub struct Surroundings {
     /// Where the repository is pushed to, without credentials.
     #[n(5)]
     pub git_remote: Option<String>,
-    /// Whether files that git tracks differed from what git's index says of them; unknown if not looked at. What is
-    /// staged and not committed yet does not count.
+    /// Whether `git status` would have listed changed, staged or untracked files; `None` if that could not be decided.
     #[n(6)]
     pub git_dirty: Option<bool>,
 }

@@ -89,7 +89,7 @@ pub fn observe(path: &Path) -> Result<FolderFacts, FolderError> {
         inode: metadata.ino(),
         born: born(&metadata),
         mark: read_mark(&canonical),
-        remote: git::observe(&canonical).remote,
+        remote: git::remote(&canonical),
         path: canonical,
     })
 }

@@ -19,9 +19,12 @@ mod config;
 mod dirty;
 mod index;
 mod locate;
+mod objects;
 mod read;
 mod refs;
 mod sha1;
+mod staged;
+mod untracked;
 mod url;
 
 use std::path::{Path, PathBuf};
@@ -39,13 +42,11 @@ pub struct GitFacts {
     pub remote: Option<String>,
     /// The top folder of the work tree.
     pub root: Option<PathBuf>,
-    /// Whether tracked files differ from the index: one is changed, gone, in conflict, or only meant to be added.
+    /// Whether `git status` would list anything: changed, staged or untracked files.
     ///
-    /// `false` means that each is as the index has it, and that the index says it is a tree which was written or
-    /// checked out, with nothing added to it since. It does not mean that this tree is the commit's: a branch that
-    /// was moved alone (`git reset --soft`) leaves them apart. Files that are not tracked never count. Unknown
-    /// where it cannot be told from few files: more than 20,000 of them, a split or sparse index, attributes,
-    /// filters or line ends that change content, repositories inside, names by another hash than SHA-1.
+    /// `None` where this cannot be decided from few files without running git: more than 20,000 tracked files, a split
+    /// or sparse index, attributes or filters that change content, repositories inside, a commit that is stored as a
+    /// delta, names by another hash than SHA-1. What differs for certain is reported even then.
     pub dirty: Option<bool>,
 }
 
@@ -55,13 +56,19 @@ pub fn observe(folder: &Path) -> GitFacts {
         return GitFacts::default();
     };
     let head = refs::head(&repository.git, &repository.common);
+    let dirty = dirty::dirty(&repository, &head);
     GitFacts {
         branch: head.branch,
         commit: head.commit,
         remote: config::remote(&repository.common),
-        dirty: dirty::dirty(&repository),
+        dirty,
         root: repository.root,
     }
+}
+
+/// The address that a folder's repository is pushed to, without the cost of [`observe`].
+pub(crate) fn remote(folder: &Path) -> Option<String> {
+    config::remote(&locate::locate(folder)?.common)
 }
 
 /// The top folder of the work tree that holds a folder.

@@ -285,11 +285,11 @@ fn a_hostile_configuration() {
     }
 }
 
-/// Compares with what git says of tracked files; what is not known is wrong only where it is expected to be known.
+/// Compares with what `git status` lists; what is not known is wrong only where it is expected to be known.
 #[track_caller]
 fn check_dirty(what: &str, folder: &Path, known: bool) {
     let found = observe(folder).dirty;
-    let status = git(folder, "--no-optional-locks status --porcelain -uno");
+    let status = git(folder, "--no-optional-locks status --porcelain");
     if known || found.is_some() {
         assert_eq!(found, Some(!status.is_empty()), "{what}: {status}");
     }
@@ -308,13 +308,15 @@ fn changed_files_are_told_as_git_tells_them() {
         }
         symlink("a", top.join("link")).expect("a link");
         git(&top, "add -A");
-        check_dirty("added", &top, false);
+        check_dirty("added", &top, true);
         git(&top, "commit -q -m files");
         git(&top, &format!("update-index --index-version {version}"));
         check_dirty("as young as the index", &top, true);
         std::thread::sleep(Duration::from_millis(1100));
         fs::write(top.join("untracked"), "").expect("a file");
         check_dirty("a file that is not tracked", &top, true);
+        fs::remove_file(top.join("untracked")).expect("it was a file");
+        check_dirty("without it", &top, true);
         fs::write(top.join("a"), "content of a").expect("the same");
         check_dirty("written again", &top, true);
         fs::write(top.join("a"), "content of b").expect("a change");
@@ -324,7 +326,7 @@ fn changed_files_are_told_as_git_tells_them() {
         fs::write(top.join("deep/c"), "longer than it was before").expect("a change");
         check_dirty("another length", &top, true);
         git(&top, "add deep/c");
-        check_dirty("staged", &top, false);
+        check_dirty("staged", &top, true);
         git(&top, "commit -q -m more");
         check_dirty("committed", &top, true);
         fs::rename(top.join("deep"), top.join("aside")).expect("a move");
@@ -346,6 +348,83 @@ fn changed_files_are_told_as_git_tells_them() {
         git(&top, "add -N intended");
         check_dirty("only meant to be added", &top, true);
     }
+}
+
+#[test]
+fn staged_and_untracked_files_make_a_work_tree_dirty() {
+    let (_place, top) = place();
+    git(&top, "init -q -b main");
+    check_dirty("nothing at all", &top, true);
+    fs::write(top.join("a"), "one").expect("a file");
+    check_dirty("untracked, without a commit", &top, true);
+    git(&top, "add a");
+    check_dirty("staged, without a commit", &top, true);
+    for folder in ["a-b", "a.b", "z/deep/er", "z/deep-er"] {
+        fs::create_dir_all(top.join(folder)).expect("folders");
+        fs::write(top.join(folder).join("file"), folder).expect("a file");
+    }
+    git(&top, "add -A");
+    git(&top, "commit -q -m first");
+    check_dirty("committed", &top, true);
+    git(&top, "repack -q -a -d");
+    git(&top, "prune-packed -q");
+    check_dirty("packed", &top, true);
+    git(&top, "commit -q --allow-empty -m second");
+    git(&top, "reset -q --soft HEAD~1");
+    check_dirty("the same tree in another commit", &top, true);
+    fs::write(top.join("a"), "two").expect("a change");
+    git(&top, "add a");
+    check_dirty("staged", &top, true);
+    fs::write(top.join("a"), "one").expect("back");
+    check_dirty("staged and changed back", &top, true);
+    git(&top, "add a");
+    check_dirty("staged back", &top, true);
+    git(&top, "rm -q --cached z/deep/er/file");
+    check_dirty("removed from the index", &top, true);
+    git(&top, "reset -q --hard");
+    fs::write(top.join(".gitignore"), "*.log\n/build/\n!keep.log\n").expect("a file");
+    git(&top, "add -A");
+    git(&top, "commit -q -m rules");
+    for (what, path) in [
+        ("ignored", "x.log"),
+        ("ignored by its folder", "build/x"),
+        ("an exception", "keep.log"),
+        ("deep and ignored", "z/deep/x.log"),
+        ("deep", "z/deep/x"),
+        ("in a new folder", "new/folder/x"),
+        ("ignored in a new folder", "newer/x.log"),
+    ] {
+        let path = top.join(path);
+        fs::create_dir_all(path.parent().expect("it has one")).expect("folders");
+        fs::write(&path, "x").expect("a file");
+        check_dirty(what, &top, true);
+        fs::remove_file(&path).expect("it is there");
+    }
+    fs::write(top.join(".git/info/exclude"), "*.tmp\n").expect("a file");
+    fs::write(top.join("x.tmp"), "x").expect("a file");
+    check_dirty("excluded", &top, true);
+    fs::write(top.join("z/.gitignore"), "!x.tmp\n").expect("a file");
+    git(&top, "add z/.gitignore");
+    git(&top, "commit -q -m more");
+    check_dirty("as before", &top, true);
+    fs::write(top.join("z/x.tmp"), "x").expect("a file");
+    check_dirty("an exception below", &top, true);
+}
+
+#[test]
+fn a_word_in_the_name_of_a_remote_changes_nothing() {
+    let (_place, top) = place();
+    repository(&top);
+    for (name, address) in [("geology", "https://example.org/eol"), ("worktree", "ssh://filter/autocrlf")] {
+        git(&top, &format!("remote add {name} {address}"));
+        assert_eq!(observe(&top).dirty, Some(false), "{name}");
+    }
+    git(&top, "config core.autocrlf false");
+    assert_eq!(observe(&top).dirty, Some(false), "switched off");
+    git(&top, "config core.eol crlf");
+    assert_eq!(observe(&top).dirty, None, "line endings that change");
+    fs::write(top.join("new"), "").expect("a file");
+    assert_eq!(observe(&top).dirty, Some(true), "an untracked file counts whatever its line endings");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The remotes that a repository's configuration names.
+//! What a repository's configuration says: its remotes, and what decides how files are compared.
 //!
 //! A small reader of git's format: sections, quoted names, quoted and continued values, comments. Includes are
 //! not followed and nothing is evaluated, so an address that a user's own configuration rewrites
@@ -12,10 +12,15 @@ use super::url::without_credentials;
 /// Far longer than any configuration that a person or a tool keeps.
 const CONFIG_LIMIT: usize = 1024 * 1024;
 
+/// The configuration of a repository, as text.
+pub(super) fn text(common: &Path) -> Option<String> {
+    let bytes = read::whole(&common.join("config"), Links::Follow, CONFIG_LIMIT)?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 /// The address of `origin`, or else of the first remote that has one.
 pub(super) fn remote(common: &Path) -> Option<String> {
-    let bytes = read::whole(&common.join("config"), Links::Follow, CONFIG_LIMIT)?;
-    let remotes = remotes(&String::from_utf8_lossy(&bytes));
+    let remotes = remotes(&text(common)?);
     let origin = remotes.iter().find(|(name, _)| name == "origin");
     let (_, address) = origin.or(remotes.first())?;
     without_credentials(address)
@@ -24,36 +29,58 @@ pub(super) fn remote(common: &Path) -> Option<String> {
 /// The first address of each remote, in the order of the configuration.
 fn remotes(text: &str) -> Vec<(String, String)> {
     let mut remotes: Vec<(String, String)> = Vec::new();
-    let mut scanner = Scanner { rest: text.trim_start_matches('\u{feff}') };
-    let mut section = None;
-    loop {
-        match scanner.next() {
-            Some(Item::Section(name)) => section = name,
-            Some(Item::Address(address)) => {
-                let Some(name) = &section else { continue };
-                let known = remotes.iter_mut().find(|(known, _)| known == name);
-                match known {
-                    // An empty address takes back those before it.
-                    Some((_, first)) if first.is_empty() || address.is_empty() => *first = address,
-                    Some(_) => {}
-                    None => remotes.push((name.clone(), address)),
-                }
-            }
-            Some(Item::Other) => {}
-            None => break,
+    for Variable { section, name, key, value: address } in variables(text) {
+        if section != "remote" || key != "url" {
+            continue;
+        }
+        match remotes.iter_mut().find(|(known, _)| *known == name) {
+            // An empty address takes back those before it.
+            Some((_, first)) if first.is_empty() || address.is_empty() => *first = address,
+            Some(_) => {}
+            None => remotes.push((name, address)),
         }
     }
     remotes.retain(|(_, address)| !address.is_empty());
     remotes
 }
 
+/// One variable of a configuration, such as `remote.origin.url`.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Variable {
+    /// The section, in lower case: `remote`.
+    pub(super) section: String,
+    /// The name within the section, as it is written: `origin`; empty if there is none.
+    pub(super) name: String,
+    /// The variable, in lower case: `url`.
+    pub(super) key: String,
+    /// Its value. A variable without one means `true`.
+    pub(super) value: String,
+}
+
+/// Every variable in order, up to the first line that is malformed.
+pub(super) fn variables(text: &str) -> Vec<Variable> {
+    let mut variables = Vec::new();
+    let mut scanner = Scanner { rest: text.trim_start_matches('\u{feff}') };
+    let mut section = (String::new(), String::new());
+    while let Some(item) = scanner.next() {
+        match item {
+            Item::Section(title, name) => section = (title, name),
+            Item::Variable(key, value) => {
+                let (section, name) = section.clone();
+                variables.push(Variable { section, name, key, value });
+            }
+            Item::Comment => {}
+        }
+    }
+    variables
+}
+
 enum Item {
-    /// A section starts: that of the named remote, or another one.
-    Section(Option<String>),
-    /// A value of `url`.
-    Address(String),
-    /// Anything else.
-    Other,
+    /// A section starts: its title and its quoted name.
+    Section(String, String),
+    /// A variable and its value.
+    Variable(String, String),
+    Comment,
 }
 
 struct Scanner<'text> {
@@ -67,7 +94,7 @@ impl Scanner<'_> {
             '[' => self.section(),
             '#' | ';' => {
                 self.skip_line();
-                Some(Item::Other)
+                Some(Item::Comment)
             }
             first => Some(self.variable(first)),
         }
@@ -91,7 +118,10 @@ impl Scanner<'_> {
         let title = self.rest[..end].to_ascii_lowercase();
         self.rest = self.rest[end..].trim_start_matches([' ', '\t']);
         match self.take()? {
-            ']' => Some(Item::Section(title.strip_prefix("remote.").map(str::to_owned))),
+            ']' => {
+                let (title, name) = title.split_once('.').unwrap_or((&title, ""));
+                Some(Item::Section(title.to_owned(), name.to_owned()))
+            }
             '"' => {
                 let mut name = String::new();
                 loop {
@@ -102,7 +132,7 @@ impl Scanner<'_> {
                         plain => name.push(plain),
                     }
                 }
-                (self.take()? == ']').then_some(Item::Section((title == "remote").then_some(name)))
+                (self.take()? == ']').then_some(Item::Section(title, name))
             }
             _ => None,
         }
@@ -110,13 +140,12 @@ impl Scanner<'_> {
 
     fn variable(&mut self, first: char) -> Item {
         let end = self.rest.find(['=', '\n']).unwrap_or(self.rest.len());
-        let is_url = format!("{first}{}", &self.rest[..end]).trim().eq_ignore_ascii_case("url");
+        let key = format!("{first}{}", &self.rest[..end]).trim().to_ascii_lowercase();
         self.rest = &self.rest[end..];
-        if self.take() != Some('=') {
-            return Item::Other;
+        match self.take() {
+            Some('=') => Item::Variable(key, self.value()),
+            _ => Item::Variable(key, String::new()),
         }
-        let value = self.value();
-        if is_url { Item::Address(value) } else { Item::Other }
     }
 
     /// The rest of a line, and of the lines that continue it.

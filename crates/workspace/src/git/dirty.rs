@@ -1,8 +1,8 @@
-//! Whether tracked files are as the index has them.
+//! Whether a work tree has changes: in tracked files, in the index, or as untracked files.
 //!
-//! By their stamps, as git does it; where those cannot tell (they differ and the size does not, or the file is as
-//! young as the index), by the content. No filter is run for that: in a repository that configures one, or
-//! changes the ends of lines, content that differs says nothing.
+//! Tracked files are compared by their stamps, as git does it; where those cannot tell (they differ and the size does
+//! not, or the file is as young as the index), by the content. No filter is run for that: in a repository that
+//! configures one, or changes line endings, differing content proves nothing.
 
 use std::collections::HashSet;
 use std::fs;
@@ -10,14 +10,15 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use super::config::{self, Variable};
 use super::index::{self, Entry, Mark};
 use super::locate::Repository;
 use super::read::{self, Links};
-use super::sha1;
+use super::refs::Head;
+use super::{sha1, staged, untracked};
 
 /// Bytes of files that are read at most, all together.
 const READ: u64 = 16 * 1024 * 1024;
-const CONFIG_LIMIT: usize = 1024 * 1024;
 
 const FILE: u32 = 0o100_000;
 const LINK: u32 = 0o120_000;
@@ -31,32 +32,66 @@ enum State {
     Unknown,
 }
 
-/// Looks at every tracked file, until one differs.
-pub(super) fn dirty(repository: &Repository) -> Option<bool> {
+/// Compares until something differs.
+pub(super) fn dirty(repository: &Repository, head: &Head) -> Option<bool> {
     let root = repository.root.as_deref()?;
-    let config = read::whole(&repository.common.join("config"), Links::Follow, CONFIG_LIMIT)?;
-    let config = config.to_ascii_lowercase();
-    let says = |word: &[u8]| config.windows(word.len()).any(|part| part == word);
-    // Each of these changes what a difference means; none is common enough to be worth its rules here.
-    let others: [&[u8]; 6] =
-        [b"objectformat", b"worktree", b"filemode = false", b"autocrlf", b"eol", b"[filter"];
-    if others.into_iter().any(says) {
-        return None;
-    }
+    let rules = Comparison::of(&config::variables(&config::text(&repository.common)?))?;
     let index = index::read(&repository.git)?;
-    if index.entries.iter().any(|entry| entry.path.ends_with(b".gitattributes")) {
-        return None;
-    }
-    let mut looking = Looking { root, written: index.written, left: READ, folders: HashSet::new() };
-    let mut known = index.is_tree;
-    for entry in &index.entries {
-        match looking.look(entry) {
-            State::Differs => return Some(true),
-            State::Same => {}
-            State::Unknown => known = false,
+    let has_attributes = index.entries.iter().any(|entry| entry.path.ends_with(b".gitattributes"));
+    let mut known = true;
+    if rules.by_content && !has_attributes {
+        let mut looking = Looking { root, written: index.written, left: READ, folders: HashSet::new() };
+        for entry in &index.entries {
+            match looking.look(entry) {
+                State::Differs => return Some(true),
+                State::Same => {}
+                State::Unknown => known = false,
+            }
         }
+    } else {
+        known = false;
+    }
+    match staged::staged(repository, head, &index) {
+        Some(true) => return Some(true),
+        Some(false) => {}
+        None => known = false,
+    }
+    match untracked::untracked(root, &repository.common, &index) {
+        Some(true) if rules.knows_ignored => return Some(true),
+        Some(false) => {}
+        Some(true) | None => known = false,
     }
     known.then_some(false)
+}
+
+/// How far this repository's configuration allows files to be compared.
+struct Comparison {
+    /// Whether a file whose content differs has changed: no filter or line ending stands in between.
+    by_content: bool,
+    /// Whether all ignore files are known.
+    knows_ignored: bool,
+}
+
+impl Comparison {
+    /// Nothing where even the index cannot be compared.
+    fn of(variables: &[Variable]) -> Option<Self> {
+        let mut comparison = Self { by_content: true, knows_ignored: true };
+        for Variable { section, key, value, .. } in variables {
+            match (section.as_str(), key.as_str()) {
+                ("extensions", "objectformat") | ("core", "worktree") => return None,
+                ("core", "eol") | ("filter", _) => comparison.by_content = false,
+                ("core", "autocrlf") if !is_off(value) => comparison.by_content = false,
+                ("core", "filemode") if is_off(value) => comparison.by_content = false,
+                ("core", "excludesfile") | ("include" | "includeif", _) => comparison.knows_ignored = false,
+                _ => {}
+            }
+        }
+        Some(comparison)
+    }
+}
+
+fn is_off(value: &str) -> bool {
+    ["false", "off", "no", "0"].iter().any(|off| value.eq_ignore_ascii_case(off))
 }
 
 struct Looking<'repository> {

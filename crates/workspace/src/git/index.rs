@@ -20,8 +20,6 @@ pub(super) struct Index {
     pub(super) entries: Vec<Entry>,
     /// Seconds and nanoseconds at which it was written.
     pub(super) written: (u32, u32),
-    /// Whether it says that it is a tree as it was written or checked out, with nothing added since.
-    pub(super) is_tree: bool,
 }
 
 pub(super) struct Entry {
@@ -49,9 +47,13 @@ pub(super) enum Mark {
     Assumed,
 }
 
-/// Reads the index of a git folder; nothing if it cannot be understood.
+/// Reads the index of a git folder; nothing if it cannot be understood. A repository without one tracks no file.
 pub(super) fn read(git: &Path) -> Option<Index> {
-    let file = read::open(&git.join("index"), Links::Refuse)?;
+    let path = git.join("index");
+    if std::fs::symlink_metadata(&path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+        return Some(Index { entries: Vec::new(), written: (0, 0) });
+    }
+    let file = read::open(&path, Links::Refuse)?;
     let metadata = file.metadata().ok()?;
     if metadata.len() > LONGEST {
         return None;
@@ -79,20 +81,16 @@ fn parse(bytes: &[u8]) -> Option<Index> {
         let entry = bytes.entry(version, before)?;
         entries.push(entry);
     }
-    let mut is_tree = false;
     while bytes.at < end {
         let sign = bytes.take(4)?;
         let length = bytes.number()? as usize;
-        let body = bytes.take(length)?;
-        if sign == b"TREE" {
-            is_tree =
-                body.strip_prefix(b"\0").is_some_and(|body| body.starts_with(format!("{count} ").as_bytes()));
-        } else if !sign[0].is_ascii_uppercase() {
+        bytes.take(length)?;
+        if !sign[0].is_ascii_uppercase() {
             // One that changes what the entries mean.
             return None;
         }
     }
-    Some(Index { entries, written: (0, 0), is_tree })
+    Some(Index { entries, written: (0, 0) })
 }
 
 struct Bytes<'index> {

@@ -1,9 +1,18 @@
-//! SHA-1, as git names the content of files with it. It tells whether a file is what the index says, and is
-//! relied on for nothing else.
+//! SHA-1, as git names objects with it. It tells whether files, index and commit agree, and is relied on for
+//! nothing else.
 
 /// The name that git gives to the content of a file.
 pub(super) fn blob(bytes: &[u8]) -> [u8; 20] {
-    let mut message = format!("blob {}\0", bytes.len()).into_bytes();
+    object("blob", bytes)
+}
+
+/// The name that git gives to a folder.
+pub(super) fn tree(bytes: &[u8]) -> [u8; 20] {
+    object("tree", bytes)
+}
+
+fn object(kind: &str, bytes: &[u8]) -> [u8; 20] {
+    let mut message = format!("{kind} {}\0", bytes.len()).into_bytes();
     message.extend(bytes);
     digest(message)
 }

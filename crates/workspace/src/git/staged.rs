@@ -1,0 +1,49 @@
+//! Whether the index differs from the commit that is checked out.
+//!
+//! The folders that the index describes are hashed as `git write-tree` would, and compared with the tree that the
+//! commit names. So only one object of the repository is read: the commit.
+
+use super::index::{Entry, Index};
+use super::locate::Repository;
+use super::objects;
+use super::refs::Head;
+use super::sha1;
+
+/// Deeper folders are not hashed.
+const DEEPEST: usize = 256;
+
+/// Whether anything is staged; `None` if the commit cannot be read.
+pub(super) fn staged(repository: &Repository, head: &Head, index: &Index) -> Option<bool> {
+    let Some(commit) = &head.commit else {
+        // A branch without a commit has no tree: whatever the index names is new.
+        return head.branch.as_ref().map(|_| !index.entries.is_empty());
+    };
+    let committed = objects::tree_of_commit(&repository.common, commit)?;
+    Some(tree(&index.entries, 0, 0)? != committed)
+}
+
+/// The name of the folder that these entries are in, whose path has `prefix` bytes.
+fn tree(entries: &[Entry], prefix: usize, depth: usize) -> Option<[u8; 20]> {
+    if depth > DEEPEST {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    let mut rest = entries;
+    while let Some(first) = rest.first() {
+        let path = first.path.get(prefix..)?;
+        let (name, count, mode, id) = match path.iter().position(|byte| *byte == b'/') {
+            None => (path, 1, first.mode, first.name),
+            Some(end) => {
+                let folder = &first.path[..=prefix + end];
+                let count = rest.iter().take_while(|entry| entry.path.starts_with(folder)).count();
+                (&path[..end], count, 0o40_000, tree(&rest[..count], folder.len(), depth + 1)?)
+            }
+        };
+        bytes.extend(format!("{mode:o} ").into_bytes());
+        bytes.extend(name);
+        bytes.push(0);
+        bytes.extend(id);
+        rest = &rest[count..];
+    }
+    Some(sha1::tree(&bytes))
+}
