@@ -31,6 +31,7 @@ use crate::gate::ENTER;
 use crate::once;
 use crate::page;
 use crate::problem::{Code, Problem};
+use crate::server::Connection;
 use crate::service::Service;
 
 /// What the log calls a request.
@@ -56,6 +57,9 @@ pub(crate) async fn front(service: Arc<Service>, mut request: Request, next: Nex
         Ok(who) => {
             request.extensions_mut().insert(RequestName(name.clone()));
             if let Some(who) = who {
+                if let Some(connection) = request.extensions().get::<Connection>() {
+                    connection.authenticated();
+                }
                 request.extensions_mut().insert(who);
             }
             next.run(request).await

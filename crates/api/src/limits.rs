@@ -7,6 +7,10 @@ use std::time::Duration;
 pub struct Limits {
     /// Connections at once; further ones wait to be accepted.
     pub connections: usize,
+    /// Of these, connections on which no request was let in yet; the oldest is closed for a further one.
+    pub unauthenticated: usize,
+    /// How long a connection may stay without a request that is let in.
+    pub unauthenticated_lifetime: Duration,
     /// Streams of events at once.
     pub streams: usize,
     /// Requests that are carried out at once; further ones wait.
@@ -40,6 +44,8 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 1024,
+            unauthenticated: 128,
+            unauthenticated_lifetime: Duration::from_secs(5),
             streams: 128,
             workers: 64,
             models: 8,

@@ -1,6 +1,7 @@
 //! The server: it accepts, as many as there may be, and stops without leaving anything half done.
 
 mod patient;
+mod unauthenticated;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -21,6 +22,8 @@ use crate::gate::name_of_address;
 use crate::router::router;
 use crate::service::{Options, Service};
 use patient::Patient;
+pub(crate) use unauthenticated::Connection;
+use unauthenticated::{OnConnection, Unauthenticated};
 
 /// Why a server did not start, or ended.
 #[derive(Debug, thiserror::Error)]
@@ -85,6 +88,10 @@ async fn listen(
     let router = TowerToHyperService::new(router);
     let graceful = GracefulShutdown::new();
     let connections = Arc::new(Semaphore::new(service.limits.connections));
+    // Half of the places at most, so that the others are never all taken.
+    let most = service.limits.unauthenticated.min(service.limits.connections / 2).max(1);
+    let unauthenticated = Arc::new(Unauthenticated::new(most));
+    let lifetime = service.limits.unauthenticated_lifetime;
     loop {
         let arrival = async {
             // Whoever comes when there is no room waits in the system's queue.
@@ -104,14 +111,19 @@ async fn listen(
                 continue;
             }
         };
-        let connection = connection(service, stream, router.clone());
-        let watched = graceful.watch(connection);
-        let service = Arc::clone(service);
+        let facts = unauthenticated.add();
+        let on_connection = OnConnection { router: router.clone(), connection: facts.clone() };
+        let watched = graceful.watch(connection(service, stream, on_connection));
+        let (service, unauthenticated) = (Arc::clone(service), Arc::clone(&unauthenticated));
         tokio::spawn(async move {
             service.metrics.connections.inc();
-            // A client that breaks off, or is too slow, is no news.
-            let _ = watched.await;
+            tokio::select! {
+                // A client that breaks off, or is too slow, is no news.
+                _ = watched => {}
+                () = facts.expired(lifetime) => {}
+            }
             service.metrics.connections.dec();
+            unauthenticated.remove(&facts);
             drop(permit);
         });
     }
@@ -135,9 +147,9 @@ async fn listen(
     Ok(())
 }
 
-type Connection = http1::Connection<TokioIo<Patient<TcpStream>>, TowerToHyperService<axum::Router>>;
+type Http = http1::Connection<TokioIo<Patient<TcpStream>>, OnConnection>;
 
-fn connection(service: &Service, stream: TcpStream, router: TowerToHyperService<axum::Router>) -> Connection {
+fn connection(service: &Service, stream: TcpStream, router: OnConnection) -> Http {
     // Answers are small, and a stream of events must not wait for more.
     let _ = stream.set_nodelay(true);
     let patient = Patient::new(stream, service.limits.unread, service.metrics.slow_readers.clone());

@@ -284,6 +284,19 @@ fn behind_a_request_with_two_lengths_nothing_is_heard() {
     }
 }
 
+/// Connections on which a request was let in, and which are kept.
+fn kept(client: &Client, many: usize) -> Vec<TcpStream> {
+    let open = |_| {
+        let mut connection = connect(client.address).expect("a place");
+        connection.write_all(&client.request("GET", "/health").head(true)).expect("the server reads");
+        let mut first = [0; 12];
+        connection.read_exact(&mut first).expect("an answer");
+        assert_eq!(&first, b"HTTP/1.1 200");
+        connection
+    };
+    (0..many).map(open).collect()
+}
+
 #[test]
 fn who_finds_no_room_waits_and_is_served_when_there_is_some() {
     let limits = retake_api::Limits {
@@ -293,13 +306,42 @@ fn who_finds_no_room_waits_and_is_served_when_there_is_some() {
     };
     let world = World::with(limits);
     let server = world.serve();
-    let idle: Vec<TcpStream> = (0..8).map(|_| connect(server.address).expect("a place")).collect();
-    std::thread::sleep(Duration::from_millis(100));
+    let idle = kept(&server.client(), 8);
     let begun = Instant::now();
     server.client().get("/health").done();
     let waited = begun.elapsed();
     assert!(waited > Duration::from_millis(200) && waited < Duration::from_secs(5), "{waited:?}");
     drop(idle);
+}
+
+#[test]
+fn connections_without_a_credential_take_nobodys_place() {
+    let world = World::new();
+    let mut server = Process::start(&world, None);
+    let client = server.client();
+    let streams = kept(&client, 20);
+    let idle: Vec<TcpStream> = (0..1_150).map_while(|_| connect(client.address).ok()).collect();
+    assert!(idle.len() > 1_000, "{} connections", idle.len());
+    let slowest = (0..20)
+        .map(|_| {
+            let begun = Instant::now();
+            client.get("/health").done();
+            begun.elapsed()
+        })
+        .max();
+    assert!(slowest < Some(Duration::from_secs(1)), "{slowest:?}");
+    let metrics = client.get("/metrics").text();
+    let open = metrics.lines().find_map(|line| line.strip_prefix("retake_connections ")).expect("a gauge");
+    assert!(open.parse::<usize>().expect("a number") <= 160, "{open} are open");
+    // Those that are closed to make room have shown nothing; those that have stay.
+    for mut connection in streams {
+        connection.write_all(&client.request("GET", "/health").head(true)).expect("it is open");
+    }
+    // Soon there is none left.
+    for mut connection in idle {
+        assert!(let_go(&mut connection).is_some(), "it is still open");
+    }
+    assert!(server.is_well());
 }
 
 /// The same thing over and over: little on the way, and much in memory.
