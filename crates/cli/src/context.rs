@@ -294,6 +294,41 @@ impl Context {
         Ok(Meant { thread, state, take })
     }
 
+    /// Refuses to go on while a turn runs in one of these threads: it goes on writing what it was asked.
+    pub(crate) fn check_no_turn(&self, threads: &[ThreadId]) -> Result<(), Failure> {
+        let timeline = self.timeline()?;
+        let (looking, leases) = (timeline.look()?, timeline.store().leases());
+        for thread in threads {
+            let row = looking.thread(*thread)?;
+            for take in looking.queries().takes_of(row.number)? {
+                if leases.turn_runs(take.summary.id)? {
+                    let text = format!(
+                        "a turn runs in take {} of {}; stop it with `retake stop`, and try again",
+                        take.summary.name, row.summary.title
+                    );
+                    return Err(Failure::new(Code::Refused, text));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The title of the project's current thread, as the store has it now.
+    pub(crate) fn title_of_current(&self) -> Option<String> {
+        let looking = self.timeline().ok()?.look().ok()?;
+        let current = looking.queries().project(self.project().ok()?.id).ok()??.current?;
+        looking.thread(current).ok().map(|row| row.summary.title)
+    }
+
+    /// The thread whose deletion is the last thing that happened in this project, where no other one is named.
+    pub(crate) fn just_deleted(&self, looking: &Looking<'_>) -> Result<Option<ThreadRow>, Failure> {
+        let chosen = environment("RETAKE_THREAD").is_some_and(|text| !text.trim().is_empty());
+        if chosen || self.apart()?.is_some() {
+            return Ok(None);
+        }
+        Ok(looking.just_deleted(self.project()?.id)?)
+    }
+
     fn found(
         &self,
         looking: &Looking<'_>,

@@ -321,7 +321,7 @@ impl From<RedactError> for Failure {
     fn from(error: RedactError) -> Self {
         match error {
             RedactError::Store(error) => error.into(),
-            RedactError::Structure { .. } => Self::new(Code::Refused, error),
+            RedactError::Structure { .. } | RedactError::Moving => Self::new(Code::Refused, error),
         }
     }
 }

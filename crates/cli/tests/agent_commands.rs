@@ -195,6 +195,7 @@ fn what_was_said_outlives_undo_and_reset_and_goes_with_its_thread() {
     let usage = sandbox.json(&["usage"]);
     assert_eq!(usage["models"][0]["answers"], 2, "{usage}");
     let id = sandbox.json(&["thread", "info"])["id"].as_str().expect("an id").to_owned();
+    sandbox.done(&["thread", "new", "Another"]);
     sandbox.done(&["thread", "delete", &id]);
     sandbox.done(&["purge", &id, "--yes"]);
     assert_eq!(kinds(&sandbox), Vec::<String>::new());

@@ -416,3 +416,72 @@ fn the_tree_can_be_narrowed_and_told_by_message() {
     // The fork shares nothing with its parent but what that one shares with the first take.
     assert_eq!((below("takes", 0), below("takes", 1), below("takes", 2)), (json!(1), json!(2), json!(0)));
 }
+
+#[test]
+fn deleting_the_current_thread_selects_another_and_undo_brings_it_back() {
+    let sandbox = Sandbox::new();
+    sandbox.done(&["thread", "new", "Only"]);
+    let (code, error) = sandbox.refused(&["thread", "delete"]);
+    assert_eq!((code, &error["code"]), (5, &"refused".into()), "{error}");
+    assert!(error["message"].as_str().is_some_and(|text| text.contains("last thread")), "{error}");
+    for title in ["Older", "Newer", "Deleted"] {
+        sandbox.done(&["thread", "new", title]);
+        sandbox.done(&["entry", "add", title]);
+    }
+    let current = || sandbox.json(&["thread", "info"])["title"].as_str().expect("a title").to_owned();
+    sandbox.done(&["thread", "delete", "Older"]);
+    assert_eq!(current(), "Deleted", "one that is not current changes nothing about it");
+    sandbox.done(&["thread", "restore", "Older"]);
+    let said = sandbox.done(&["thread", "delete"]);
+    assert!(said.contains("The current thread is Older now"), "the most lately changed one: {said}");
+    assert_eq!(current(), "Older");
+    sandbox.done(&["undo"]);
+    assert_eq!(current(), "Deleted", "it is back, and current again");
+    // What was done since is what an undo means.
+    sandbox.done(&["thread", "delete"]);
+    sandbox.done(&["entry", "add", "more"]);
+    sandbox.done(&["undo"]);
+    assert_eq!(current(), "Older");
+    assert_eq!(sandbox.json(&["thread", "show"])["entries"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn the_first_place_of_an_empty_take_can_be_inserted_at() {
+    let sandbox = Sandbox::new();
+    sandbox.done(&["thread", "new", "Empty"]);
+    sandbox.refused(&["entry", "insert", "2", "too far"]);
+    sandbox.done(&["entry", "insert", "1", "second"]);
+    sandbox.done(&["entry", "insert", "1", "first"]);
+    let shown = sandbox.done(&["thread", "show"]);
+    assert!(shown.find("first") < shown.find("second"), "{shown}");
+}
+
+#[test]
+fn a_beginning_of_an_id_that_is_too_short_is_reported_as_such() {
+    let sandbox = Sandbox::new();
+    sandbox.done(&["thread", "new", "Named"]);
+    let id = sandbox.json(&["thread", "info"])["id"].as_str().expect("an id").to_owned();
+    let (code, error) = sandbox.refused(&["thread", "show", &id[..3]]);
+    let message = error["message"].as_str().expect("a text");
+    assert!(code == 3 && message.contains("at least 4 characters"), "{error}");
+    sandbox.done(&["thread", "show", &id[..4]]);
+    let (_, error) = sandbox.refused(&["thread", "show", "zzzz"]);
+    assert!(error["message"].as_str().is_some_and(|text| text.contains("no id begins with it")), "{error}");
+    let (_, error) = sandbox.refused(&["take", "switch", "xy"]);
+    assert!(error["message"].as_str().is_some_and(|text| text.contains("at least 4 characters")), "{error}");
+}
+
+#[test]
+fn saved_versions_are_listed() {
+    let sandbox = Sandbox::new();
+    sandbox.done(&["thread", "new", "Saved"]);
+    assert!(sandbox.done(&["save", "--list"]).contains("No version was saved"));
+    let one = sandbox.json(&["save", "one"])["version"].clone();
+    sandbox.done(&["entry", "add", "more"]);
+    let two = sandbox.json(&["save", "two"])["version"].clone();
+    let listed = sandbox.json(&["save", "--list"])["saved"].clone();
+    assert_eq!((&listed[0]["name"], &listed[0]["version"]), (&json!("two"), &two), "{listed}");
+    assert_eq!((&listed[1]["name"], &listed[1]["version"]), (&json!("one"), &one), "{listed}");
+    assert!(sandbox.done(&["save", "--list"]).contains("two"));
+    assert_ne!(sandbox.run(&["save"]).code, 0, "a name is needed");
+}

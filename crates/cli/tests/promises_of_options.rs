@@ -29,7 +29,8 @@ fn a_version_that_is_expected_is_checked() {
         assert_eq!((code, &error["current"]), (4, &2.into()), "{command:?}: {error}");
     }
     assert_eq!(sandbox.json(&["thread", "pin", "--expect", "2"])["version"], 3);
-    assert_eq!(sandbox.json(&["thread", "delete", "--expect", "3"])["version"], 4);
+    sandbox.done(&["thread", "new", "Another one"]);
+    assert_eq!(sandbox.json(&["thread", "delete", "Fix the login", "--expect", "3"])["version"], 4);
 }
 
 #[test]
@@ -70,6 +71,7 @@ fn a_title_that_came_back_is_told_apart_by_id() {
 #[test]
 fn programs_get_json_and_nothing_else() {
     let sandbox = sandbox();
+    sandbox.done(&["thread", "new", "Another one"]);
     sandbox.done(&["thread", "delete"]);
     let (code, error) = sandbox.refused(&["purge", "--deleted"]);
     assert_eq!((code, &error["code"]), (5, &"refused".into()));

@@ -404,6 +404,11 @@ pub enum Refusal {
     /// There is nothing to ask the model.
     #[error("the prompt is empty, so there is nothing to ask; nothing was changed")]
     EmptyPrompt,
+    /// The model gave no summary.
+    #[error(
+        "the summary is empty, so it cannot stand for the entries; nothing was changed. Try again, or with another model"
+    )]
+    EmptySummary,
     /// The turn is not the one that the take is in any more.
     #[error("the turn was undone, or ended elsewhere; it does not go on")]
     TurnGone,

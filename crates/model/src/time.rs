@@ -41,6 +41,14 @@ impl Timestamp {
         self.0 >= 0 && self.has_text()
     }
 
+    /// What a clock says, held to what may be stored: a clock that was never set, or was set to the end of time, shows
+    /// the first or the last moment that it may. Nothing that is written by it can be taken for damage later.
+    #[must_use]
+    pub fn of_clock(millis: i64) -> Self {
+        // A whole second: not every millisecond of the very last one has a text form.
+        Self(millis.clamp(0, jiff::Timestamp::MAX.as_second() * 1000))
+    }
+
     /// Milliseconds from `earlier` to this moment; negative if the clock went backwards.
     pub const fn millis_since(self, earlier: Self) -> i64 {
         self.0.saturating_sub(earlier.0)
@@ -89,6 +97,14 @@ mod tests {
             let moment = Timestamp::from_millis(millis);
             assert_eq!(moment.to_string().parse(), Ok(moment), "{moment}");
         }
+    }
+
+    #[test]
+    fn whatever_a_clock_says_is_a_time_that_a_clock_may_say() {
+        for millis in [i64::MIN, -1, 0, 1, 253_402_207_200_999, 253_402_207_201_000, i64::MAX] {
+            assert!(Timestamp::of_clock(millis).may_be_clock_time(), "{millis}");
+        }
+        assert_eq!(Timestamp::of_clock(1_763_239_740_123).millis(), 1_763_239_740_123);
     }
 
     #[test]

@@ -165,9 +165,10 @@ impl Store {
     }
 
     /// Puts a ledger aside that is damaged, so that the next turn begins a new one; says where it is kept. No thread is
-    /// lost by it. Nobody else may be using it.
+    /// lost by it. One that a newer program made is not damaged, and stays. Nobody else may be using it.
     pub fn set_ledger_aside(&self) -> Result<Option<PathBuf>, StoreError> {
-        if self.ledger_problem().is_none() {
+        let newer = matches!(self.existing_ledger(), Err(StoreError::Newer { .. }));
+        if newer || self.ledger_problem().is_none() {
             return Ok(None);
         }
         let (path, place) = (ledger(&self.folder), backups(&self.folder));
@@ -194,11 +195,10 @@ impl Ledger {
             VERSION => return Ok(()),
             0 => connection.pragma_update(None, "journal_mode", "WAL")?,
             1..VERSION => {}
-            found => {
-                return Err(StoreError::Damaged(format!(
-                    "ledger.db is of version {found}, and this program knows {VERSION}"
-                )));
+            found if found > VERSION => {
+                return Err(StoreError::Newer { file: "ledger.db", found, known: VERSION });
             }
+            found => return Err(StoreError::Damaged(format!("ledger.db has the version {found}"))),
         }
         let transaction = Transaction::new_unchecked(&connection, TransactionBehavior::Immediate)?;
         // Another program may have been quicker.
@@ -263,7 +263,29 @@ mod tests {
         }
         let newer = Connection::open(folder.path().join("ledger.db")).expect("a database");
         newer.pragma_update(None, "user_version", VERSION + 1).expect("it is ours");
-        assert!(store.ledger().is_err(), "a newer program's is left alone");
+        drop(newer);
+        let error = store.ledger().expect_err("it is not read").to_string();
+        assert!(error.contains("newer Retake") && error.contains("update this program"), "{error}");
+    }
+
+    #[test]
+    fn a_ledger_of_a_newer_program_is_not_damaged_and_stays_where_it_is() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let store = Store::open(folder.path()).expect("a store");
+        drop(store.ledger().expect("a ledger"));
+        let path = folder.path().join("ledger.db");
+        let newer = Connection::open(&path).expect("a database");
+        newer.pragma_update(None, "user_version", VERSION + 1).expect("it is ours");
+        drop(newer);
+        let before = std::fs::read(&path).expect("a file");
+        assert!(store.ledger_problem().is_some_and(|problem| problem.contains("newer Retake")));
+        assert_eq!(store.set_ledger_aside().expect("it is asked"), None);
+        assert_eq!(std::fs::read(&path).expect("a file"), before, "not a byte is changed");
+        // The control: one with a form that no program ever wrote is damaged.
+        let odd = Connection::open(&path).expect("a database");
+        odd.pragma_update(None, "user_version", -1).expect("it is ours");
+        drop(odd);
+        assert!(store.set_ledger_aside().expect("it is moved").is_some());
     }
 
     #[test]

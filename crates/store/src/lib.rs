@@ -77,7 +77,7 @@ pub use publish::{Publication, PublishError, Published};
 pub use purge::Purged;
 pub use queries::Queries;
 pub use reading::Reading;
-pub use redact::{RedactError, Redacted};
+pub use redact::{RedactError, Redacted, Secrets};
 pub use repair::{Change, Repaired};
 pub use salvage::{Salvaged, UnreadableRows};
 pub use schema::CURRENT as SCHEMA_VERSION;
@@ -132,6 +132,19 @@ pub enum StoreError {
         "the store is damaged ({0}); `retake verify` says where, `retake repair` mends what can be mended"
     )]
     Damaged(String),
+    /// A newer program wrote a file beside the database.
+    #[error(
+        "{file} was written by a newer Retake (form {found}; this program knows {known}). \
+         It was left as it is: update this program"
+    )]
+    Newer {
+        /// Which file.
+        file: &'static str,
+        /// Its form.
+        found: i64,
+        /// The form that this program knows.
+        known: i64,
+    },
     /// Another program has the store open, and this needs it alone.
     #[error("another program is using this store; close it and try again")]
     InUse,
@@ -181,6 +194,7 @@ impl StoreError {
             | Self::Poisoned
             | Self::Panicked(_)
             | Self::InUse
+            | Self::Newer { .. }
             | Self::File { .. } => false,
         }
     }

@@ -4,10 +4,16 @@
 //! removes the bytes and remembers the name, so that the history around it goes on working: reading the entry
 //! gives a placeholder. Only what holds no structure can be redacted: entries and blobs.
 //!
-//! Text that was copied elsewhere (a draft made by a fork, an edited version) is other content with another
-//! name; the caller names all that is meant.
+//! Text that was copied elsewhere (an edited version) is other content with another name; the caller names all that is
+//! meant, and the texts themselves. What was made of them and is part of a state or of the log, such as a title, is
+//! written anew without them (see [`rewrite`]).
 
-use retake_model::content::{ContentId, Kind};
+mod rewrite;
+mod secrets;
+
+use retake_model::content::{ContentId, Kind, decode};
+use retake_model::entry::EntryVersion;
+use retake_model::id::ThreadId;
 use retake_model::time::Timestamp;
 use rusqlite::params;
 use serde::Serialize;
@@ -19,6 +25,8 @@ use crate::objects::unpack;
 use crate::packs::{Care, Row};
 use crate::{Store, StoreError, Writing};
 
+pub use secrets::Secrets;
+
 /// What was redacted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -27,6 +35,10 @@ pub struct Redacted {
     pub objects: u64,
     /// Bytes that they took in the store.
     pub bytes: u64,
+    /// Operations that were written anew, because they or what follows from them held the text: a title, a draft.
+    pub operations: u64,
+    /// Versions of other entries that hold the same text.
+    pub entries_left: Vec<ContentId>,
     /// Whether the database's log is rid of them too; `None` if nothing was destroyed.
     pub log: Option<LogState>,
     /// Backups beside the store, which may still hold copies.
@@ -44,6 +56,11 @@ pub enum RedactError {
         /// Its name.
         id: ContentId,
     },
+    /// A move of files has begun, and holds an operation of its own.
+    #[error(
+        "a move of files was cut off; run `retake status` in its folder, which finishes it, and try again"
+    )]
+    Moving,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -52,6 +69,21 @@ pub enum RedactError {
 impl Store {
     /// Destroys the bytes of this content. Content that is not stored is passed over.
     pub fn redact(&self, contents: &[(Kind, ContentId)], now: Timestamp) -> Result<Redacted, RedactError> {
+        self.redact_with(contents, &Secrets::default(), &[], now)
+    }
+
+    /// The same, and all that was made of these texts in these threads: titles, drafts, names and messages. In other
+    /// threads, what holds one of them whole.
+    pub fn redact_with(
+        &self,
+        contents: &[(Kind, ContentId)],
+        secrets: &Secrets,
+        threads: &[ThreadId],
+        now: Timestamp,
+    ) -> Result<Redacted, RedactError> {
+        if !secrets.is_empty() && !rewrite::is_settled(&self.read()?.queries())? {
+            return Err(RedactError::Moving);
+        }
         for &(kind, id) in contents {
             if !matches!(kind, Kind::Entry | Kind::Blob) {
                 return Err(RedactError::Structure { kind, id });
@@ -67,16 +99,19 @@ impl Store {
                         redacted.bytes += bytes;
                     }
                 }
+                if !secrets.is_empty() {
+                    writing.redact_copies(secrets, threads, now, &mut redacted)?;
+                }
                 writing.record_erasure()?;
                 // Nothing may be served from memory, and summaries may quote what is gone.
                 self.cache.clear();
-                if redacted.objects > 0 {
+                if redacted.objects > 0 || redacted.operations > 0 {
                     writing.derive_all_again()?;
                 }
                 Ok(redacted)
             })?;
             alone.sweep_packs(i64::MIN)?;
-            if redacted.objects > 0 {
+            if redacted.objects > 0 || redacted.operations > 0 {
                 alone.give_back_pages()?;
                 redacted.log = Some(alone.empty_log()?);
                 redacted.backups = files_of(&backups(&self.folder))?.len() as u64;
@@ -90,8 +125,57 @@ impl Store {
 }
 
 impl Writing<'_> {
-    /// Removes one piece of content; its stored bytes, if it was there.
+    /// Removes one piece of content and remembers its name; its stored bytes, if it was there.
     fn redact_one(&self, kind: Kind, id: ContentId, now: Timestamp) -> Result<Option<u64>, StoreError> {
+        let removed = self.remove_stored(kind, id)?;
+        if removed.is_some() {
+            self.connection
+                .prepare_cached("INSERT OR REPLACE INTO redaction (id, kind, time) VALUES (?1, ?2, ?3)")?
+                .execute(params![id.bytes(), kind as i64, now.millis()])?;
+        }
+        Ok(removed)
+    }
+
+    /// Destroys what was made of these texts and is part of states, of the log, or of what was sent to a model.
+    fn redact_copies(
+        &self,
+        secrets: &Secrets,
+        threads: &[ThreadId],
+        now: Timestamp,
+        redacted: &mut Redacted,
+    ) -> Result<(), StoreError> {
+        let rewritten = self.rewrite_logs(secrets, threads, now)?;
+        redacted.operations = rewritten.operations;
+        for (kind, id) in rewritten.replaced {
+            redacted.bytes += self.remove_stored(kind, id)?.unwrap_or_default();
+        }
+        for blob in rewritten.sent {
+            redacted.bytes += self.redact_one(Kind::Blob, blob, now)?.unwrap_or_default();
+        }
+        self.forget_quarantined(secrets)?;
+        redacted.entries_left = self.entries_holding(secrets)?;
+        Ok(())
+    }
+
+    /// The versions of entries that hold one of these texts whole.
+    fn entries_holding(&self, secrets: &Secrets) -> Result<Vec<ContentId>, StoreError> {
+        let mut statement = self.connection.prepare("SELECT packing, body FROM object WHERE kind = ?1")?;
+        let mut rows = statement.query([Kind::Entry as i64])?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            let Some(bytes) = unpack(row.get(0)?, row.get_ref(1)?.as_blob().unwrap_or_default()) else {
+                continue;
+            };
+            let Ok(entry) = decode::<EntryVersion>(&bytes) else { continue };
+            if Secrets::of_entry(&entry).iter().any(|text| secrets.are_in(text)) {
+                found.push(ContentId::of(Kind::Entry, &bytes));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Removes one piece of content; its stored bytes, if it was there.
+    fn remove_stored(&self, kind: Kind, id: ContentId) -> Result<Option<u64>, StoreError> {
         if self.stored_object(kind, id)?.is_none() {
             return Ok(None);
         }
@@ -119,9 +203,6 @@ impl Writing<'_> {
                 removed += body.len() as u64;
             }
         }
-        self.connection
-            .prepare_cached("INSERT OR REPLACE INTO redaction (id, kind, time) VALUES (?1, ?2, ?3)")?
-            .execute(params![id.bytes(), kind as i64, now.millis()])?;
         self.connection
             .prepare_cached("DELETE FROM quarantine WHERE source = 'object' AND prefix = ?1")?
             .execute([id.prefix()])?;

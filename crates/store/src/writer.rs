@@ -354,6 +354,7 @@ pub(crate) fn same_meaning(error: &StoreError) -> StoreError {
         StoreError::Unsure => StoreError::Unsure,
         StoreError::InUse => StoreError::InUse,
         StoreError::Panicked(text) => StoreError::Panicked(text.clone()),
+        &StoreError::Newer { file, found, known } => StoreError::Newer { file, found, known },
         StoreError::Damaged(text) => StoreError::Damaged(text.clone()),
         StoreError::Unavailable(unavailable) => StoreError::Unavailable(unavailable.clone()),
         StoreError::Database(rusqlite::Error::SqliteFailure(code, text)) => {

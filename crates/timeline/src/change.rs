@@ -1,17 +1,18 @@
 //! One change: from the newest state to the next, published as one operation.
 
+use std::cmp::Reverse;
 use std::ops::Deref;
 
 use retake_model::command::{Applied, Context, apply};
 use retake_model::content::ContentId;
 use retake_model::history::{Move, continues_typing, place_of_change, place_of_move};
-use retake_model::id::{TakeId, ThreadId, TurnId};
+use retake_model::id::{ProjectId, TakeId, ThreadId, TurnId};
 use retake_model::intent::Apart;
 use retake_model::object::{Additions, Objects, load};
 use retake_model::operation::{Operation, OperationKind, Version};
 use retake_model::state::ThreadState;
 use retake_model::summary::ThreadSummary;
-use retake_store::{Leases, Publication, Queries, StoreError, ThreadRow, Writing};
+use retake_store::{Leases, Publication, Queries, StoreError, ThreadFilter, ThreadRow, Writing};
 use retake_workspace::folder::path_from_text;
 use serde::Serialize;
 
@@ -100,6 +101,9 @@ pub(crate) fn change(
     if let Command::Rename { title } = &command {
         title_is_free(writing, &at.row, title)?;
     }
+    if matches!(command, Command::Delete) && at.state.deleted.is_none() {
+        check_not_last(writing, &at.row)?;
+    }
     match compose_command(writing, at, command, caller, clock, rules)? {
         None => Ok(at.unchanged()),
         Some(composed) => Ok(finish(writing, at, composed)?.0),
@@ -160,6 +164,36 @@ pub(crate) fn head_of(
     let row = queries.thread(thread)?.ok_or(ChangeError::NoSuchThread(thread))?;
     let head = queries.last_operation(&row)?.operation;
     Ok((row, head))
+}
+
+/// The other threads in use of a project, the most lately changed first.
+fn others_in_use(
+    queries: &Queries<'_>,
+    project: ProjectId,
+    but: ThreadId,
+) -> Result<Vec<ThreadRow>, StoreError> {
+    let filter = ThreadFilter { project: Some(project), ..ThreadFilter::default() };
+    let mut others = queries.threads(&filter)?;
+    others.retain(|row| row.summary.id != but);
+    others.sort_by_key(|row| Reverse(row.summary.updated));
+    Ok(others)
+}
+
+/// Refuses to delete the last thread in use of a project.
+pub(crate) fn check_not_last(queries: &Queries<'_>, row: &ThreadRow) -> Result<(), ChangeError> {
+    let last = others_in_use(queries, row.home, row.summary.id)?.is_empty();
+    if last { Err(ChangeError::LastThread) } else { Ok(()) }
+}
+
+/// Where a deleted thread was the current one, the most lately changed of those that remain becomes it.
+fn select_another(writing: &Writing<'_>, deleted: ThreadId) -> Result<(), StoreError> {
+    for project in writing.projects()? {
+        if project.current == Some(deleted) {
+            let others = others_in_use(writing, project.id, deleted)?;
+            writing.set_current(project.id, others.first().map(|row| row.summary.id))?;
+        }
+    }
+    Ok(())
 }
 
 /// A title is free if no other thread in use in the same project has it.
@@ -335,7 +369,11 @@ pub(crate) fn compose_move<'writing, 'transaction>(
     let target = writing
         .operation(at.row.number, to.position)?
         .ok_or_else(|| StoreError::Damaged(format!("operation {} is missing", to.position)))?;
-    check_apart(writing, &**writing, at, &load(&**writing, target.operation.after)?)?;
+    let state: ThreadState = load(&**writing, target.operation.after)?;
+    check_apart(writing, &**writing, at, &state)?;
+    if state.deleted.is_some() && at.state.deleted.is_none() {
+        check_not_last(writing, &at.row)?;
+    }
     let turn = caller.turn.unwrap_or_else(|| TurnId::fresh(&mut Ticks(clock)));
     let mut operation = at.follow(target.operation.after, kind, turn, caller, clock);
     operation.place = place_of_move(&at.last.operation.place, to);
@@ -375,6 +413,9 @@ pub(crate) fn finish(
     let Composed { operation, additions } = composed;
     let (thread, version, kind) = (operation.thread, operation.version, operation.kind.clone());
     let published = writing.publish_onto(at, Publication { operation, objects: additions.into_new() })?;
+    if published.head.state.deleted.is_some() && at.state.deleted.is_none() {
+        select_another(writing, thread)?;
+    }
     let done = Done {
         thread,
         version,

@@ -1,7 +1,7 @@
 //! Time and dice: the system's, or a test's.
 
-use std::sync::Mutex;
 use std::sync::PoisonError;
+use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use retake_model::id::Fresh;
@@ -25,7 +25,7 @@ impl Clock for SystemClock {
             Ok(since) => i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
             Err(before) => -i64::try_from(before.duration().as_millis()).unwrap_or(i64::MAX),
         };
-        Timestamp::from_millis(millis)
+        Timestamp::of_clock(millis)
     }
 
     fn random(&self) -> [u8; 10] {
@@ -62,6 +62,19 @@ impl Clock for Seeded {
         let mut bytes = [0; 10];
         bytes.copy_from_slice(&hash.as_bytes()[..10]);
         bytes
+    }
+}
+
+/// Whatever clock a caller brings, held to the times that may be stored.
+pub(crate) struct Bounded(pub(crate) Arc<dyn Clock>);
+
+impl Clock for Bounded {
+    fn now(&self) -> Timestamp {
+        Timestamp::of_clock(self.0.now().millis())
+    }
+
+    fn random(&self) -> [u8; 10] {
+        self.0.random()
     }
 }
 

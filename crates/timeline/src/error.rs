@@ -29,6 +29,12 @@ pub enum ChangeError {
     /// The thread was put away.
     #[error("this thread is deleted; `retake thread restore` brings it back")]
     ThreadDeleted,
+    /// A project keeps a thread to work on.
+    #[error(
+        "this is the last thread of the project, and a project always has one; make another with `retake thread new`, or \
+         destroy this one with `retake purge`"
+    )]
+    LastThread,
     /// A turn runs in a take that would go away.
     #[error("a turn is running in take {0:?}; wait for it, or end it with `retake stop`")]
     TurnRuns(String),

@@ -2,8 +2,9 @@
 
 use retake_model::entry::RoleKind;
 use retake_model::id::{EntryId, ProjectId, ThreadId};
+use retake_model::operation::OperationKind;
 use retake_model::take::Take;
-use retake_store::{StoreError, TakeRow, ThreadRow};
+use retake_store::{Deleted, StoreError, TakeRow, ThreadFilter, ThreadRow};
 
 use crate::{LookError, Looking};
 
@@ -25,10 +26,10 @@ pub struct Found {
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
     /// No thread goes by that.
-    #[error("no thread is called {0:?}, and no id begins with it; `retake thread list` shows them all")]
+    #[error("no thread is called {text:?}, and {hint}; `retake thread list` shows them all", text = .0, hint = ids(.0))]
     NoThread(String),
     /// No take goes by that.
-    #[error("no take of {thread:?} is called {text:?}, and no id begins with it; `retake tree` shows them")]
+    #[error("no take of {thread:?} is called {text:?}, and {hint}; `retake tree` shows them", hint = ids(text))]
     NoTake {
         /// The thread's title.
         thread: String,
@@ -36,7 +37,10 @@ pub enum FindError {
         text: String,
     },
     /// No entry goes by that.
-    #[error("the take has no entry {0:?}; entries are numbered from 1, and `last` is the last one")]
+    #[error(
+        "the take has no entry {0:?}; entries are numbered from 1, `last` is the last one, and {SHORTEST_PREFIX} or more \
+         characters of an id name one too"
+    )]
     NoEntry(String),
     /// More than one goes by that.
     #[error("{text:?} could be any of: {}", candidates.join(", "))]
@@ -49,6 +53,15 @@ pub enum FindError {
     /// The timeline could not be looked at.
     #[error(transparent)]
     Look(#[from] LookError),
+}
+
+/// Why no id was found by a text.
+fn ids(text: &str) -> String {
+    if text.len() < SHORTEST_PREFIX {
+        format!("the beginning of an id needs at least {SHORTEST_PREFIX} characters")
+    } else {
+        "no id begins with it".to_owned()
+    }
 }
 
 impl From<StoreError> for FindError {
@@ -83,6 +96,25 @@ impl Looking<'_> {
                 candidates: several.iter().take(NAMED).map(|take| take.summary.id.short()).collect(),
             }),
         }
+    }
+
+    /// The thread of a project whose deletion is the last thing that happened there: what an undo that names no thread
+    /// brings back.
+    pub fn just_deleted(&self, project: ProjectId) -> Result<Option<ThreadRow>, LookError> {
+        let filter =
+            ThreadFilter { project: Some(project), deleted: Deleted::Shown, ..ThreadFilter::default() };
+        let mut newest: Option<(i64, bool, ThreadRow)> = None;
+        let rows = self.threads(&filter)?;
+        let last = rows.iter().map(|row| row.summary.updated).max();
+        // Only what was changed in the last moment can be the newest.
+        for row in rows.into_iter().filter(|row| Some(row.summary.updated) == last) {
+            let operation = self.queries().last_operation(&row)?;
+            let deletion = matches!(operation.operation.kind, OperationKind::Deleted);
+            if newest.as_ref().is_none_or(|(sequence, ..)| *sequence < operation.sequence) {
+                newest = Some((operation.sequence, deletion, row));
+            }
+        }
+        Ok(newest.filter(|(_, deletion, _)| *deletion).map(|(.., row)| row))
     }
 
     /// A take of a thread by name or by the beginning of its id.

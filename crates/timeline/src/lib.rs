@@ -95,7 +95,7 @@ pub use retake_workspace as workspace;
 pub use search::{FoundEntries, FoundEntry};
 pub use tail::{Happened, Tail, ThreadChange};
 pub use tree::{Tree, TreeThread};
-pub use view::{EntryView, HistoryItem, Standing};
+pub use view::{EntryView, HistoryItem, SavedVersion, Standing};
 
 /// A timeline that is open. Cheap to clone; every clone is the same timeline.
 #[derive(Clone)]
@@ -159,6 +159,7 @@ impl Timeline {
     /// Opens the timeline with a clock of the caller's.
     pub fn open_with(folder: &Path, rules: Rules, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
         let store = Arc::new(Store::open(folder)?);
+        let clock = Arc::new(clock::Bounded(clock));
         Ok(Self { store, clock, rules, recovered: Arc::default(), listing: Arc::default() })
     }
 

@@ -13,7 +13,7 @@ use retake_model::state::ThreadState;
 use retake_model::take::Take;
 use retake_store::{Queries, Reading, StoreError, StoredOperation, ThreadFilter, ThreadRow};
 
-use crate::view::{EntryView, HistoryItem, Standing};
+use crate::view::{EntryView, HistoryItem, SavedVersion, Standing};
 use crate::{LookError, Timeline};
 
 /// The timeline at one moment.
@@ -175,6 +175,34 @@ impl Looking<'_> {
                 }
             })
             .collect())
+    }
+
+    /// The versions that were saved under a name, newest first; those before a version, and at most that many.
+    pub fn saves(
+        &self,
+        thread: ThreadId,
+        before: Option<Version>,
+        limit: usize,
+    ) -> Result<Vec<SavedVersion>, LookError> {
+        let row = self.thread(thread)?;
+        let queries = self.queries();
+        let mut found = Vec::new();
+        let mut last = before.map_or(row.summary.version, |before| before.saturating_sub(1));
+        while last > 0 && found.len() < limit {
+            let page = queries.operations_back(row.number, last, 1000)?;
+            last = page.last().map_or(0, |oldest| oldest.operation.version - 1);
+            found.extend(page.into_iter().filter_map(|stored| match stored.operation.kind {
+                OperationKind::Saved { name } => Some(SavedVersion {
+                    version: stored.operation.version,
+                    name,
+                    time: stored.operation.time,
+                    state: stored.operation.after,
+                }),
+                _ => None,
+            }));
+        }
+        found.truncate(limit);
+        Ok(found)
     }
 
     /// The newest moment that was saved under that name.

@@ -39,6 +39,20 @@ pub struct Standing {
     pub can_redo: bool,
 }
 
+/// A version of a thread that was saved under a name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SavedVersion {
+    /// Its place in the log: what `jump` takes.
+    pub version: Version,
+    /// The name.
+    pub name: String,
+    /// When it was saved.
+    pub time: Timestamp,
+    /// The state that was saved.
+    pub state: ContentId,
+}
+
 /// One line of a thread's history.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -48,6 +48,7 @@ impl From<ChangeError> for Problem {
             ChangeError::TurnRuns(_) => Code::TurnRunning,
             ChangeError::Moving(_)
             | ChangeError::ThreadDeleted
+            | ChangeError::LastThread
             | ChangeError::TitleTaken(_)
             | ChangeError::NothingToUndo
             | ChangeError::NothingToRedo
@@ -221,7 +222,7 @@ impl From<RedactError> for Problem {
     fn from(error: RedactError) -> Self {
         match error {
             RedactError::Store(error) => error.into(),
-            other @ RedactError::Structure { .. } => Self::new(Code::Conflict, other),
+            other @ (RedactError::Structure { .. } | RedactError::Moving) => Self::new(Code::Conflict, other),
         }
     }
 }

@@ -1,9 +1,10 @@
 //! History: undo, redo, jump, and the list of all that happened.
 
-use retake_model::id::ThreadId;
+use retake_model::id::{TakeId, ThreadId};
+use retake_model::time::Timestamp;
 use retake_timeline::{
-    Command, Differing, Done, Executed, FileReport, Goal, HistoryItem, Moved, PlanRequest, Preview, Standing,
-    Unit,
+    Command, Differing, Done, Executed, FileReport, Goal, HistoryItem, Moved, PlanRequest, Preview,
+    SavedVersion, Standing, Unit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,10 +47,13 @@ pub(super) fn all() -> Vec<Endpoint> {
             "Every state that there ever was can be reached, undone ones too.",
         ),
         post("/v1/threads/{thread}/save", save).about(GROUP, "Give the present moment a name", ""),
+        get("/v1/threads/{thread}/saves", saves).about(GROUP, "List the saved versions", "Newest first."),
         post("/v1/sessions", save_session).about(
             GROUP,
             "Save a thread as it is now",
-            "Every change is on disk already: this gives the moment a name.",
+            "Every change is on disk already: this gives the version a name, and answers the saved session. With the `id` \
+             of a saved session, that session is saved again: under its name, if no other is given. Earlier versions \
+             stay as they were saved. A thread that cannot be read is never replaced by another.",
         ),
         post("/v1/threads/{thread}/reset", reset).about(
             GROUP,
@@ -244,20 +248,87 @@ fn save(call: &Call<'_, ThreadPath, NoQuery, SaveBody>) -> Result<Answer<Done>, 
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+struct SavesQuery {
+    /// How many: 1 to 500, 50 if not said.
+    #[schemars(range(min = 1, max = 500))]
+    limit: Option<usize>,
+    /// Where the last page ended: versions before this one.
+    cursor: Option<String>,
+}
+
+fn saves(call: &Call<'_, ThreadPath, SavesQuery>) -> Result<Answer<Page<SavedVersion>>, Problem> {
+    let looking = call.service.timeline.look()?;
+    let version = looking.thread(call.path.thread)?.summary.version;
+    let (before, most) = (number(call.query.cursor.as_deref())?, limit(call.query.limit, 50, MOST)?);
+    let items = looking.saves(call.path.thread, before, most)?;
+    let next = items.last().filter(|_| items.len() == most).map(|last| last.version.to_string());
+    Ok(Answer::at(Page { items, next }, version))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct SessionBody {
-    /// The thread; the current one of the server's project if none is named.
+    /// The session that is saved again: the thread that an earlier answer named.
+    id: Option<ThreadId>,
+    /// The thread; the same as `id`. The current one of the server's project if neither is given.
     thread: Option<ThreadId>,
-    /// A name for the moment; the time if none is given.
+    /// A name for the version; that of the last save of `id`, or else the time, if none is given.
     name: Option<String>,
 }
 
-fn save_session(call: &Call<'_, NoPath, NoQuery, SessionBody>) -> Result<Answer<Done>, Problem> {
-    let thread = match call.body.thread {
-        Some(thread) => thread,
-        None => call.service.current_thread()?,
+/// A session as it was saved.
+#[derive(Serialize, JsonSchema)]
+struct SavedSession {
+    /// What names the session: its thread.
+    id: ThreadId,
+    /// The name that it was saved under.
+    name: String,
+    /// The thread's title.
+    title: String,
+    /// The take that is saved as the active one.
+    take: TakeId,
+    /// How many entries that take has.
+    entries: u64,
+    /// When the thread was made.
+    created: Timestamp,
+    /// When it was saved.
+    updated: Timestamp,
+    #[serde(flatten)]
+    done: Done,
+}
+
+fn save_session(call: &Call<'_, NoPath, NoQuery, SessionBody>) -> Result<Answer<SavedSession>, Problem> {
+    let body = &call.body;
+    let thread = match (body.id, body.thread) {
+        (Some(id), Some(thread)) if id != thread => {
+            return Err(Problem::invalid("id and thread name different threads; give one of them"));
+        }
+        (Some(thread), _) | (None, Some(thread)) => thread,
+        (None, None) => call.service.current_thread()?,
     };
-    let name = call.body.name.clone().unwrap_or_else(|| format!("session {}", call.service.timeline.now()));
-    call.change(thread, Command::Save { name })
+    // Read before anything is written: a session that cannot be read is refused, and not made anew.
+    let looking = call.service.timeline.look()?;
+    let before = match body.id {
+        Some(id) => looking.saves(id, None, 1)?.pop().map(|saved| saved.name),
+        None => None,
+    };
+    drop(looking);
+    let now = || format!("session {}", call.service.timeline.now());
+    let name = body.name.clone().or(before).unwrap_or_else(now);
+    let Answer { body: done, version, location } =
+        call.change(thread, Command::Save { name: name.clone() })?;
+    let summary = done.summary.clone();
+    let body = SavedSession {
+        id: thread,
+        name: name.trim().to_owned(),
+        title: summary.title,
+        take: summary.active.id,
+        entries: summary.active.entries,
+        created: summary.created,
+        updated: summary.updated,
+        done,
+    };
+    Ok(Answer { body, version, location })
 }
 
 fn reset(call: &Call<'_, ThreadPath, Ahead, Nothing>) -> Result<Answer<DoneOrPreview>, Problem> {

@@ -55,6 +55,7 @@ fn entries_are_found_by_words_and_filters_page_by_page() {
         (&json!(other), &json!(1), &json!("moth"))
     );
 
+    client.thread("Another");
     client.delete(&format!("/v1/threads/{one}")).done();
     check("q=lantern", 1);
     check("q=lantern&deleted=true", 6);

@@ -281,10 +281,42 @@ fn defect_7_saving_makes_nothing_up_and_overwrites_nothing() {
     let saved = save(json!({"thread": thread, "name": "a moment"})).done();
     client.say(&thread, "User", "second");
     save(json!({"thread": thread, "name": "a moment"})).done();
+    client.thread("Another");
     client.delete(&format!("/v1/threads/{thread}")).done();
     save(json!({"thread": thread})).refused(409, "conflict");
     let then = client.get(&format!("/v1/threads/{thread}/entries?version={}", saved["version"])).done();
     assert_eq!(then["count"], 1, "{then}");
+}
+
+#[test]
+fn a_saved_session_is_answered_updated_by_id_and_listed() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let save = |body: Value| client.post("/v1/sessions", &body);
+    let thread = client.thread("Saved");
+    client.say(&thread, "User", "first");
+    let first = save(json!({"thread": thread, "name": "a moment"})).done();
+    assert_eq!((&first["id"], &first["name"]), (&json!(thread), &json!("a moment")), "{first}");
+    assert_eq!((&first["title"], &first["entries"]), (&json!("Saved"), &json!(1)), "{first}");
+    client.say(&thread, "AI", "second");
+    let again = save(json!({"id": first["id"]})).done();
+    assert_eq!((&again["id"], &again["name"], &again["entries"]), (&first["id"], &first["name"], &json!(2)));
+    // The first one stays as it was saved.
+    let then = client.get(&format!("/v1/threads/{thread}/entries?version={}", first["version"])).done();
+    assert_eq!(then["count"], 1, "{then}");
+    let listed = client.get(&format!("/v1/threads/{thread}/saves")).done();
+    let versions: Vec<&Value> =
+        listed["items"].as_array().expect("a list").iter().map(|saved| &saved["version"]).collect();
+    assert_eq!(versions, [&again["version"], &first["version"]], "{listed}");
+    let page = client.get(&format!("/v1/threads/{thread}/saves?limit=1&cursor={}", again["version"])).done();
+    assert_eq!(page["items"][0]["version"], first["version"], "{page}");
+    // An id that names nothing makes nothing, and two that differ are refused.
+    let before = client.sequence();
+    save(json!({"id": "0".repeat(26)})).refused(404, "not_found");
+    let other = client.thread("Other");
+    save(json!({"id": thread, "thread": other})).refused(400, "invalid_request");
+    assert_eq!(client.sequence(), before + 1, "only the other thread was made");
 }
 
 #[test]

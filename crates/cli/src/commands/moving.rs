@@ -55,7 +55,16 @@ impl Steps {
         verb: &str,
         goal: impl Fn(Unit, u64) -> Goal,
     ) -> Result<(), Failure> {
-        let thread = context.thread(&context.timeline()?.look()?, self.target.thread.as_deref())?.summary.id;
+        let undoes = matches!(goal(Unit::Turn, 1), Goal::Undo(..));
+        let looking = context.timeline()?.look()?;
+        // Deleting a thread made another one current: an undo that names none takes back the deletion.
+        let deleted =
+            if undoes && self.target.thread.is_none() { context.just_deleted(&looking)? } else { None };
+        let thread = match &deleted {
+            Some(row) => row.summary.id,
+            None => context.thread(&looking, self.target.thread.as_deref())?.summary.id,
+        };
+        drop(looking);
         let unit = if self.single { Unit::Operation } else { Unit::Turn };
         let caller = context.caller(self.target.expect)?;
         let mut made = self.count;
@@ -63,6 +72,12 @@ impl Steps {
             made = story.moved.steps;
             story.write_changes(out, &context.styles, verb)
         })?;
+        let is_back =
+            || Ok::<_, Failure>(context.timeline()?.look()?.thread(thread)?.summary.deleted.is_none());
+        if deleted.is_some() && is_back()? {
+            let project = context.project()?.id;
+            context.timeline()?.work_on(project, thread, None, context.caller(None)?)?;
+        }
         if made < self.count {
             let (made, asked) = (counted(made, "step", "steps"), bytes::count(self.count));
             context.remark(&format!("{verb} {made} of {asked}: there are no more."))?;

@@ -7,7 +7,7 @@ use retake_model::content::{ContentId, Kind};
 use retake_model::entry::{Block, EntryVersion};
 use retake_model::id::{EntryId, ThreadId};
 use retake_model::object::load;
-use retake_store::{Deleted, Redacted, SearchIndex, ThreadFilter};
+use retake_store::{Deleted, Redacted, SearchIndex, Secrets, ThreadFilter};
 use retake_timeline::{LookError, Looking, Past};
 use serde::Serialize;
 
@@ -28,7 +28,9 @@ Examples:
   retake redact last -t \"Fix the login\" --yes
 
 Every version that the entry ever had is destroyed, in every thread that has it; \"[redacted]\" stands in its
-place. This cannot be undone. An entry that was deleted can be named by its whole id.")]
+place. Titles, drafts, names, what was sent to models, and the trace are rid of its text too: the log is written anew
+from where it held it. Other entries and files that hold the same text are not changed; the answer counts such entries.
+Refused while a turn runs there. This cannot be undone. An entry that was deleted can be named by its whole id.")]
 pub(crate) struct Arguments {
     /// Which entry: its number, `last`, or the beginning of its id.
     entry: String,
@@ -51,13 +53,10 @@ struct Answer {
     remaining: Vec<Remaining>,
 }
 
-/// A draft that holds the text of the entry: it is part of a state, and cannot be redacted.
+/// A version of another entry that holds the same text.
 #[derive(Serialize)]
 struct Remaining {
-    thread: String,
-    title: String,
-    /// The version of the thread that the draft first was in.
-    version: u64,
+    version: ContentId,
 }
 
 /// What is to be destroyed.
@@ -68,11 +67,7 @@ struct Found {
     texts: BTreeSet<String>,
     threads: Vec<ThreadId>,
     preview: String,
-    remaining: Vec<Remaining>,
 }
-
-/// A text that is shorter may be in a draft by accident.
-const TELLING: usize = 8;
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
@@ -90,6 +85,7 @@ impl Arguments {
             "{}\nDestroy this entry: {versions} in {threads}? This cannot be undone.",
             sanitize(&found.preview, Lines::Fold)
         );
+        context.check_no_turn(&found.threads)?;
         if confirm(&question, Consent::from_flag(self.yes))? == Said::No {
             return Err(Failure::new(Code::Refused, "nothing was destroyed"));
         }
@@ -99,24 +95,36 @@ impl Arguments {
             .map(|id| (Kind::Entry, *id))
             .chain(found.blobs.iter().map(|id| (Kind::Blob, *id)))
             .collect();
-        let redacted = timeline.store().redact(&contents, timeline.now())?;
+        let secrets = Secrets::new(found.texts.iter().cloned());
+        let redacted = timeline.store().redact_with(&contents, &secrets, &found.threads, timeline.now())?;
         let versions: Vec<ContentId> = found.versions.into_iter().collect();
         if timeline.store().folder().join("search.db").exists() {
             SearchIndex::open(timeline.store().folder())?.forget(&versions)?;
         }
         // What was said to models holds the same words. Which of it does is not looked for: all of it goes.
         if let Some(ledger) = timeline.store().existing_ledger()? {
-            found.threads.iter().try_for_each(|thread| ledger.forget_bodies(*thread))?;
+            ledger.forget_secrets(&found.threads, &secrets)?;
         }
-        let answer = Answer { entry, versions, redacted, remaining: found.remaining };
+        let remaining = redacted.entries_left.iter().map(|version| Remaining { version: *version }).collect();
+        let answer = Answer { entry, versions, redacted, remaining };
         context.report(&answer, |out, styles| {
             let pieces = counted(answer.redacted.objects, "piece", "pieces");
             writeln!(out, "Destroyed {pieces} of content. \"[redacted]\" stands in their place.")?;
             let warning = styles.warning;
-            for draft in &answer.remaining {
-                let (title, version) = (sanitize(&draft.title, Lines::Fold), draft.version);
-                let text = format!("a draft of {title} held the same text (version {version})");
-                writeln!(out, "{warning}note:{warning:#} {text}; only `retake purge` destroys that")?;
+            if answer.redacted.operations > 0 {
+                let operations = counted(answer.redacted.operations, "operation was", "operations were");
+                writeln!(
+                    out,
+                    "It was in titles, drafts or names as well: {operations} written anew without it."
+                )?;
+            }
+            if !answer.remaining.is_empty() {
+                let others = counted(answer.remaining.len() as u64, "version", "versions");
+                let text = format!("{others} of other entries hold the same text");
+                writeln!(
+                    out,
+                    "{warning}note:{warning:#} {text}; `retake search --history` finds them, redact them too"
+                )?;
             }
             write_copies(out, styles, answer.redacted.log, answer.redacted.backups)
         })
@@ -145,7 +153,6 @@ impl Found {
         let rows = looking.threads(&filter)?;
         let queries = looking.queries();
         let mut found = Self::default();
-        let mut drafts = Vec::new();
         let mut progress = Progress::begin("Looking through history", context.audience());
         for (done, row) in rows.iter().enumerate() {
             progress.reach(done as u64, rows.len() as u64);
@@ -159,26 +166,12 @@ impl Found {
                 }
                 let content: EntryVersion = load(&queries, *version).map_err(LookError::from)?;
                 found.preview = format!("{}: {}", content.role, content.preview());
-                found.texts.insert(content.text().trim().to_owned());
+                found.texts.extend(Secrets::of_entry(&content));
                 found.blobs.extend(content.blocks.iter().filter_map(|block| match block {
                     Block::Image { blob, .. } => Some(*blob),
                     _ => None,
                 }));
                 found.versions.insert(*version);
-            }
-            drafts.push((row, past.drafts));
-        }
-        for (row, drafts) in drafts {
-            let telling = |draft: &&String| {
-                found.texts.iter().any(|text| text.len() >= TELLING && draft.contains(text.as_str()))
-            };
-            if let Some(version) = drafts.iter().filter(|(draft, _)| telling(draft)).map(|(_, at)| *at).min()
-            {
-                found.remaining.push(Remaining {
-                    thread: row.summary.id.to_string(),
-                    title: row.summary.title.clone(),
-                    version,
-                });
             }
         }
         Ok(found)

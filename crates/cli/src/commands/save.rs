@@ -1,7 +1,9 @@
 //! `retake save`
 
 use clap::Args;
-use retake_timeline::Command;
+use retake_model::id::ThreadId;
+use retake_timeline::{Command, SavedVersion};
+use serde::Serialize;
 
 use crate::arguments::ThreadTarget;
 use crate::context::Context;
@@ -9,17 +11,22 @@ use crate::failure::Failure;
 use crate::ui::bytes::counted;
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// Give the present moment a name to come back to.
+/// Give the present version a name to come back to, or list the saved ones.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake save \"before the rewrite\"
   retake jump \"before the rewrite\"
+  retake save --list                      the versions that were saved, newest first
 
 A name can be used again; `retake jump` then means the newest moment of that name.")]
 pub(crate) struct Arguments {
     /// The name.
-    name: String,
+    #[arg(required_unless_present = "list")]
+    name: Option<String>,
+    /// List the versions that were saved.
+    #[arg(long, conflicts_with_all = ["name", "expect"])]
+    list: bool,
     #[command(flatten)]
     target: ThreadTarget,
 }
@@ -27,8 +34,11 @@ pub(crate) struct Arguments {
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let thread = context.thread(&context.timeline()?.look()?, self.target.thread.as_deref())?;
-        let name = self.name.trim().to_owned();
-        let save = Command::Save { name: self.name };
+        let Some(given) = self.name.filter(|_| !self.list) else {
+            return list(context, thread.summary.id);
+        };
+        let name = given.trim().to_owned();
+        let save = Command::Save { name: given };
         let done = context.change(thread.summary.id, save, self.target.expect)?;
         context.report(&done, |out, styles| {
             let (muted, active) = (styles.muted, &done.summary.active);
@@ -39,4 +49,26 @@ impl Arguments {
             writeln!(out, " {muted}`retake jump \"{name}\"` comes back here{muted:#}")
         })
     }
+}
+
+/// The versions of a thread that were saved.
+#[derive(Serialize)]
+struct Saves {
+    saved: Vec<SavedVersion>,
+}
+
+fn list(context: &Context, thread: ThreadId) -> Result<(), Failure> {
+    let saved = context.timeline()?.look()?.saves(thread, None, usize::MAX)?;
+    let answer = Saves { saved };
+    context.answer(&answer, |out, styles| {
+        let (id, muted) = (styles.id, styles.muted);
+        if answer.saved.is_empty() {
+            return writeln!(out, "No version was saved. {muted}`retake save NAME` saves one{muted:#}");
+        }
+        for saved in &answer.saved {
+            let (name, ago) = (sanitize(&saved.name, Lines::Fold), context.ago(saved.time));
+            writeln!(out, "{id}{:>6}{id:#}  {name}  {muted}{ago}{muted:#}", saved.version)?;
+        }
+        Ok(())
+    })
 }

@@ -44,7 +44,7 @@ pub(crate) enum Command {
     Unpin(pin::UnpinArguments),
     /// Set who may see a thread on a hub.
     Share(share::Arguments),
-    /// Put a thread away. Nothing is destroyed: `thread restore` or `undo` brings it back.
+    /// Delete a thread. Nothing is destroyed: `undo` or `thread restore` brings it back.
     Delete(delete::DeleteArguments),
     /// Take a thread that was put away back into use.
     Restore(delete::RestoreArguments),

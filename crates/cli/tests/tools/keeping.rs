@@ -138,11 +138,79 @@ fn redact_destroys_every_version_everywhere() {
 #[test]
 fn redact_says_where_the_text_still_is() {
     let user = User::new();
-    user.run(&["thread", "new", "Drafted"]);
+    user.run(&["thread", "new", "Quoted"]);
     user.run(&["entry", "add", SECRET]);
+    user.run(&["entry", "add", "--role", "AI", &format!("You said: {SECRET}")]);
+    let done = user.json(&["redact", "1", "--yes"]);
+    assert_eq!(done["remaining"].as_array().map(Vec::len), Some(1), "{done}");
+    let done = user.json(&["redact", "2", "--yes"]);
+    assert_eq!(done["remaining"].as_array().map(Vec::len), Some(0), "{done}");
+    nothing_is_left(&user);
+}
+
+/// Fails if a word of the secret is in any file of the store, compressed content included.
+fn nothing_is_left(user: &User) {
+    for path in crate::support::everything_below(&user.path("store")).iter().filter(|path| path.is_file()) {
+        let bytes = fs::read(path).expect("a file");
+        for word in ["correct-horse", "battery"] {
+            let holds = |bytes: &[u8]| bytes.windows(word.len()).any(|window| window == word.as_bytes());
+            assert!(!holds(&bytes), "{word} is in {}", path.display());
+            // Every place where a compressed frame may begin, used or freed.
+            for at in (0..bytes.len()).filter(|at| bytes[*at..].starts_with(&[0x28, 0xb5, 0x2f, 0xfd])) {
+                let mut plain = Vec::new();
+                if let Ok(mut decoder) = zstd::Decoder::new(&bytes[at..]) {
+                    let mut piece = [0; 4096];
+                    while let Ok(read @ 1..) = std::io::Read::read(&mut decoder, &mut piece) {
+                        plain.extend_from_slice(&piece[..read]);
+                    }
+                }
+                assert!(!holds(&plain), "{word} is compressed in {} at {at}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn redact_leaves_no_byte_of_a_prompt_in_titles_drafts_names_and_the_trace() {
+    let user = User::new();
+    // The title is made of the prompt, and the trace has what was said.
+    let long = format!("{SECRET} {}", "and much more of it ".repeat(40));
+    user.run(&["run", "--new", &long]);
+    user.run(&["thread", "rename", SECRET]);
+    user.run(&["draft", "set", &long]);
+    user.run(&["draft", "set", "the password is correct-horse-bat"]);
     user.run(&["take", "fork", "1"]);
-    let done = user.json(&["redact", "1", "-k", "main", "--yes"]);
-    assert_eq!(done["remaining"][0]["title"], "Drafted", "{done}");
+    user.run(&["thread", "new", "Elsewhere"]);
+    user.run(&["draft", "set", &format!("to paste: {long}")]);
+    user.run(&["thread", "new", "the password"]);
+    user.run(&["thread", "switch", SECRET]);
+    user.run(&["undo"]);
+    user.run(&["search", "password"]);
+    let before = user.json(&["history", "--all"]);
+    // The prompt first, then whatever quotes it.
+    let mut redacted = 0;
+    while let Some(id) = user.json(&["search", "password", "--history"])["hits"][0]["entry"].as_str() {
+        user.json(&["redact", id, "--yes"]);
+        redacted += 1;
+        assert!(redacted < 10, "what is redacted is not found any more");
+    }
+    assert!(redacted > 0);
+    nothing_is_left(&user);
+    assert_eq!(user.json(&["verify"])["clean"], true);
+    let after = user.json(&["history", "--all"]);
+    assert_eq!(
+        after["operations"].as_array().map(Vec::len),
+        before["operations"].as_array().map(Vec::len),
+        "the history goes on"
+    );
+    user.run(&["undo"]);
+    user.run(&["redo"]);
+    assert!(user.run(&["thread", "info"]).contains("[redacted]"));
+    let titles = user.run(&["thread", "list"]);
+    assert!(
+        titles.contains("Elsewhere") && titles.contains("the password"),
+        "others are left alone: {titles}"
+    );
 }
 
 #[test]

@@ -67,6 +67,7 @@ fn filters_narrow() {
     assert_eq!(hits(&user, &["\"does the session\""]).len(), 1);
     assert_eq!(hits(&user, &["--newest"])[0]["number"], 1);
     user.refused(2, &["search", "why", "--since", "whenever"]);
+    user.run(&["thread", "new", "Another"]);
     user.run(&["thread", "delete", "Fix the login"]);
     assert_eq!(hits(&user, &["why"]).len(), 0);
     assert_eq!(hits(&user, &["why", "--deleted"]).len(), 2);

@@ -133,7 +133,7 @@ pub(super) fn compress<O: Objects + ?Sized, F: Fresh>(
         return Err(Refusal::NothingToCompress);
     }
     if !says_something(&summary.version) {
-        return Err(Refusal::EmptyPrompt);
+        return Err(Refusal::EmptySummary);
     }
     let cells = store_entries(vec![summary], context)?;
     let cell = cells[0];

@@ -174,6 +174,7 @@ fn meaning(error: &ChangeError) -> Result<Refused, Trouble> {
     Ok(match error {
         ChangeError::Conflict { .. } => Refused::Conflict,
         ChangeError::ThreadDeleted => Refused::ThreadDeleted,
+        ChangeError::LastThread => Refused::LastThread,
         ChangeError::TitleTaken(_) => Refused::TitleTaken,
         ChangeError::Title(_) => Refused::Name,
         ChangeError::NothingToUndo => Refused::NothingToUndo,
@@ -197,6 +198,7 @@ fn meaning(error: &ChangeError) -> Result<Refused, Trouble> {
             Refusal::NoSuchPicture(_) => return Err(refusal.to_string().into()),
             // The questions of this campaign begin no turns.
             Refusal::EmptyPrompt
+            | Refusal::EmptySummary
             | Refusal::TurnGone
             | Refusal::TurnUnfinished
             | Refusal::NothingToCompress => {

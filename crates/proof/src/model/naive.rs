@@ -22,6 +22,7 @@ pub enum Refused {
     EmptyDraft,
     EntryExists,
     LastTake,
+    LastThread,
     Name,
     NameTaken,
     NoSuchEntry,

@@ -116,6 +116,9 @@ impl World {
                 return Err(Refused::TitleTaken);
             }
         }
+        if matches!(command, Command::Delete) && before.deleted.is_none() && self.is_last(index) {
+            return Err(Refused::LastThread);
+        }
         let mut around = Around { now: self.now, learn, mutant: self.mutant };
         let after = apply(before, command, &mut around)?;
         if let Command::Share { visibility: who, private, shared_with_support } = command {
@@ -266,6 +269,13 @@ impl World {
         } else {
             Ok(())
         }
+    }
+
+    /// Whether every other thread is deleted.
+    fn is_last(&self, index: usize) -> bool {
+        let in_use =
+            |(other, thread): (usize, &NaiveThread)| other != index && thread.picture().deleted.is_none();
+        !self.threads.iter().enumerate().any(in_use)
     }
 
     fn turn(&mut self, asked: Option<u64>) -> u64 {

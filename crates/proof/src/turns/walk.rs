@@ -420,7 +420,7 @@ impl Walk {
             | Err(
                 CompressError::Model(_)
                 | CompressError::Turn(TurnError::Change(ChangeError::Refused(
-                    Refusal::NothingToCompress | Refusal::EmptyPrompt,
+                    Refusal::NothingToCompress | Refusal::EmptySummary,
                 ))),
             ) => fine("a compression"),
             Err(error) => wrong("a compression", error),

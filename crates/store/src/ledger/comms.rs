@@ -5,13 +5,14 @@ use std::ops::Range;
 
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::time::Timestamp;
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Transaction, params};
 
 use super::Ledger;
 use super::pieces::cut;
 use super::requests::forget_answers;
-use crate::StoreError;
 use crate::queries::digest;
+use crate::{Secrets, StoreError};
 
 /// As fast as it comes: the same text was compressed a moment ago.
 const LEVEL: i32 = 3;
@@ -140,6 +141,29 @@ impl Ledger {
         self.wipe_log()
     }
 
+    /// Destroys what was said in threads, and whatever else is here of a text: what calls were allowed by, what was asked
+    /// of a turn, and what had arrived of an answer.
+    pub fn forget_secrets(&self, threads: &[ThreadId], secrets: &Secrets) -> Result<(), StoreError> {
+        self.write(|transaction| {
+            for thread in threads {
+                delete_pieces(transaction, *thread, &HashSet::new())?;
+            }
+            transaction.pragma_update(None, "secure_delete", true)?;
+            delete_where(transaction, "comm", "number", "facts", &|facts| {
+                std::str::from_utf8(facts).is_ok_and(|facts| secrets.are_in_json(facts))
+            })?;
+            delete_where(transaction, "approval", "fingerprint", "facts", &|facts| {
+                secrets.cover(&String::from_utf8_lossy(facts)) || secrets.are_in_bytes(facts)
+            })?;
+            for table in ["letter", "turn"] {
+                let key = if table == "letter" { "number" } else { "take" };
+                delete_where(transaction, table, key, "record", &|record| secrets.are_in_bytes(record))?;
+            }
+            Ok(())
+        })?;
+        self.wipe_log()
+    }
+
     /// Destroys all that is known of a thread.
     pub fn forget_thread(&self, thread: ThreadId) -> Result<(), StoreError> {
         let turns: Vec<TakeId> =
@@ -163,6 +187,34 @@ impl Ledger {
         connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
         Ok(())
     }
+}
+
+/// Deletes the rows of a table a column of which holds something.
+fn delete_where(
+    transaction: &Transaction<'_>,
+    table: &str,
+    key: &str,
+    column: &str,
+    holds: &dyn Fn(&[u8]) -> bool,
+) -> Result<(), StoreError> {
+    let mut doomed: Vec<rusqlite::types::Value> = Vec::new();
+    {
+        let mut statement = transaction.prepare(&format!("SELECT {key}, {column} FROM {table}"))?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let bytes = match row.get_ref(1)? {
+                ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes,
+                _ => &[],
+            };
+            if holds(bytes) {
+                doomed.push(row.get(0)?);
+            }
+        }
+    }
+    for key_value in doomed {
+        transaction.execute(&format!("DELETE FROM {table} WHERE {key} = ?1"), [key_value])?;
+    }
+    Ok(())
 }
 
 /// Deletes what was said in a thread, but for these pieces.

@@ -27,6 +27,7 @@ fn every_kind_of_change_is_told_and_its_reverse_too() {
     type Make = fn(&World) -> Command;
     let check = |make: Make, forth: &[&str], back: &[&str]| {
         let world = World::saying(&["one", "two", "three"]);
+        world.another();
         let before = world.look().thread(world.thread).expect("a thread").summary.version;
         world.done(make(&world));
         let between = |from, to| lines(&world.look().differing(world.thread, [from, to], 10).expect("told"));

@@ -42,6 +42,7 @@ fn undo_then_redo_is_the_identity_for_every_kind_of_change() {
     ];
     for (name, command) in commands {
         let world = World::saying(&["one", "two", "three", "four"]);
+        world.another();
         let before = world.look().head(world.thread).expect("a head").operation.after;
         let done = world.done(command(&world));
         assert!(done.changed() && done.undoable, "{name}");

@@ -2,6 +2,7 @@
 
 mod apart;
 mod attribution;
+mod clocks;
 mod complaints;
 mod differ;
 mod drafts;

@@ -36,6 +36,7 @@ fn no_undo_redo_jump_or_reset_clears_the_private_mark() {
     check("reset");
     world.timeline.undo(world.thread, Unit::Operation, 1, Caller::human()).expect("an undo");
     check("undo of one operation");
+    world.another();
     world.done(Command::Delete);
     world.done(Command::Restore);
     check("restore");

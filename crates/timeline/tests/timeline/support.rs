@@ -39,6 +39,12 @@ impl World {
         Self { folder, timeline, thread }
     }
 
+    /// Makes another thread in the same project, so that this one may be deleted.
+    pub(crate) fn another(&self) -> ThreadId {
+        let new = NewThread::in_project(PROJECT);
+        self.timeline.create_thread(new, Caller::human()).expect("another thread").thread
+    }
+
     /// The same with these texts, user and AI in turn.
     pub(crate) fn saying(texts: &[&str]) -> Self {
         let world = Self::new();

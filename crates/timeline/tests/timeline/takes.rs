@@ -121,9 +121,27 @@ fn the_only_take_is_a_thread_already() {
 #[test]
 fn a_deleted_thread_takes_no_change_until_it_is_restored() {
     let world = World::saying(&["one"]);
+    world.another();
     world.done(Command::Delete);
     assert!(!world.done(Command::Delete).changed(), "twice is harmless");
     assert!(matches!(world.change(Command::Pin { pinned: true }), Err(ChangeError::ThreadDeleted)));
     world.done(Command::Restore);
     assert_eq!(world.texts(), ["one"]);
+}
+
+#[test]
+fn the_last_thread_of_a_project_is_not_deleted() {
+    let world = World::saying(&["one"]);
+    assert!(matches!(world.change(Command::Delete), Err(ChangeError::LastThread)));
+    let other = world.another();
+    world.done(Command::Delete);
+    assert!(matches!(
+        world.timeline.change(other, Command::Delete, Caller::human()),
+        Err(ChangeError::LastThread)
+    ));
+    // No way along the log leads there either.
+    world.undo().expect("an undo of the deletion");
+    world.timeline.change(other, Command::Delete, Caller::human()).expect("this one is left");
+    assert!(matches!(world.redo(), Err(ChangeError::LastThread)));
+    assert!(matches!(world.timeline.jump(world.thread, 3, Caller::human()), Err(ChangeError::LastThread)));
 }

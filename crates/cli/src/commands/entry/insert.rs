@@ -15,7 +15,7 @@ Examples:
   retake entry insert 1 --role System \"Answer in one sentence.\"
   retake entry insert last \"Before the last one\"")]
 pub(crate) struct Arguments {
-    /// Before which entry: its number, `last`, or the beginning of its id.
+    /// Before which entry: its number, `last`, or the beginning of its id. In an empty take, 1 is the first place.
     entry: String,
     #[command(flatten)]
     content: Content,
@@ -31,13 +31,20 @@ impl Arguments {
         let timeline = context.timeline()?;
         let looking = timeline.look()?;
         let meant = context.meant(&looking, &self.target)?;
-        let (_, entry) = looking.find_entry(&meant.take, &self.entry)?;
+        // The first place of an empty take has no entry before which to insert.
+        let first = meant.take.entries.is_empty() && matches!(self.entry.as_str(), "1" | "last");
+        let at = match first.then_some(Spot::End) {
+            Some(end) => end,
+            None => match looking.find_entry(&meant.take, &self.entry)?.1 {
+                entry if self.after => Spot::After(entry),
+                entry => Spot::Before(entry),
+            },
+        };
         drop(looking);
         let Some(Read { entry: content, by_hand }) = self.content.read(&meant.state.roles, timeline.now())?
         else {
             return context.remark("Nothing was written, so nothing was inserted.");
         };
-        let at = if self.after { Spot::After(entry) } else { Spot::Before(entry) };
         let insert = Command::AddEntries { take: meant.take.id, at, entries: vec![content] };
         let thread = meant.thread.summary.id;
         let done = context.change_keeping(thread, insert, self.target.expect, by_hand.as_deref())?;

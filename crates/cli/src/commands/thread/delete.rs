@@ -7,7 +7,9 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// Put a thread away. Nothing is destroyed.
+/// Delete a thread. Nothing is destroyed, and the last thread of a project is not deleted.
+///
+/// If it was the current one, the most lately changed of the others becomes current.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -36,14 +38,24 @@ pub(crate) struct RestoreArguments {
 impl DeleteArguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let thread = context.thread(&context.timeline()?.look()?, self.thread.as_deref())?;
+        let was_current = context.project()?.current == Some(thread.summary.id);
         let done = context.change(thread.summary.id, Command::Delete, self.expect)?;
+        // The deletion is made: whether its successor can be named changes nothing about that.
+        let current = was_current.then(|| context.title_of_current()).flatten();
         context.report(&done, |out, styles| {
             let (muted, id) = (styles.muted, thread.summary.id.short());
             let title = sanitize(&thread.summary.title, Lines::Fold);
             if !done.changed() {
-                return writeln!(out, "{title} is put away already.");
+                return writeln!(out, "{title} is deleted already.");
             }
-            writeln!(out, "Put away {title}. {muted}`retake thread restore {id}` brings it back; only `retake purge` destroys{muted:#}")
+            writeln!(
+                out,
+                "Deleted {title}. {muted}`retake undo` or `retake thread restore {id}` brings it back; only `retake purge` destroys{muted:#}"
+            )?;
+            match &current {
+                Some(next) => writeln!(out, "The current thread is {} now.", sanitize(next, Lines::Fold)),
+                None => Ok(()),
+            }
         })
     }
 }

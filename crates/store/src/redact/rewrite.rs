@@ -1,0 +1,318 @@
+//! Redaction of what is part of states and of the log itself: titles, drafts, names, messages.
+//!
+//! ```text
+//!   operation 1 ◄── operation 2 ◄── operation 3         each names the one before it by its hash
+//!      S1              S2 (secret)     S3
+//!
+//!   operation 1 ◄── operation 2' ◄─ operation 3'        the same, from the first one on that held a secret
+//!      S1              S2'             S3
+//! ```
+//!
+//! A state cannot be destroyed as an entry is, for all that a thread was hangs on it. So the states are written anew
+//! without the text, and the log from there on with them: versions, times, turns and places stay, names of operations
+//! change. What is left of the old states is removed from the store.
+
+use std::collections::{HashMap, HashSet};
+
+use retake_model::agent::AgentState;
+use retake_model::content::{Content, ContentId, Kind, encode};
+use retake_model::id::ThreadId;
+use retake_model::list::{List, NodeContents, TakeCell, parse_node};
+use retake_model::object::{Additions, Objects, Unavailable, load};
+use retake_model::operation::{OperationKind, TurnStep};
+use retake_model::settings::Settings;
+use retake_model::state::ThreadState;
+use retake_model::take::{Sent, Take};
+use retake_model::time::Timestamp;
+use rusqlite::params;
+
+use super::Secrets;
+use crate::objects::unpack;
+use crate::queries::Queries;
+use crate::{StoreError, Writing};
+
+/// What stands in the place of a text.
+const REDACTED: &str = "[redacted]";
+
+/// What a rewrite left behind.
+#[derive(Default)]
+pub(super) struct Rewritten {
+    /// Operations that were written anew.
+    pub(super) operations: u64,
+    /// Objects that nothing needs any more: those that held a secret, and what led to them.
+    pub(super) replaced: HashSet<(Kind, ContentId)>,
+    /// What was sent to a model and holds a secret.
+    pub(super) sent: HashSet<ContentId>,
+}
+
+impl Writing<'_> {
+    /// Writes the logs of all threads anew where they hold a secret.
+    ///
+    /// In these threads a title or a draft that is part of one counts too: it was made of it. Elsewhere it is chance.
+    pub(super) fn rewrite_logs(
+        &self,
+        secrets: &Secrets,
+        threads: &[ThreadId],
+        now: Timestamp,
+    ) -> Result<Rewritten, StoreError> {
+        let mut rewritten = Rewritten::default();
+        let numbers: Vec<i64> = {
+            let mut statement =
+                self.connection.prepare("SELECT DISTINCT thread FROM operation WHERE version > 0")?;
+            let rows = statement.query_map([], |row| row.get(0))?;
+            rows.collect::<Result<_, _>>()?
+        };
+        for number in numbers {
+            let own = self.head(number)?.is_some_and(|head| threads.contains(&head.operation.thread));
+            let held = if own { Secrets::cover } else { Secrets::are_in };
+            self.rewrite_log(number, (secrets, held), now, &mut rewritten)?;
+        }
+        Ok(rewritten)
+    }
+
+    fn rewrite_log(
+        &self,
+        number: i64,
+        (secrets, held): (&Secrets, Held),
+        now: Timestamp,
+        rewritten: &mut Rewritten,
+    ) -> Result<(), StoreError> {
+        let last = self.head(number)?.map_or(0, |head| head.operation.version);
+        let mut rewriter = Rewriter {
+            additions: Additions::new(&**self),
+            secrets,
+            held,
+            known: HashMap::new(),
+            takes: HashMap::new(),
+            rewritten,
+        };
+        let mut previous = None;
+        let mut changed = Vec::new();
+        for version in 1..=last {
+            let Some(stored) = self.operation(number, version)? else { continue };
+            let mut operation = stored.operation.clone();
+            operation.after = rewriter.state(operation.after)?;
+            clean(&mut operation.kind, secrets, held);
+            operation.previous = previous.or(operation.previous);
+            let body = encode(&operation);
+            let id = ContentId::of(Kind::Operation, &body);
+            if id != stored.id {
+                // From here on every operation names another one before it.
+                previous = Some(id);
+                changed.push((stored.sequence, id, body));
+            }
+        }
+        let new = rewriter.additions.into_new();
+        self.put_objects(&new, now)?;
+        self.sort_recent()?;
+        for (sequence, id, body) in changed {
+            self.connection
+                .prepare_cached("UPDATE operation SET id = ?2, body = ?3 WHERE sequence = ?1")?
+                .execute(params![sequence, id.bytes(), body])?;
+            rewritten.operations += 1;
+        }
+        Ok(())
+    }
+
+    /// Removes rows that a repair set aside and that hold a secret.
+    pub(super) fn forget_quarantined(&self, secrets: &Secrets) -> Result<(), StoreError> {
+        let mut doomed = Vec::new();
+        {
+            let mut statement = self
+                .connection
+                .prepare("SELECT number, packing, body FROM quarantine WHERE body IS NOT NULL")?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                let (packing, body): (Option<i64>, Vec<u8>) = (row.get(1)?, row.get(2)?);
+                let unpacked = packing.and_then(|packing| unpack(packing, &body));
+                let holds = |bytes: &[u8]| secrets.are_in_bytes(bytes);
+                if holds(&body) || unpacked.is_some_and(|bytes| holds(&bytes)) {
+                    doomed.push(row.get::<_, i64>(0)?);
+                }
+            }
+        }
+        for number in doomed {
+            self.connection.prepare_cached("DELETE FROM quarantine WHERE number = ?1")?.execute([number])?;
+        }
+        Ok(())
+    }
+}
+
+struct Rewriter<'rewrite, 'store, 'transaction> {
+    additions: Additions<'store, Queries<'transaction>>,
+    secrets: &'rewrite Secrets,
+    /// Whether a title or a draft holds a secret.
+    held: Held,
+    /// States, takes and settings that were looked at, and what stands in their place.
+    known: HashMap<ContentId, ContentId>,
+    /// Lists of takes that were looked at.
+    takes: HashMap<ContentId, List<TakeCell>>,
+    rewritten: &'rewrite mut Rewritten,
+}
+
+impl Rewriter<'_, '_, '_> {
+    /// What stands in the place of content, which is looked at once. Content that is lost stays lost.
+    fn replace<C: Content + PartialEq>(
+        &mut self,
+        id: ContentId,
+        clean: impl FnOnce(&mut Self, &mut C) -> Result<(), StoreError>,
+    ) -> Result<ContentId, StoreError> {
+        if let Some(known) = self.known.get(&id) {
+            return Ok(*known);
+        }
+        let mut content: C = match load(&self.additions, id) {
+            Ok(content) => content,
+            Err(error @ Unavailable::Unreadable(_)) => return Err(error.into()),
+            Err(_) => return Ok(id),
+        };
+        let before = encode(&content);
+        clean(self, &mut content)?;
+        let new = if encode(&content) == before {
+            id
+        } else {
+            self.rewritten.replaced.insert((C::KIND, id));
+            self.additions.add(&content)
+        };
+        self.known.insert(id, new);
+        Ok(new)
+    }
+
+    fn state(&mut self, id: ContentId) -> Result<ContentId, StoreError> {
+        self.replace(id, |this, state: &mut ThreadState| {
+            redact(&mut state.title, this.secrets, this.held);
+            state.tags.retain(|tag| !this.secrets.are_in(tag));
+            state.settings = this.settings(state.settings)?;
+            state.takes = this.list(state.takes)?;
+            Ok(())
+        })
+    }
+
+    fn settings(&mut self, id: ContentId) -> Result<ContentId, StoreError> {
+        self.replace(id, |this, settings: &mut Settings| {
+            for prompt in [
+                &mut settings.project_system_prompt,
+                &mut settings.global_system_prompt,
+                &mut settings.base_system_prompt,
+            ] {
+                if this.secrets.are_in(prompt) {
+                    REDACTED.clone_into(prompt);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn list(&mut self, list: List<TakeCell>) -> Result<List<TakeCell>, StoreError> {
+        let Some(root) = list.root() else { return Ok(list) };
+        if let Some(known) = self.takes.get(&root) {
+            return Ok(*known);
+        }
+        let mut cells: Vec<TakeCell> = list.iter(&self.additions, 0).collect::<Result<_, _>>()?;
+        let mut changed = false;
+        for cell in &mut cells {
+            let content = self.take(cell.content)?;
+            changed |= content != cell.content;
+            cell.content = content;
+        }
+        let new = if changed {
+            self.doom(root)?;
+            List::from_cells(&mut self.additions, cells)
+        } else {
+            list
+        };
+        self.takes.insert(root, new);
+        Ok(new)
+    }
+
+    /// Marks the nodes of a list of takes that lead to one that was replaced: no list that is kept has them.
+    fn doom(&mut self, node: ContentId) -> Result<bool, StoreError> {
+        let bytes = self.additions.bytes(Kind::Takes, node)?;
+        let damaged = |_| Unavailable::Damaged { kind: Kind::Takes, id: node };
+        let doomed = match parse_node::<TakeCell>(&bytes).map_err(damaged)? {
+            NodeContents::Cells(cells) => cells.iter().any(|cell| {
+                self.known.get(&cell.content).is_some_and(|replacement| *replacement != cell.content)
+            }),
+            NodeContents::Nodes(nodes) => {
+                let mut any = false;
+                for child in nodes {
+                    any |= self.doom(child)?;
+                }
+                any
+            }
+        };
+        if doomed {
+            self.rewritten.replaced.insert((Kind::Takes, node));
+        }
+        Ok(doomed)
+    }
+
+    fn take(&mut self, id: ContentId) -> Result<ContentId, StoreError> {
+        self.replace(id, |this, take: &mut Take| {
+            if (this.held)(this.secrets, &take.draft) {
+                take.draft.clear();
+            }
+            if this.secrets.are_in(&take.name) {
+                // Names of takes are unique in a thread.
+                take.name = format!("redacted-{}", take.id.short());
+            }
+            if let Some(agent) = &mut take.agent
+                && let AgentState::Failed { message, .. } = &mut agent.state
+            {
+                redact(message, this.secrets, Secrets::are_in);
+            }
+            if let Some(Sent { markdown, system_prompt }) = take.sent {
+                for blob in [markdown, system_prompt] {
+                    let holds = |bytes: &[u8]| this.secrets.are_in_bytes(bytes);
+                    if this.additions.bytes(Kind::Blob, blob).is_ok_and(|bytes| holds(&bytes)) {
+                        this.rewritten.sent.insert(blob);
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Takes a secret out of what an operation says of itself.
+fn clean(kind: &mut OperationKind, secrets: &Secrets, held: Held) {
+    match kind {
+        OperationKind::Renamed { from, to } => {
+            redact(from, secrets, held);
+            redact(to, secrets, held);
+        }
+        OperationKind::TakeRenamed { from, to, .. } => {
+            redact(from, secrets, Secrets::are_in);
+            redact(to, secrets, Secrets::are_in);
+        }
+        OperationKind::TakeBranched { name, .. }
+        | OperationKind::TakeForked { name, .. }
+        | OperationKind::TakeDeleted { name, .. }
+        | OperationKind::TakePromoted { name, .. }
+        | OperationKind::Saved { name } => {
+            redact(name, secrets, Secrets::are_in);
+        }
+        OperationKind::Tagged { added, removed } | OperationKind::RolesChanged { added, removed } => {
+            added.retain(|tag| !secrets.are_in(tag));
+            removed.retain(|tag| !secrets.are_in(tag));
+        }
+        OperationKind::TurnAdvanced { step: TurnStep::Failed { message }, .. } => {
+            redact(message, secrets, Secrets::are_in);
+        }
+        _ => {}
+    }
+}
+
+/// Whether a text holds a secret.
+type Held = fn(&Secrets, &str) -> bool;
+
+/// Replaces a text that holds a secret.
+fn redact(text: &mut String, secrets: &Secrets, held: Held) {
+    if held(secrets, text) {
+        REDACTED.clone_into(text);
+    }
+}
+
+/// Whether the log of an operation may be rewritten: a move of files that has begun holds an operation of its own.
+pub(super) fn is_settled(queries: &Queries<'_>) -> Result<bool, StoreError> {
+    Ok(queries.intents()?.is_empty())
+}
