@@ -34,7 +34,7 @@ use crate::content::ContentId;
 use crate::merge::Labels;
 use crate::object::{Additions, Objects, Unavailable, load};
 use crate::path::{RootPath, TreePath};
-use crate::tree::{Node, Reason, Snapshot, SnapshotRoot, TreeCursor, changes, compare, differences, graft};
+use crate::tree::{LeftOut, Node, Reason, Snapshot, SnapshotRoot, TreeCursor, changes, compare, differences, graft};
 
 /// A change of files that is to be carried over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +133,11 @@ pub fn replay<O: Objects + ?Sized>(
             let here = |path| RootPath { root: root.name.clone(), path };
             unknown.extend(compared.unknown.into_iter().map(|(path, reason)| (here(path), reason)));
             let mut now = TreeCursor::new(root.tree);
-            for difference in compared.known {
+            // A captured file that became too large, say: what replaced it is not held, and what it was is.
+            let restorable = compared.excluded.into_iter().filter(|difference| difference.before.is_none());
+            let mut differences: Vec<_> = compared.known.into_iter().chain(restorable).collect();
+            differences.sort_by(|left, right| left.path.cmp(&right.path));
+            for difference in differences {
                 // Whoever wants conflicts decided gets them decided, also those that the other move left alone.
                 if number > 0 && way.first.is_some() && on_conflict == OnConflict::Keep {
                     let path = here(difference.path);
@@ -254,9 +258,29 @@ pub fn graft_paths<O: Objects + ?Sized>(
             continue;
         }
         let tree = graft(additions, root.tree, &here)?;
-        roots.push(counted_again(additions, root, tree)?);
+        let left_out = without(additions, root.left_out, &here)?;
+        roots.push(SnapshotRoot { left_out, ..counted_again(additions, root, tree)? });
     }
     Ok(Snapshot { roots })
+}
+
+/// What is excluded, without the paths where something captured stands now.
+fn without<O: Objects + ?Sized>(
+    additions: &mut Additions<'_, O>,
+    left_out: Option<ContentId>,
+    paths: &BTreeMap<TreePath, Option<Node>>,
+) -> Result<Option<ContentId>, Unavailable> {
+    let Some(id) = left_out else { return Ok(None) };
+    let mut excluded: LeftOut = load(additions, id)?;
+    let count = excluded.0.len();
+    excluded.0.retain(|excluded| {
+        !TreePath::new(&excluded.path).is_ok_and(|path| paths.get(&path).is_some_and(Option::is_some))
+    });
+    Ok(match excluded.0.len() {
+        0 => None,
+        left if left == count => left_out,
+        _ => Some(additions.add(&excluded)),
+    })
 }
 
 /// The root with another tree, its counts carried along.

@@ -257,6 +257,11 @@ impl LeftOut {
 }
 
 impl Reason {
+    /// Whether it is about the file itself, which was captured while it was otherwise, and not about a rule.
+    pub fn is_of_content(self) -> bool {
+        matches!(self, Self::TooLarge | Self::Special | Self::Unreadable | Self::Changing)
+    }
+
     /// The reason in a few words.
     pub fn words(self) -> &'static str {
         match self {

@@ -25,6 +25,7 @@ mod moves;
 mod plan;
 mod recover;
 mod rename;
+mod set_aside;
 pub(crate) mod stage;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -44,6 +45,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 pub use look::{Identity, content_of};
+pub use set_aside::{SetAside, set_aside};
 
 /// The folder that is to be changed, held open: a path that is moved meanwhile does not lead elsewhere.
 #[derive(Debug)]

@@ -126,7 +126,7 @@ fn write_aside(out: &mut dyn Write, context: &Context, aside: &[String]) -> io::
         let file = sanitize(file, Lines::Fold);
         writeln!(
             out,
-            "{warning}Kept aside:{warning:#} {file} holds a version whose place was taken meanwhile."
+            "{warning}Kept aside:{warning:#} {file} holds a version of which Retake has no copy and whose place was taken."
         )?;
     }
     Ok(())

@@ -49,6 +49,9 @@ pub struct Compared {
     /// The paths that one side holds and the other left out, and why; of a folder that was left out whole, only the
     /// folder. What stood there on that side nobody knows.
     pub unknown: BTreeMap<TreePath, Reason>,
+    /// Those of the unknown paths that certainly changed: a captured file became too large, a pipe or unreadable, or the
+    /// other way round. The side that is `None` was excluded, not absent.
+    pub excluded: Vec<Difference>,
 }
 
 /// Compares two moments of a root.
@@ -70,12 +73,27 @@ pub fn compare(
             None => compared.known.push(difference),
             Some(LeftOutPath { path, reason }) => {
                 // It is the path of something that is held, or of a folder around it.
-                let path = TreePath::new(path).unwrap_or(difference.path);
-                compared.unknown.insert(path, *reason);
+                let covering = TreePath::new(path).unwrap_or_else(|_| difference.path.clone());
+                if is_certain_change(&covering, *reason, &difference) {
+                    compared.excluded.push(difference);
+                }
+                compared.unknown.insert(covering, *reason);
             }
         }
     }
     Ok(compared)
+}
+
+/// Whether a path that is held on one side only must have changed. An ignore rule that names it now says nothing about
+/// the file; that it is too large to be captured does.
+fn is_certain_change(covering: &TreePath, reason: Reason, difference: &Difference) -> bool {
+    let folder = difference.before.iter().chain(&difference.after).any(Node::is_folder);
+    match reason {
+        // Such a thing is no folder, so that nothing of what was below it is there.
+        Reason::TooLarge | Reason::Special => true,
+        // Of a folder that cannot be read it is not known what is in it.
+        reason => reason.is_of_content() && *covering == difference.path && !folder,
+    }
 }
 
 fn left_out(objects: &(impl Objects + ?Sized), root: Option<&SnapshotRoot>) -> Result<LeftOut, Unavailable> {

@@ -1,6 +1,6 @@
 //! Carrying a plan out: intent, files, operation.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::AtomicBool;
 
 use retake_model::content::ContentId;
@@ -11,9 +11,11 @@ use retake_model::operation::FileChange;
 use retake_model::path::RootPath;
 use retake_model::replay::{Replayed, graft_paths};
 use retake_model::state::ThreadState;
-use retake_model::tree::{Difference, Node, Snapshot, SnapshotCursor, Tree, differences};
+use retake_model::tree::{
+    Difference, LeftOut, Node, Snapshot, SnapshotCursor, SnapshotRoot, Tree, differences,
+};
 use retake_store::{Queries, StoreError, StoredIntent, Writing};
-use retake_workspace::apply::{self, ApplyError, Cause, OpenRoot, Report, Request, Token, apply};
+use retake_workspace::apply::{self, ApplyError, Cause, OpenRoot, Report, Request, Token, apply, set_aside};
 use retake_workspace::folder::path_from_text;
 
 use super::look::with_files;
@@ -196,7 +198,8 @@ fn try_move_files(timeline: &Timeline, intent: &StoredIntent) -> Result<Applied,
         if steps.is_empty() {
             continue;
         }
-        match move_root(&queries, path, &steps, &token) {
+        let excluded = excluded_at(&queries, before.root(name), &steps)?;
+        match move_root(&queries, path, &steps, &excluded, &token) {
             Ok((root, report)) => {
                 for result in report.results {
                     let path = RootPath { root: name.clone(), path: result.path };
@@ -219,12 +222,38 @@ fn move_root(
     queries: &Queries<'_>,
     path: &str,
     steps: &[Difference],
+    excluded: &[&Difference],
     token: &Token,
 ) -> Result<(OpenRoot, Report), ApplyError> {
     let path = path_from_text(path);
     let root = OpenRoot::open(&path).map_err(Cause::Root)?;
-    let report = apply(&request(queries, &root, steps, token))?;
-    Ok((root, report))
+    let moved = set_aside(&root, excluded)?;
+    match apply(&request(queries, &root, steps, token)) {
+        Ok(mut report) => {
+            report.left.extend(moved.into_left());
+            Ok((root, report))
+        }
+        Err(mut error) => {
+            error.not_put_back.extend(moved.put_back(&root));
+            Err(error)
+        }
+    }
+}
+
+/// The steps that put something where an excluded file stands: one that is too large, say, and of which there is no copy.
+fn excluded_at<'steps>(
+    queries: &Queries<'_>,
+    present: Option<&SnapshotRoot>,
+    steps: &'steps [Difference],
+) -> Result<Vec<&'steps Difference>, FileError> {
+    let Some(left_out) = present.and_then(|root| root.left_out) else { return Ok(Vec::new()) };
+    let left_out: LeftOut = load(queries, left_out)?;
+    let files = left_out.0.iter().filter(|excluded| excluded.reason.is_of_content());
+    let excluded: HashSet<&[u8]> = files.map(|excluded| excluded.path.as_slice()).collect();
+    let in_the_way = |step: &&Difference| {
+        step.before.is_none() && step.after.is_some() && excluded.contains(step.path.bytes().as_slice())
+    };
+    Ok(steps.iter().filter(in_the_way).collect())
 }
 
 fn request<'a>(

@@ -7,7 +7,7 @@ use retake_model::id::{ThreadId, TurnId};
 use retake_model::intent::{FolderRecord, Running};
 use retake_model::object::{Additions, Objects, Unavailable, load};
 use retake_model::operation::{FileChange, OperationKind, Version};
-use retake_model::tree::{Snapshot, changes};
+use retake_model::tree::{Snapshot, compare};
 use retake_store::Writing;
 use retake_workspace::folder::path_to_text;
 use retake_workspace::snapshot;
@@ -279,10 +279,14 @@ pub(super) fn changed_paths(
     for root in &new.roots {
         // What is in a root that is new was there before, and is nobody's change.
         let Some(before) = old.root(&root.name) else { continue };
-        for difference in changes(objects, Some(before), Some(root))? {
+        let compared = compare(objects, Some(before), Some(root))?;
+        for difference in compared.known {
             let outcome = if difference.after.is_some() { Outcome::Written } else { Outcome::Removed };
             found.push(PathReport::new(&root.name, difference, outcome));
         }
+        // What became too large to be captured, or a pipe, was written all the same.
+        let excluded = compared.excluded.into_iter();
+        found.extend(excluded.map(|difference| PathReport::new(&root.name, difference, Outcome::Written)));
     }
     Ok(found)
 }

@@ -26,8 +26,8 @@ pub struct FileReport {
     pub folder: Option<String>,
     /// Each path that was concerned, in order.
     pub paths: Vec<PathReport>,
-    /// Files of somebody's that a crash had caught on their way, and whose place is taken by newer ones: where
-    /// they are now, from the root.
+    /// Where files are now, from the root, that were moved aside: excluded files that stood where a captured one was
+    /// restored, and files that a crash had caught on their way and whose place is taken by newer ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub aside: Vec<String>,
     /// What an earlier crash had left unfinished, and was finished first.

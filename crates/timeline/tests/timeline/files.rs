@@ -557,3 +557,35 @@ fn redo_leaves_alone_what_the_user_reverted_or_deleted_around_the_undo() {
         }
     }
 }
+
+#[test]
+fn a_captured_file_that_becomes_excluded_is_a_change_that_undo_takes_back() {
+    let large = "large\n".repeat(400);
+    let cases: [(&str, &dyn Fn(&FileWorld)); 2] = [
+        ("too large", &|world| world.write("d/a", &large)),
+        ("a pipe", &|world| {
+            world.remove("d/a");
+            let made = std::process::Command::new("mkfifo").arg(world.path("d/a")).status();
+            assert!(made.expect("mkfifo runs").success());
+        }),
+    ];
+    for (name, replace) in cases {
+        let world = FileWorld::with_largest_file(1_000);
+        world.write("d/a", "old\n");
+        world.agent(|world| world.write("earlier", "stays\n"));
+        let seen = world.agent(replace);
+        assert!(seen.operation.is_some(), "{name}: the change is recorded");
+        let report = world.undo();
+        assert_eq!(world.read("d/a").as_deref(), Some("old\n"), "{name}");
+        assert_eq!(world.read("earlier").as_deref(), Some("stays\n"), "{name}: the turn before is not undone");
+        // There is no copy of what replaced it, so that it is kept.
+        assert_eq!(report.aside, ["d/a.retake-aside"], "{name}");
+        let aside = world.path("d/a.retake-aside").symlink_metadata().expect("it was moved aside");
+        assert!(!aside.is_file() || aside.len() == large.len() as u64);
+        // Nothing brings it back, and redo reports that.
+        let report = world.redo();
+        assert!(matches!(outcome(&report, "d/a"), Outcome::Skipped { .. }), "{name}: {report:?}");
+        assert_eq!(world.read("d/a").as_deref(), Some("old\n"), "{name}");
+        assert!(world.look().operation.is_none(), "{name}: everything is recorded");
+    }
+}

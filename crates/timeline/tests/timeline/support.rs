@@ -13,7 +13,7 @@ use retake_timeline::{
     Caller, ChangeError, Changed, Command, Desk, Done, FileError, FileReport, Goal, Handling, Looking,
     Moment, NewThread, Outcome, PlanRequest, Preview, Rules, Seeded, Seen, Spot, Timeline, Unit,
 };
-use retake_workspace::snapshot::Workspace;
+use retake_workspace::snapshot::{Options, Workspace};
 use tempfile::TempDir;
 
 pub(crate) const PROJECT: ProjectId = ProjectId::from_bytes([7; 16]);
@@ -127,8 +127,20 @@ impl FileWorld {
         Self::beside(World::new(), tempfile::tempdir().expect("a temporary folder"))
     }
 
+    /// One that does not capture files with more bytes than that.
+    pub(crate) fn with_largest_file(bytes: u64) -> Self {
+        let root = tempfile::tempdir().expect("a temporary folder");
+        let options = Options { largest_file: bytes, ..Options::default() };
+        let workspace = Workspace::open(root.path(), &[], options).expect("a folder");
+        Self::in_workspace(World::new(), root, workspace)
+    }
+
     pub(crate) fn beside(world: World, root: TempDir) -> Self {
         let workspace = Workspace::of(root.path()).expect("a folder that files can be kept of");
+        Self::in_workspace(world, root, workspace)
+    }
+
+    fn in_workspace(world: World, root: TempDir, workspace: Workspace) -> Self {
         let desk = Desk::at(world.timeline.clone(), PROJECT, workspace);
         let new = Self { world, root, desk };
         new.look();

@@ -1,0 +1,102 @@
+//! Moving aside what stands where a captured file is to come back, and of which there is no copy: a file over the size
+//! limit, a pipe, a file that cannot be read.
+//!
+//! ```text
+//!   data.bin   too large, made by the turn that is undone   ──►   data.bin.retake-aside
+//!   data.bin   comes back from the store
+//! ```
+
+use std::os::fd::AsFd;
+
+use retake_model::path::TreePath;
+use retake_model::tree::Difference;
+use rustix::fs::{AtFlags, FileType};
+use rustix::io::Errno;
+
+use super::look::look;
+use super::rename::Place;
+use super::walk::Walker;
+use super::{ApplyError, Left, OpenRoot, path_failed};
+
+/// The end of the name of what was moved aside.
+const SUFFIX: &str = ".retake-aside";
+/// The longest name that file systems take.
+const LONGEST_NAME: usize = 255;
+/// So many names are tried.
+const TRIES: usize = 1_000;
+
+/// Files that were moved aside.
+#[must_use]
+#[derive(Debug, Default)]
+pub struct SetAside(Vec<(TreePath, Vec<u8>)>);
+
+/// Moves aside whatever stands at these paths and is not what is wanted there. It stays in its folder.
+pub fn set_aside(root: &OpenRoot, steps: &[&Difference]) -> Result<SetAside, ApplyError> {
+    let mut moved = SetAside::default();
+    for step in steps {
+        match move_one(root, step) {
+            Ok(name) => moved.0.extend(name.map(|name| (step.path.clone(), name))),
+            Err(errno) => {
+                let not_put_back = moved.put_back(root);
+                return Err(ApplyError { cause: path_failed(&step.path, errno), not_put_back });
+            }
+        }
+    }
+    Ok(moved)
+}
+
+fn move_one(root: &OpenRoot, step: &Difference) -> Result<Option<Vec<u8>>, Errno> {
+    let mut walker = Walker::new(root.as_fd());
+    let folder = match walker.folder(step.path.parents()) {
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
+        other => other?,
+    };
+    let name = step.path.name().bytes();
+    match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT) => return Ok(None),
+        // A folder is never in the way of what comes into it.
+        Ok(stat) if FileType::from_raw_mode(stat.st_mode).is_dir() => return Ok(None),
+        other => drop(other?),
+    }
+    // What cannot be read is not what is wanted; a crash may have come after the file was put back.
+    if look(folder, name, |_| None).is_ok_and(|seen| seen.found.is(step.after.as_ref())) {
+        return Ok(None);
+    }
+    let stem = &name[..name.len().min(LONGEST_NAME - SUFFIX.len() - 5)];
+    for number in 1..=TRIES {
+        let suffix = if number == 1 { SUFFIX.to_owned() } else { format!("{SUFFIX}-{number}") };
+        let aside = [stem, suffix.as_bytes()].concat();
+        match root.renames.put(Place { folder, name }, Place { folder, name: &aside }) {
+            Ok(()) => return Ok(Some(aside)),
+            Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Err(Errno::EXIST)
+}
+
+impl SetAside {
+    /// Where the files are now, for the report.
+    pub fn into_left(self) -> impl Iterator<Item = Left> {
+        self.0.into_iter().map(|(path, name)| {
+            let folder = path.parent().map(|folder| format!("{folder}/")).unwrap_or_default();
+            Left { file: format!("{folder}{}", String::from_utf8_lossy(&name)), path: Some(path) }
+        })
+    }
+
+    /// Brings them back to their places; gives the paths where that was not possible.
+    pub fn put_back(self, root: &OpenRoot) -> Vec<TreePath> {
+        let mut walker = Walker::new(root.as_fd());
+        let mut stuck = Vec::new();
+        for (path, aside) in self.0 {
+            let put = walker.folder(path.parents()).and_then(|folder| {
+                let place = Place { folder, name: path.name().bytes() };
+                root.renames.put(Place { folder, name: &aside }, place)
+            });
+            if put.is_err() {
+                stuck.push(path);
+            }
+        }
+        stuck
+    }
+}
