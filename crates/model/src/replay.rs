@@ -34,7 +34,9 @@ use crate::content::ContentId;
 use crate::merge::Labels;
 use crate::object::{Additions, Objects, Unavailable, load};
 use crate::path::{RootPath, TreePath};
-use crate::tree::{LeftOut, Node, Reason, Snapshot, SnapshotRoot, TreeCursor, changes, compare, differences, graft};
+use crate::tree::{
+    LeftOut, Node, Reason, Snapshot, SnapshotRoot, TreeCursor, changes, compare, differences, graft,
+};
 
 /// A change of files that is to be carried over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,6 +20,7 @@
 mod alone;
 mod apart;
 mod carry_out;
+mod durable;
 mod error;
 mod glance;
 mod look;

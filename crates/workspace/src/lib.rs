@@ -12,6 +12,7 @@
 
 pub mod apply;
 pub mod copy;
+pub mod durable;
 pub mod folder;
 pub mod git;
 pub mod root;

@@ -35,9 +35,9 @@ impl Cuts {
 pub(super) fn campaign(seed: u64, cuts: u64, home: Home) -> Result<String, Trouble> {
     let done = cut(CutsPlan { seed, cuts, home, syncs: Syncs::Honest })?;
     Ok(format!(
-        "{} power cuts, {} of them in the middle of a command and {} just after its answer: nothing acknowledged \
+        "{} power cuts, {} of them in the middle of a command and {} just after its answer ({} after a program that syncs nothing): nothing acknowledged \
          was lost, and conversation and files were always at the same operation",
-        done.cuts, done.within, done.after
+        done.cuts, done.within, done.after, done.unsynced
     ))
 }
 

@@ -5,7 +5,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::dice::Dice;
-use crate::files::{Home, Laboratory, SCRIPT, Step, Told, advance, rehearse, retake};
+use crate::files::{Expectation, Home, Laboratory, Nature, SCRIPT, Step, Told, advance, rehearse, retake};
 use crate::ground::Ground;
 use crate::shim::{Faults, Report};
 use crate::violation::{Failed, Trouble, Violation};
@@ -43,6 +43,8 @@ pub struct Cuts {
     pub within: u64,
     /// Just after a command was acknowledged.
     pub after: u64,
+    /// Of these, just after a program that does not sync what it writes.
+    pub unsynced: u64,
 }
 
 /// Cuts the power again and again.
@@ -56,13 +58,19 @@ pub fn cut(plan: CutsPlan) -> Result<Cuts, Failed> {
         let expectation = rehearse(&mut laboratory, step)?;
         laboratory.restore()?;
         let calls = laboratory.run(step.place, step.arguments, |faults| faults)?.report.calls;
+        if step.nature == Nature::Runs {
+            unsynced(&laboratory, &disk, step, plan, number, &expectation)?;
+            cuts.cuts += 1;
+            cuts.after += 1;
+            cuts.unsynced += 1;
+        }
         let target = plan.cuts * number / SCRIPT.len() as u64;
         while cuts.cuts < target {
             // The last one is beyond all of them: the command ends, and then the power goes.
             let call = 1 + dice.below(calls + calls / 4 + 1);
             laboratory.restore()?;
             disk.sync()?;
-            let told = strike(&laboratory, &disk, step, call, plan.syncs)?;
+            let told = strike(&laboratory, &disk, step.place, step.arguments, call, plan.syncs)?;
             cuts.cuts += 1;
             if told == Told::Done {
                 cuts.after += 1;
@@ -79,17 +87,46 @@ pub fn cut(plan: CutsPlan) -> Result<Cuts, Failed> {
     Ok(cuts)
 }
 
+/// Runs a program that does not sync what it writes, and cuts the power as soon as its end is acknowledged: its files must
+/// be there all the same.
+fn unsynced(
+    laboratory: &Laboratory,
+    disk: &Disk,
+    step: &Step,
+    plan: CutsPlan,
+    number: u64,
+    expectation: &Expectation,
+) -> Result<(), Failed> {
+    let arguments: Vec<&str> =
+        step.arguments.iter().map(|word| word.strip_suffix("; sync -f .").unwrap_or(word)).collect();
+    laboratory.restore()?;
+    disk.sync()?;
+    let told = strike(laboratory, disk, step.place, &arguments, NEVER, plan.syncs)?;
+    let broken = match told {
+        Told::Done => expectation.check(laboratory, step, told).err(),
+        _ => Some("it did not end".to_owned()),
+    };
+    broken.map_or(Ok(()), |broken| {
+        let what = format!("{arguments:?}, power cut after the acknowledgement: {broken}");
+        Err(Failed::Violation(Violation { campaign: "cuts", seed: plan.seed, step: number, what }))
+    })
+}
+
+/// A call that no command comes to.
+const NEVER: u64 = u64::MAX / 2;
+
 /// Runs a command until a call, cuts the power, and brings the disk back.
 fn strike(
     laboratory: &Laboratory,
     disk: &Disk,
-    step: &Step,
+    place: &str,
+    arguments: &[&str],
     call: u64,
     syncs: Syncs,
 ) -> Result<Told, Trouble> {
     let faults: Faults = laboratory.faults().stop_at(call);
     let faults = if syncs == Syncs::Lying { faults.lying_syncs() } else { faults };
-    let mut command = laboratory.command(step.place, step.arguments);
+    let mut command = laboratory.command(place, arguments);
     let mut child =
         faults.attach(laboratory.shim(), &mut command).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
     let told = stopped_or_ended(&mut child)?;

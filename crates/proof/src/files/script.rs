@@ -57,7 +57,8 @@ printf 'big' > big && head -c 150000 /dev/zero | tr '\\0' 'x' >> big
 /// A dozen files at once: more than are synced one by one.
 const MANY: &str = "mkdir many; for n in 1 2 3 4 5 6 7 8 9 10 11 12; do echo $n > many/$n; echo $n > m$n; done; mv src moved; echo x >> code.rs; sync -f .";
 
-/// The script. What is run ends with a sync: that its own work survives a power cut is a program's own business.
+/// The script. What is run ends with a sync: what a program wrote and did not sync may be lost if the power goes before its
+/// end was recorded. The power cuts also run it without that sync, and cut after the record.
 /// What it begins with is a conversation without files.
 pub const SCRIPT: &[Step] = &[
     step(&["snapshot", "take"]),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use retake_model::content::{ContentId, Kind};
-use retake_model::object::{Memory, Objects, Unavailable};
+use retake_model::object::{Memory, NewObject, Objects, Unavailable};
 use retake_store::Queries;
 use retake_workspace::snapshot;
 use serde::Serialize;
@@ -42,9 +42,7 @@ impl Desk {
             return Err(FileError::Outdated);
         }
         let last = queries.folder(self.folder)?.and_then(|record| record.snapshot);
-        let mut new = Memory::default();
-        new.keep(taken.objects.iter().cloned());
-        let objects = Seen { new, stored: &queries };
+        let objects = TakenObjects::new(&taken.objects, &queries);
         let held = held(&objects, taken.id, &taken.snapshot, LEFT_OUT)?;
         let mut changed = match last.filter(|last| *last != taken.id) {
             Some(last) => changed_paths(&objects, last, taken.id)?,
@@ -57,13 +55,21 @@ impl Desk {
     }
 }
 
-/// What was just seen, on top of what is stored.
-struct Seen<'queries> {
+/// The objects of a snapshot that is not stored yet, on top of those that are.
+pub(super) struct TakenObjects<'queries> {
     new: Memory,
     stored: &'queries Queries<'queries>,
 }
 
-impl Objects for Seen<'_> {
+impl<'queries> TakenObjects<'queries> {
+    pub(super) fn new(objects: &[NewObject], stored: &'queries Queries<'queries>) -> Self {
+        let mut new = Memory::default();
+        new.keep(objects.iter().cloned());
+        Self { new, stored }
+    }
+}
+
+impl Objects for TakenObjects<'_> {
     fn bytes(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, Unavailable> {
         self.new.bytes(kind, id).or_else(|_| self.stored.bytes(kind, id))
     }

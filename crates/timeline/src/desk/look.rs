@@ -119,6 +119,7 @@ impl Session<'_> {
         {
             return Ok((Present { id, snapshot, version }, None, None));
         }
+        desk.sync_changes(&taken, whose == Whose::Caller)?;
         let found = Found { thread, caller: caller.clone(), whose, dead: desk.run_is_dead()?, snapshot: id };
         let (clock, place) = (desk.timeline.clock.clone(), Place::of(desk));
         let stored = Arc::clone(&taken);

@@ -94,6 +94,7 @@ impl Desk {
         caller: &Caller,
     ) -> Result<Advanced, FileError> {
         let taken = Arc::new(snapshot::snapshot(&self.timeline.store, &self.workspace)?);
+        self.sync_changes(&taken, true)?;
         let (id, stored) = (taken.id, Arc::clone(&taken));
         let (clock, rules, place) = (self.timeline.clock.clone(), self.timeline.rules, Place::of(self));
         let (caller, advance) = (caller.clone(), advance.clone());

@@ -560,8 +560,9 @@ fn redo_leaves_alone_what_the_user_reverted_or_deleted_around_the_undo() {
 
 #[test]
 fn a_captured_file_that_becomes_excluded_is_a_change_that_undo_takes_back() {
+    type Replace<'text> = &'text dyn Fn(&FileWorld);
     let large = "large\n".repeat(400);
-    let cases: [(&str, &dyn Fn(&FileWorld)); 2] = [
+    let cases: [(&str, Replace<'_>); 2] = [
         ("too large", &|world| world.write("d/a", &large)),
         ("a pipe", &|world| {
             world.remove("d/a");
@@ -577,7 +578,11 @@ fn a_captured_file_that_becomes_excluded_is_a_change_that_undo_takes_back() {
         assert!(seen.operation.is_some(), "{name}: the change is recorded");
         let report = world.undo();
         assert_eq!(world.read("d/a").as_deref(), Some("old\n"), "{name}");
-        assert_eq!(world.read("earlier").as_deref(), Some("stays\n"), "{name}: the turn before is not undone");
+        assert_eq!(
+            world.read("earlier").as_deref(),
+            Some("stays\n"),
+            "{name}: the turn before is not undone"
+        );
         // There is no copy of what replaced it, so that it is kept.
         assert_eq!(report.aside, ["d/a.retake-aside"], "{name}");
         let aside = world.path("d/a.retake-aside").symlink_metadata().expect("it was moved aside");
