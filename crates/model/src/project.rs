@@ -9,15 +9,23 @@
 //! the device, which is only stable enough to be asked for where the path differs). It is *alike* if device and
 //! inode agree and a birth time is missing: inodes are reused, so this alone adopts nobody. The *mark* is an
 //! attribute on the folder that names its project; it survives renames and moves, but a copy carries it too.
+//! So the mark alone moves no project where the file system *contradicts* it: a rename keeps the inode, and a
+//! marked folder on the recorded device with another inode or birth time is a copy, wherever the original is.
 //!
 //! ```text
 //!   evidence            recorded path   what is there now         verdict
 //!   ──────────────────────────────────────────────────────────────────────────────────────────
 //!   proven              this one        –                         Same
-//!   mark                this one        –                         Same
-//!   mark or proven      elsewhere       this very folder          Same      (one folder, two paths)
-//!   mark or proven      elsewhere       the recorded folder       Copied    (the original stands)
-//!   mark or proven      elsewhere       nothing, or a stranger    Moved
+//!   mark                this one        –                         Same      (restored from a backup)
+//!                       this one        the recorded folder is beside it, renamed    Copied
+//!   proven, or alike    elsewhere       this very folder          Same      (one folder, two paths)
+//!     and marked        elsewhere       the recorded folder       Copied    (a snapshot of the file system)
+//!                       elsewhere       anything else             Moved
+//!   mark                elsewhere       this very folder          Same
+//!                       elsewhere       a folder with the mark    Copied    (the original stands)
+//!                       elsewhere       nothing, or a stranger    Moved     (to another file system), or Copied
+//!                                                                           (contradicted, or the recorded
+//!                                                                           folder stands beside, renamed)
 //!   alike               this one        –                         Same      (unless the remotes differ)
 //!   path, same remote   this one        –                         Same      (cloned again)
 //!   path only           this one        –                         Replaced  (new, with a hint)
@@ -30,6 +38,9 @@
 //! Rows are tried from the top, each over all candidates, the one seen last first. Whatever the verdict, the
 //! caller records what the folder shows now and marks it; the next folder to show the same evidence then finds
 //! its original standing and becomes a project of its own. That is why two folders never share threads.
+//!
+//! One case cannot be decided: the original was renamed into another folder, and a copy was made on another file
+//! system. The copy then looks like a move to that file system, and is reported as one.
 
 use crate::id::ProjectId;
 use crate::time::Timestamp;
@@ -77,6 +88,8 @@ pub struct Candidate {
     pub record: ProjectRecord,
     /// The folder at the recorded path, or nothing if there is none or it cannot be read.
     pub there: Option<Folder>,
+    /// Whether the recorded folder itself, by device, inode and birth time, now has another name beside its old one.
+    pub renamed: bool,
 }
 
 /// Which project a folder is.
@@ -132,6 +145,13 @@ impl ProjectRecord {
         birth_unknown && (self.device, self.inode) == (folder.device, folder.inode)
     }
 
+    /// Whether the file system says that a folder elsewhere is not the recorded one: on one device, a rename keeps
+    /// inode and birth time.
+    fn contradicted_by(&self, folder: &Folder) -> bool {
+        let other_birth = self.born.is_some() && folder.born.is_some() && self.born != folder.born;
+        self.device == folder.device && (self.inode != folder.inode || other_birth)
+    }
+
     fn remote_agrees(&self, folder: &Folder) -> bool {
         self.remote.is_some() && self.remote == folder.remote
     }
@@ -159,12 +179,27 @@ impl Candidate {
         })
     }
 
-    /// The verdict where the evidence names this project, yet its path is another one.
-    fn seen_elsewhere(&self, folder: &Folder) -> Verdict<'_> {
+    /// The verdict on a folder that the file system shows to be the recorded one, at another path.
+    fn found_elsewhere(&self, folder: &Folder) -> Verdict<'_> {
+        let project = self.record.id;
+        let still_there = |there: &Folder| {
+            self.record.proven_by(there) || (there.mark == Some(project) && self.record.alike(there))
+        };
+        if self.is_there(folder) {
+            Verdict::Same(project)
+        } else if self.there.as_ref().is_some_and(still_there) {
+            Verdict::Copied { of: project }
+        } else {
+            Verdict::Moved { project, from: &self.record.path }
+        }
+    }
+
+    /// The verdict on a folder at another path that only its mark connects with this project.
+    fn marked_elsewhere(&self, folder: &Folder) -> Verdict<'_> {
         let project = self.record.id;
         if self.is_there(folder) {
             Verdict::Same(project)
-        } else if self.stands() {
+        } else if self.stands() || self.renamed || self.record.contradicted_by(folder) {
             Verdict::Copied { of: project }
         } else {
             Verdict::Moved { project, from: &self.record.path }
@@ -183,10 +218,17 @@ pub fn decide<'known>(folder: &Folder, known: &'known [Candidate]) -> Verdict<'k
         return Verdict::Same(found.record.id);
     }
     if let Some(found) = latest(&|candidate| folder.mark == Some(candidate.record.id)) {
-        return if here(found) { Verdict::Same(found.record.id) } else { found.seen_elsewhere(folder) };
+        let record = &found.record;
+        return if here(found) {
+            if found.renamed { Verdict::Copied { of: record.id } } else { Verdict::Same(record.id) }
+        } else if record.proven_by(folder) || record.alike(folder) {
+            found.found_elsewhere(folder)
+        } else {
+            found.marked_elsewhere(folder)
+        };
     }
     if let Some(found) = latest(&|candidate| candidate.record.proven_by(folder)) {
-        return found.seen_elsewhere(folder);
+        return found.found_elsewhere(folder);
     }
     if let Some(found) = latest(&here) {
         let record = &found.record;

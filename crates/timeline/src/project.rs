@@ -8,7 +8,7 @@ use retake_model::id::{ProjectId, TakeId, ThreadId};
 use retake_model::project::{Candidate, Folder, ProjectRecord, Verdict, decide};
 use retake_model::time::Timestamp;
 use retake_store::{ProjectRow, StoreError, ThreadFilter, WriteError, Writing};
-use retake_workspace::folder::{self, FolderError, path_from_text};
+use retake_workspace::folder::{self, FolderError, Identity, path_from_text};
 use retake_workspace::root::find_root;
 use serde::Serialize;
 
@@ -306,7 +306,14 @@ fn candidates(rows: &[ProjectRow], facts: &Folder) -> Vec<Candidate> {
         .filter(|record| record.may_be(facts))
         .map(|record| {
             let there = folder::observe(&path_from_text(&record.path)).ok();
-            Candidate { there: there.map(|facts| facts.as_evidence()), record }
+            // Asked only where the mark is all that speaks for the folder.
+            let renamed = facts.mark == Some(record.id)
+                && (record.inode, record.born) != (facts.inode, facts.born)
+                && folder::is_renamed_beside(
+                    &path_from_text(&record.path),
+                    &Identity { device: record.device, inode: record.inode, born: record.born },
+                );
+            Candidate { there: there.map(|facts| facts.as_evidence()), record, renamed }
         })
         .collect()
 }

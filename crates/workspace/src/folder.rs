@@ -7,7 +7,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -91,6 +91,41 @@ pub fn observe(path: &Path) -> Result<FolderFacts, FolderError> {
         mark: read_mark(&canonical),
         remote: git::remote(&canonical),
         path: canonical,
+    })
+}
+
+/// Which folder of a file system this is, whatever its path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The device that holds it.
+    pub device: u64,
+    /// Its number on that device.
+    pub inode: u64,
+    /// When it was made, in nanoseconds since 1970, where the file system knows.
+    pub born: Option<i64>,
+}
+
+impl Identity {
+    /// The identity of a folder; links are not followed.
+    pub fn of(path: &Path) -> io::Result<Self> {
+        let metadata = path.symlink_metadata()?;
+        if !metadata.is_dir() {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        Ok(Self { device: metadata.dev(), inode: metadata.ino(), born: born(&metadata) })
+    }
+}
+
+/// How many names beside a folder's old one are read at most to find it again.
+const NAMES_BESIDE: usize = 10_000;
+
+/// Whether a folder that was at a path has another name in the same parent now.
+pub fn is_renamed_beside(path: &Path, identity: &Identity) -> bool {
+    let Some(names) = path.parent().and_then(|parent| std::fs::read_dir(parent).ok()) else { return false };
+    names.take(NAMES_BESIDE).flatten().any(|name| {
+        name.ino() == identity.inode
+            && name.path() != path
+            && Identity::of(&name.path()).is_ok_and(|found| found == *identity)
     })
 }
 

@@ -34,7 +34,13 @@ fn known(number: u8, seen: Folder, there: Option<Folder>) -> Candidate {
     Candidate {
         record: ProjectRecord { id: id(number), path, device, inode, born, remote, last_seen },
         there,
+        renamed: false,
     }
+}
+
+/// The same where the recorded folder has another name beside its old one.
+fn renamed(candidate: Candidate) -> Candidate {
+    Candidate { renamed: true, ..candidate }
 }
 
 #[track_caller]
@@ -149,12 +155,14 @@ fn a_copy_whose_original_stands_is_a_project_of_its_own() {
         copied,
     );
     let restored = Some(folder("/a", 99, LATER, Some(1), ORIGIN));
-    check(
-        "the recorded folder itself, after a restored one took its place",
-        &folder("/b", 7, BORN, None, ORIGIN),
-        &[known(1, seen.clone(), restored)],
-        copied,
-    );
+    for mark in [None, Some(1)] {
+        check(
+            "the recorded folder itself, after a copy took its place",
+            &folder("/b", 7, BORN, mark, ORIGIN),
+            &[known(1, seen.clone(), restored.clone())],
+            moved(1, "/a"),
+        );
+    }
     check(
         "a snapshot of the file system, no marks",
         &on_device(5, folder("/snapshot/a", 7, BORN, None, None)),
@@ -242,11 +250,37 @@ fn of_several_projects_at_one_path_the_last_seen_is_meant() {
     check("two records", &now, &candidates, same(2));
 }
 
+#[test]
+fn a_copy_does_not_take_over_a_project_that_was_renamed() {
+    let copied = Verdict::Copied { of: id(1) };
+    let gone = |born| known(1, folder("/a", 7, born, None, ORIGIN), None);
+    check("another inode", &folder("/c", 8, LATER, Some(1), ORIGIN), &[gone(BORN)], copied);
+    check("inode reused, born later", &folder("/c", 7, LATER, Some(1), ORIGIN), &[gone(BORN)], copied);
+    check("no birth times, another inode", &folder("/c", 8, None, Some(1), ORIGIN), &[gone(None)], copied);
+    let original = folder("/b", 7, BORN, Some(1), ORIGIN);
+    check("the original, renamed", &original, &[gone(BORN)], moved(1, "/a"));
+    let there = Some(folder("/a", 8, LATER, Some(1), ORIGIN));
+    let taken = || known(1, folder("/a", 7, BORN, None, ORIGIN), there.clone());
+    check("the original, its old path taken by a copy", &original, &[taken()], moved(1, "/a"));
+    check(
+        "a copy at the old path, the original beside it",
+        &folder("/a", 8, LATER, Some(1), ORIGIN),
+        &[renamed(taken())],
+        copied,
+    );
+    check(
+        "a copy on another file system, the original beside its old path",
+        &on_device(2, folder("/disk/c", 8, LATER, Some(1), ORIGIN)),
+        &[renamed(gone(BORN))],
+        copied,
+    );
+}
+
 /// The promise behind the table: once a verdict is recorded, a second folder with the same evidence is refused.
 #[test]
 fn no_two_folders_end_in_one_project() {
     let original = folder("/a", 7, BORN, Some(1), ORIGIN);
-    let copy = folder("/b", 8, LATER, Some(1), ORIGIN);
+    let copy = on_device(2, folder("/b", 8, LATER, Some(1), ORIGIN));
     // The original's disk is unplugged while the copy is opened: it looks like a move, and is recorded as one.
     check("copy first", &copy, &[known(1, original.clone(), None)], moved(1, "/a"));
     // The disk comes back: the project now lives in the copy.

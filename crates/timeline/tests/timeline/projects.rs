@@ -58,6 +58,26 @@ fn a_copied_folder_is_another_project() {
 }
 
 #[test]
+fn a_copy_of_a_renamed_project_does_not_take_over_its_identity() {
+    for copy_at in ["copy", "elsewhere/copy", "project"] {
+        let place = Place::new();
+        let before = place.project("project");
+        let at = |name: &str| place.folder.path().join(name);
+        fs::create_dir(at("elsewhere")).expect("a new folder");
+        fs::rename(at("project"), at("renamed")).expect("a rename");
+        let copied = Command::new("cp").arg("-a").args([at("renamed"), at(copy_at)]).status();
+        assert!(copied.expect("cp").success());
+        // The copy is looked at first, when nothing but the file system tells the two apart.
+        let copy = place.project(copy_at);
+        assert_ne!(copy.id, before.id, "{copy_at}");
+        let original = place.project("renamed");
+        assert_eq!(original.id, before.id, "{copy_at}");
+        assert!(matches!(original.noticed, Noticed::Moved { .. }), "{copy_at}: {original:?}");
+        assert_eq!(place.project(copy_at).id, copy.id, "{copy_at}");
+    }
+}
+
+#[test]
 fn a_new_folder_at_an_old_path_is_another_project_that_can_adopt_the_old_one() {
     let place = Place::new();
     let before = place.project("project");
