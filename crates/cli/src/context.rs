@@ -433,7 +433,7 @@ impl Context {
         if self.general.quiet || self.general.json { Audience::Nobody } else { Audience::detect() }
     }
 
-    fn tell_noticed(&self, noticed: &Noticed) -> Result<(), Failure> {
+    pub(crate) fn tell_noticed(&self, noticed: &Noticed) -> Result<(), Failure> {
         match noticed {
             Noticed::Nothing | Noticed::New => Ok(()),
             Noticed::Moved { from } => {

@@ -283,6 +283,9 @@ impl From<ProjectError> for Failure {
     fn from(error: ProjectError) -> Self {
         match error {
             ProjectError::Store(error) => error.into(),
+            error @ (ProjectError::Unsuitable(_) | ProjectError::Inside { .. } | ProjectError::InUse(_)) => {
+                Self::new(Code::Refused, error)
+            }
             other => Self::new(Code::NotFound, other),
         }
     }

@@ -103,6 +103,13 @@ impl Writing<'_> {
         self.set_tally(Tally::ProjectKey, &Searched::Key(key.to_vec()), tally::of_project(&key))
     }
 
+    /// Forgets a project. No thread may be listed under it.
+    pub fn forget_project(&self, project: ProjectId) -> Result<(), StoreError> {
+        let key = project.key();
+        self.connection.prepare_cached("DELETE FROM project WHERE key = ?1")?.execute([key])?;
+        self.set_tally(Tally::ProjectKey, &Searched::Key(key.to_vec()), 0)
+    }
+
     /// Says which thread commands mean when they name none.
     pub fn set_current(&self, project: ProjectId, thread: Option<ThreadId>) -> Result<(), StoreError> {
         if let Some(found) = self.project(project)? {

@@ -85,7 +85,7 @@ pub use moves::{Goal, Moved};
 pub use paging::{NotACursor, Page, ThreadCursor};
 pub use past::{Arrival, Past};
 pub use present::{Showing, WhichEntries};
-pub use project::{KnownProject, Noticed, Project, ProjectError};
+pub use project::{ForgottenProject, KnownProject, Noticed, Project, ProjectError};
 pub use promote::Promoted;
 pub use retake_model as model;
 pub use retake_model::command::{Command, NewEntry, Spot};

@@ -2,7 +2,9 @@
 //!
 //! The pure decision is in [`retake_model::project`]; here the evidence is gathered and the verdict recorded.
 
-use std::path::Path;
+mod forget;
+
+use std::path::{Path, PathBuf};
 
 use retake_model::id::{ProjectId, TakeId, ThreadId};
 use retake_model::project::{Candidate, Folder, ProjectRecord, Verdict, decide};
@@ -10,11 +12,14 @@ use retake_model::time::Timestamp;
 use retake_store::{ProjectRow, StoreError, ThreadFilter, WriteError, Writing};
 use retake_workspace::folder::{self, FolderError, Identity, path_from_text};
 use retake_workspace::root::find_root;
+use retake_workspace::snapshot::{OpenError, check_folder};
 use serde::Serialize;
 
 use crate::change::{Head, change};
 use crate::clock::Ticks;
 use crate::{Caller, ChangeError, Command, Done, LookError, Looking, Timeline};
+
+pub use forget::ForgottenProject;
 
 /// A project, and the folder it is in now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -61,7 +66,7 @@ pub enum Noticed {
 pub struct KnownProject {
     /// Its identity.
     pub id: ProjectId,
-    /// Where its folder was seen last.
+    /// Where its folder was seen last; empty if that was forgotten.
     pub path: String,
     /// Whether there is a folder now.
     pub exists: bool,
@@ -91,6 +96,20 @@ pub enum ProjectError {
     /// There is no such project.
     #[error("there is no project {0}")]
     NoSuchProject(ProjectId),
+    /// The folder cannot be a project: it is a home folder or one of the system.
+    #[error(transparent)]
+    Unsuitable(#[from] OpenError),
+    /// The folder is in one that Retake fills itself.
+    #[error("{} is inside {what}, and cannot be a project of its own; name a folder outside of it", path.display())]
+    Inside {
+        /// The folder that was named.
+        path: PathBuf,
+        /// What holds it.
+        what: &'static str,
+    },
+    /// The project is in use.
+    #[error("{0}")]
+    InUse(String),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -114,9 +133,25 @@ impl From<ProjectError> for LookError {
 }
 
 impl Timeline {
-    /// The project that a folder, or the nearest known folder above it, is. A folder that is new is recorded.
+    /// The project that a folder, or the nearest known folder above it, is. A folder that is new is recorded, unless
+    /// it is a home folder or one of the system.
     pub fn project(&self, folder: &Path) -> Result<Project, ProjectError> {
         self.recognise(folder, Recording::Always)
+    }
+
+    /// Makes a folder itself a project, whatever is above it. A folder that is one already stays as it is.
+    pub fn init_project(&self, folder: &Path) -> Result<Project, ProjectError> {
+        let inside = |what| Err(ProjectError::Inside { path: folder.to_owned(), what });
+        let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        if self.look()?.apart_folder_at(&real)?.is_some() {
+            return inside("the folder of a take");
+        }
+        let store = self.store.folder();
+        if real.starts_with(store.canonicalize().unwrap_or_else(|_| store.to_owned())) {
+            return inside("the store");
+        }
+        let rows = self.look()?.queries().projects()?;
+        self.recognise_root(&real, &rows, Recording::Always)
     }
 
     /// The same for someone who only looks: a folder that is new stays unrecorded, and its project empty.
@@ -153,9 +188,17 @@ impl Timeline {
             let text = folder::path_to_text(path);
             rows.iter().any(|row| row.path == text)
         };
-        let root = find_root(folder, known);
-        let facts = folder::observe(&root)?.as_evidence();
-        let (known, noticed) = recognised(&rows, &facts);
+        self.recognise_root(&find_root(folder, known), &rows, recording)
+    }
+
+    fn recognise_root(
+        &self,
+        root: &Path,
+        rows: &[ProjectRow],
+        recording: Recording,
+    ) -> Result<Project, ProjectError> {
+        let facts = folder::observe(root)?.as_evidence();
+        let (known, noticed) = recognised(rows, &facts);
         match known {
             Some(id) => {
                 if let Some(row) = rows.iter().find(|row| row.id == id && describes(row, &facts)) {
@@ -167,7 +210,8 @@ impl Timeline {
                 let id = ProjectId::fresh(&mut Ticks(&*self.clock));
                 return Ok(Project { id, path: facts.path, current: None, noticed });
             }
-            None => {}
+            // Before anything is written: a refusal leaves no trace.
+            None => check_folder(&path_from_text(&facts.path))?,
         }
         let clock = self.clock.clone();
         let project = self.store.write(move |writing: &Writing<'_>| -> Result<Project, StoreError> {
@@ -176,7 +220,7 @@ impl Timeline {
             let id = known.unwrap_or_else(|| ProjectId::fresh(&mut Ticks(&*clock)));
             record(writing, id, facts, noticed, clock.now())
         })?;
-        mark(&root, project.id);
+        mark(root, project.id);
         Ok(project)
     }
 
@@ -199,6 +243,7 @@ impl Timeline {
             return Err(ProjectError::NoSuchProject(id));
         }
         let facts = folder::observe(folder)?.as_evidence();
+        check_folder(&path_from_text(&facts.path))?;
         let now = self.clock.now();
         let project = self.store.write(move |writing: &Writing<'_>| -> Result<Project, StoreError> {
             record(writing, id, facts, Noticed::Nothing, now)
@@ -294,6 +339,8 @@ fn mark(root: &Path, id: ProjectId) {
 
 fn candidates(rows: &[ProjectRow], facts: &Folder) -> Vec<Candidate> {
     rows.iter()
+        // A project whose folder was forgotten is in no folder until one adopts it, whatever marks say.
+        .filter(|row| !row.path.is_empty())
         .map(|row| ProjectRecord {
             id: row.id,
             path: row.path.clone(),

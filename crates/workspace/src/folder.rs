@@ -151,6 +151,17 @@ pub fn mark(path: &Path, project: ProjectId) -> Result<Marked, FolderError> {
     }
 }
 
+/// Removes the mark of a project from a folder. A mark that names another project stays.
+pub fn unmark(path: &Path, project: ProjectId) -> Result<(), FolderError> {
+    if read_mark(path) != Some(project) {
+        return Ok(());
+    }
+    match rustix::fs::removexattr(path, MARK) {
+        Ok(()) | Err(Errno::NODATA) => Ok(()),
+        Err(errno) => Err(FolderError::Unmarkable { path: path.to_owned(), source: errno.into() }),
+    }
+}
+
 /// A path as text, one to one: paths that are not Unicode are written as hexadecimal bytes.
 ///
 /// Replacing what is not Unicode, as paths are usually shown, would make two folders one.
@@ -236,7 +247,11 @@ mod tests {
         assert_eq!((before.device, before.inode, before.born), (after.device, after.inode, after.born));
 
         assert_eq!(mark(&second, project(2)).expect("a folder"), Marked::Written);
-        assert_eq!(observe(&second).expect("a folder").mark, Some(project(2)));
+        unmark(&second, project(1)).expect("a folder");
+        assert_eq!(observe(&second).expect("a folder").mark, Some(project(2)), "another's mark stays");
+        unmark(&second, project(2)).expect("a folder");
+        unmark(&second, project(2)).expect("a folder without a mark");
+        assert_eq!(observe(&second).expect("a folder").mark, None);
     }
 
     #[test]

@@ -2,17 +2,27 @@
 //!
 //! A user rarely stands in the top folder of a project. The nearest folder upwards that is already known as a
 //! project, or is a work tree of git, is meant; failing both, the folder where the user stands. A known project
-//! far up, such as a home folder, does not swallow the repositories below it.
+//! far up does not swallow the repositories below it, and a home folder or one of the system never stands for what is
+//! below it, even if it is known as a project or is a work tree.
 
 use std::path::{Path, PathBuf};
 
 use crate::git;
+use crate::snapshot::check_folder;
 
 /// The project folder for a user who stands in `cwd`; `known` says whether a folder is a project already.
 pub fn find_root(cwd: &Path, known: impl Fn(&Path) -> bool) -> PathBuf {
+    find_suitable_root(cwd, known, |folder| check_folder(folder).is_ok())
+}
+
+fn find_suitable_root(
+    cwd: &Path,
+    known: impl Fn(&Path) -> bool,
+    suitable: impl Fn(&Path) -> bool,
+) -> PathBuf {
     let cwd = cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned());
     let work_tree = git::work_tree(&cwd);
-    let meant = |folder: &&Path| known(folder) || work_tree.as_deref() == Some(*folder);
+    let meant = |folder: &&Path| (known(folder) || work_tree.as_deref() == Some(*folder)) && suitable(folder);
     cwd.ancestors().find(meant).map_or_else(|| cwd.clone(), Path::to_owned)
 }
 
@@ -42,6 +52,13 @@ mod tests {
         check(&[], &repository);
         check(&[&deep], &deep);
         check(&[&top], &repository);
+
+        // A home folder with a repository of its own, known as a project or not.
+        for known in [&[][..], &[&repository], &[&top, &repository]] {
+            let suitable = |folder: &Path| folder != repository && folder != top;
+            let found = find_suitable_root(&deep, |folder| known.contains(&&folder.to_owned()), suitable);
+            assert_eq!(found, deep, "{known:?}");
+        }
     }
 
     #[test]

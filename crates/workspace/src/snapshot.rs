@@ -51,7 +51,7 @@ pub(crate) use narrow::{Found, Watches, erasures, look_at_all, look_at_some};
 pub use options::{DEFAULT_LARGEST_FILE, Options, SECRETS};
 pub use progress::Progress;
 pub use taken::{StoreTakenError, Taken};
-pub use workspace::{OpenError, Root, Workspace};
+pub use workspace::{OpenError, Root, Workspace, check_folder};
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;

@@ -112,6 +112,10 @@ impl From<ProjectError> for Problem {
                 Self::new(Code::Conflict, detail)
             }
             other @ ProjectError::NoSuchProject(_) => Self::new(Code::NotFound, other),
+            other @ (ProjectError::Unsuitable(_) | ProjectError::Inside { .. }) => {
+                Self::new(Code::Refused, other)
+            }
+            other @ ProjectError::InUse(_) => Self::new(Code::Conflict, other),
         }
     }
 }

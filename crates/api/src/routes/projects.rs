@@ -5,12 +5,12 @@ use std::path::Path;
 use retake_model::id::{ProjectId, TakeId, ThreadId, TurnId};
 use retake_model::time::Timestamp;
 use retake_model::turn::RunningTurn;
-use retake_timeline::{ApartFolder, Desk, Glance, KnownProject, Looking, ProjectError};
+use retake_timeline::{ApartFolder, Desk, ForgottenProject, Glance, KnownProject, Looking, ProjectError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::common::{MOST, Page, limit, not_a_cursor};
-use crate::endpoint::{Answer, Call, Endpoint, NoPath, NoQuery, get, post};
+use crate::endpoint::{Answer, Call, Endpoint, NoPath, NoQuery, delete, get, post};
 use crate::problem::Problem;
 use crate::service::{GitNow, Service};
 
@@ -26,12 +26,20 @@ pub(super) fn all() -> Vec<Endpoint> {
             GROUP,
             "Make a folder known",
             "Answers the project that the folder, or the nearest known folder above it, is. A folder that is new becomes \
-             a project of its own; no file in it is touched.",
+             a project of its own; no file in it is touched. With `init`, the folder itself becomes a project, whatever is \
+             above it. A home folder, `/` and system folders are refused.",
         ),
         get("/v1/projects/{project}", show).about(
             GROUP,
             "Show a project",
             "With what git says of its folder now, and its further roots.",
+        ),
+        delete("/v1/projects/{project}", forget).unversioned().about(
+            GROUP,
+            "Forget which folder a project is in",
+            "The folder is no project any more, and its files stay as they are. Threads of the project are kept without a \
+             folder; a project without threads is forgotten altogether. Refused while a take of the project has a folder \
+             of its own, or something is being done to the folder.",
         ),
         get("/v1/workspace/status", status).about(
             GROUP,
@@ -85,6 +93,9 @@ fn place(cursor: &str) -> Result<(i64, ProjectId), Problem> {
 struct FolderBody {
     /// The folder, from the root of the file system on.
     folder: String,
+    /// Whether the folder itself is to be a project, even if one above it is.
+    #[serde(default)]
+    init: bool,
 }
 
 fn make(call: &Call<'_, NoPath, NoQuery, FolderBody>) -> Result<Answer<ProjectShown>, Problem> {
@@ -94,7 +105,9 @@ fn make(call: &Call<'_, NoPath, NoQuery, FolderBody>) -> Result<Answer<ProjectSh
             "`folder` must begin with a slash: the server's own folder is not meant",
         ));
     }
-    let project = call.service.timeline.project_at(folder).map_err(|error| match error {
+    let timeline = &call.service.timeline;
+    let project = if call.body.init { timeline.init_project(folder) } else { timeline.project_at(folder) };
+    let project = project.map_err(|error| match error {
         // Here the request names the folder.
         ProjectError::Folder(error) => Problem::not_found(error),
         other => other.into(),
@@ -128,6 +141,10 @@ struct FurtherRoot {
     path: String,
     /// Whether it is there.
     exists: bool,
+}
+
+fn forget(call: &Call<'_, ProjectPath>) -> Result<Answer<ForgottenProject>, Problem> {
+    Ok(Answer::of(call.service.timeline.forget_project(call.path.project)?))
 }
 
 fn show(call: &Call<'_, ProjectPath>) -> Result<Answer<ProjectShown>, Problem> {

@@ -42,6 +42,9 @@ pub enum FileError {
         .0.display()
     )]
     ProjectAway(PathBuf),
+    /// The project was forgotten, and has threads but no folder.
+    #[error("project {0} has no folder any more; `retake project adopt {0}` in a folder gives it one")]
+    ProjectForgotten(ProjectId),
     /// The folder is not one that files are kept of.
     #[error(transparent)]
     Open(#[from] OpenError),

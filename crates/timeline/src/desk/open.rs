@@ -64,6 +64,9 @@ impl Timeline {
     /// The folder of a project, if it is there and still the project's.
     pub fn folder_of_project(&self, project: ProjectId) -> Result<PathBuf, FileError> {
         let row = self.look()?.queries().project(project)?.ok_or(FileError::NoSuchProject(project))?;
+        if row.path.is_empty() {
+            return Err(FileError::ProjectForgotten(project));
+        }
         let path = path_from_text(&row.path);
         if self.is_folder_of(&row)? { Ok(path) } else { Err(FileError::ProjectAway(path)) }
     }

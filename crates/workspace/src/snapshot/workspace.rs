@@ -89,13 +89,12 @@ pub enum OpenError {
 impl Workspace {
     /// The workspace of a main folder and further ones with names.
     pub fn open(main: &Path, others: &[(String, PathBuf)], options: Options) -> Result<Self, OpenError> {
-        let home = std::env::var_os("HOME").map(PathBuf::from);
         let globs = Globs::compile(&options)?;
         let mut roots: Vec<Root> = Vec::new();
         let named = others.iter().map(|(name, path)| (name.as_str(), path.as_path()));
         for (name, path) in std::iter::once(("", main)).chain(named) {
             let root = Root::at(name, path)?;
-            check(&root.path, home.as_deref())?;
+            check_folder(&root.path)?;
             if roots.iter().any(|other| other.name == name) {
                 return Err(OpenError::Name { name: name.to_owned() });
             }
@@ -193,6 +192,15 @@ const SYSTEM: &[&str] = &[
 /// Folders of the system with all that is below them.
 const NEVER: &[&str] = &["/dev", "/proc", "/sys", "/run/systemd"];
 
+/// Folders below those that hold ordinary files.
+const MEMORY: &[&str] = &["/dev/shm"];
+
+/// Refuses folders that hold far more than a project: home folders, what holds them, and those of the system.
+pub fn check_folder(path: &Path) -> Result<(), OpenError> {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    check(path, home.as_deref())
+}
+
 /// Refuses folders that hold far more than a project.
 fn check(path: &Path, home: Option<&Path>) -> Result<(), OpenError> {
     // A home may itself be reached through a link.
@@ -202,8 +210,9 @@ fn check(path: &Path, home: Option<&Path>) -> Result<(), OpenError> {
             return Err(OpenError::Home { path: path.to_owned() });
         }
     }
+    let below = |folder: &&str| path.starts_with(folder) && path != Path::new(folder);
     let system = SYSTEM.iter().any(|system| path == Path::new(system))
-        || NEVER.iter().any(|never| path.starts_with(never));
+        || (NEVER.iter().any(|never| path.starts_with(never)) && !MEMORY.iter().any(|memory| below(&memory)));
     if system { Err(OpenError::System { path: path.to_owned() }) } else { Ok(()) }
 }
 
@@ -227,10 +236,12 @@ mod tests {
         for home in ["/", "/home", "/home/me"] {
             check(home, Some("home folder"));
         }
-        for system in ["/etc", "/usr", "/proc/self", "/sys", "/tmp", "/var"] {
+        for system in ["/etc", "/usr", "/proc/self", "/sys", "/tmp", "/var", "/dev/shm", "/dev/disk"] {
             check(system, Some("belongs to the system"));
         }
-        for project in ["/home/me/project", "/tmp/project", "/etc/nginx", "/srv/site", "/home/meagain"] {
+        for project in
+            ["/home/me/project", "/tmp/project", "/etc/nginx", "/srv/site", "/home/meagain", "/dev/shm/tree"]
+        {
             check(project, None);
         }
     }

@@ -1,13 +1,12 @@
 //! `retake project adopt`
 
 use clap::Args;
-use retake_store::ProjectRow;
-use retake_timeline::Looking;
 use retake_workspace::folder::{path_from_text, path_to_text};
 
+use super::find::find;
 use super::show::Answer;
 use crate::context::Context;
-use crate::failure::{Code, Failure};
+use crate::failure::Failure;
 use crate::ui::bytes::counted;
 
 /// Say that this folder is a project that is known from elsewhere: its threads appear here.
@@ -20,9 +19,6 @@ pub(crate) struct Arguments {
     /// The project: its id, or the beginning of it.
     project: String,
 }
-
-/// How many characters of an id must be given.
-const SHORTEST_PREFIX: usize = 4;
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
@@ -42,26 +38,5 @@ impl Arguments {
             context.remark(&format!("Its former folder still stands, without threads: {former}"))?;
         }
         Ok(())
-    }
-}
-
-fn find(looking: &Looking<'_>, text: &str) -> Result<ProjectRow, Failure> {
-    let found = if text.len() < SHORTEST_PREFIX {
-        Vec::new()
-    } else {
-        looking.queries().projects_with_prefix(&text.to_lowercase())?
-    };
-    match found.as_slice() {
-        [one] => Ok(one.clone()),
-        [] => {
-            let message =
-                format!("no project's id begins with {text:?}; `retake project list` shows them all");
-            Err(Failure::new(Code::NotFound, message))
-        }
-        several => {
-            let candidates: Vec<String> = several.iter().map(|row| row.id.to_string()).collect();
-            let message = format!("{text:?} could be any of: {}", candidates.join(", "));
-            Err(Failure::new(Code::Refused, message).with("candidates", candidates))
-        }
     }
 }

@@ -65,7 +65,9 @@ impl Arguments {
             for line in &answer.projects {
                 let mark = if line.here { "● " } else { "  " };
                 let mut folder = Label::new().plain(&line.path);
-                if !line.exists {
+                if line.path.is_empty() {
+                    folder = folder.with(styles.warning, "(forgotten)");
+                } else if !line.exists {
                     folder = folder.with(styles.warning, " (gone)");
                 }
                 table.row([

@@ -58,7 +58,10 @@ impl<'project> Answer<'project> {
         let muted = styles.muted;
         if !self.known {
             let folder = sanitize(&self.project.path, Lines::Fold);
-            return writeln!(out, "{folder} is no project yet; `retake thread new` makes it one.");
+            return writeln!(
+                out,
+                "{folder} is no project yet; `retake project init` or `retake thread new` makes it one."
+            );
         }
         for (name, value) in [
             ("project", self.project.id.to_string()),
