@@ -160,7 +160,17 @@ impl Setup {
         wanted: &Wanted,
         around: &Around<'_>,
     ) -> Result<Workshop, SetupError> {
-        let brain = self.brain(settings, wanted, around)?;
+        self.workshop_with(self.backend(settings, wanted, around)?, timeline, place, wanted)
+    }
+
+    /// The same with a backend that was chosen before.
+    pub fn workshop_with(
+        &self,
+        brain: Brain,
+        timeline: &Timeline,
+        place: &Place,
+        wanted: &Wanted,
+    ) -> Result<Workshop, SetupError> {
         let window = self.window.unwrap_or_else(|| self.prices.context(brain.model()));
         let mut rules = self.rules.clone();
         // A store in the project's folder is closed to tools as `.git` is.
@@ -197,7 +207,13 @@ impl Setup {
         new.collect()
     }
 
-    fn brain(&self, settings: &Settings, wanted: &Wanted, around: &Around<'_>) -> Result<Brain, SetupError> {
+    /// The provider and model that answer, with the key that they need.
+    pub fn backend(
+        &self,
+        settings: &Settings,
+        wanted: &Wanted,
+        around: &Around<'_>,
+    ) -> Result<Brain, SetupError> {
         let once = self.named(wanted.provider.as_deref(), wanted.model.as_deref());
         let thread = self.named(settings.provider.as_deref(), settings.model.as_deref());
         let usual = self.named(self.provider.as_deref(), self.model.as_deref());
@@ -262,7 +278,7 @@ mod tests {
         };
         let check = |usual: Option<&str>, thread: Settings, wanted: Wanted, expected: Result<&str, &str>| {
             let setup = Setup { model: usual.map(str::to_owned), ..setup() };
-            let brain = setup.brain(&thread, &wanted, &around);
+            let brain = setup.backend(&thread, &wanted, &around);
             let found = brain.map(|brain| format!("{}/{}", brain.provider(), brain.model()));
             match (found, expected) {
                 (Ok(found), Ok(expected)) => assert_eq!(found, expected),

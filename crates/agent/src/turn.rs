@@ -36,6 +36,7 @@ use retake_model::id::{EntryId, ProjectId, RequestId, TakeId, ThreadId, TurnId};
 use retake_model::operation::{Actor, Version};
 use retake_model::replay::OnConflict;
 use retake_model::surroundings::Surroundings;
+use retake_model::take::Take;
 use retake_timeline::{Caller, ChangeError, Command, Desk, Handling, Timeline};
 
 pub use calls::{Asked, asked};
@@ -216,6 +217,11 @@ impl Workshop {
         self.check_version(thread, resuming.expected)?;
         driver.resume(resuming)?;
         driver.drive()
+    }
+
+    /// Refuses where there is no turn to resume.
+    pub fn check_resumable(take: &Take) -> Result<(), TurnError> {
+        if take.agent.is_some() { Ok(()) } else { Err(TurnError::Nothing) }
     }
 
     /// Ends a turn that failed, or that its program did not live to end, without going on with it. Says whether there

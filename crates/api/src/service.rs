@@ -14,8 +14,8 @@ use retake_timeline::Timeline;
 use retake_timeline::store::{Alive, Ledger, StoreError};
 use tokio::sync::Semaphore;
 
-pub(crate) use place::GitNow;
 use place::Places;
+pub(crate) use place::{GitNow, surroundings_at};
 
 use crate::dispatch::{Busy, Lanes};
 use crate::document::Document;

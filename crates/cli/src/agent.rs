@@ -11,7 +11,7 @@ use retake_agent::approval::Mode;
 use retake_agent::provider::config::Surroundings;
 use retake_agent::provider::prices::Prices;
 use retake_agent::setup::Wanted;
-use retake_agent::{Audience, Cancel, Outcome, Setup, SetupError, TurnError, Unreached, Workshop};
+use retake_agent::{Audience, Brain, Cancel, Outcome, Setup, SetupError, TurnError, Unreached, Workshop};
 use retake_model::agent::Ended;
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::settings::Settings;
@@ -99,14 +99,36 @@ impl Context {
     /// Where turns of a thread run, and by which rules.
     pub(crate) fn workshop(
         &self,
-        (thread, take): (ThreadId, TakeId),
+        of: (ThreadId, TakeId),
         settings: &Settings,
+        flags: &AgentFlags,
+    ) -> Result<Workshop, Failure> {
+        self.workshop_with(self.backend(settings, flags)?, of, flags)
+    }
+
+    /// The provider and model that answer in a thread with these settings. Nothing is changed, so commands that prepare
+    /// something for a turn ask here first.
+    pub(crate) fn backend(&self, settings: &Settings, flags: &AgentFlags) -> Result<Brain, Failure> {
+        let (setup, wanted) = (self.setup(), flags.wanted());
+        let mut changed = setup.changed(settings, &wanted).into_iter();
+        let set = |settings: Settings, (name, value): (String, String)| settings.with(&name, &value);
+        changed.try_fold(settings.clone(), set).map_err(|error| Failure::new(Code::Usage, error))?;
+        let backend = setup.backend(settings, &wanted, &Surroundings::of_process())?;
+        backend.check().map_err(|error| Failure::new(Code::Refused, error))?;
+        Ok(backend)
+    }
+
+    /// Where turns of a thread run with that backend, and by which rules.
+    pub(crate) fn workshop_with(
+        &self,
+        backend: Brain,
+        (thread, take): (ThreadId, TakeId),
         flags: &AgentFlags,
     ) -> Result<Workshop, Failure> {
         let (setup, timeline, caller) = (self.setup(), self.timeline()?, self.caller(None)?);
         let place = setup.place(timeline, thread, take, caller.actor, caller.surroundings)?;
         self.name_folder(Some(&path_to_text(&place.folder)))?;
-        Ok(setup.workshop(timeline, &place, settings, &flags.wanted(), &Surroundings::of_process())?)
+        Ok(setup.workshop_with(backend, timeline, &place, &flags.wanted())?)
     }
 
     /// What tokens cost.

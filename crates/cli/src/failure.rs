@@ -7,7 +7,9 @@ use std::process::ExitCode;
 
 use retake_model::command::Refusal;
 use retake_store::{OpenError, RedactError, SearchError, StoreError};
-use retake_timeline::{ChangeError, ExportError, FileError, FindError, ImportError, LookError, ProjectError};
+use retake_timeline::{
+    ChangeError, CreateError, ExportError, FileError, FindError, ImportError, LookError, ProjectError,
+};
 use retake_workspace::snapshot::SnapshotError;
 use serde_json::{Map, Value, json};
 
@@ -287,6 +289,15 @@ impl From<ProjectError> for Failure {
                 Self::new(Code::Refused, error)
             }
             other => Self::new(Code::NotFound, other),
+        }
+    }
+}
+
+impl From<CreateError> for Failure {
+    fn from(error: CreateError) -> Self {
+        match error {
+            CreateError::Project(error) => error.into(),
+            CreateError::Change(error) => error.into(),
         }
     }
 }

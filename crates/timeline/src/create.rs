@@ -9,7 +9,7 @@ use retake_model::state::ThreadState;
 use retake_store::{Publication, Queries, Writing};
 
 use crate::clock::{Clock, Ticks};
-use crate::{Caller, ChangeError, Done, Timeline};
+use crate::{Caller, ChangeError, Done, Project, ProjectError, Timeline};
 
 /// A thread that is to be made.
 #[derive(Clone, Debug)]
@@ -39,29 +39,71 @@ impl NewThread {
     }
 }
 
+/// Why no thread was made in a folder.
+#[derive(Debug, thiserror::Error)]
+pub enum CreateError {
+    /// The folder cannot be a project.
+    #[error(transparent)]
+    Project(#[from] ProjectError),
+    /// The thread was refused.
+    #[error(transparent)]
+    Change(#[from] ChangeError),
+}
+
 impl Timeline {
     /// Makes a thread.
     pub fn create_thread(&self, new: NewThread, caller: Caller) -> Result<Done, ChangeError> {
         let clock = self.clock.clone();
-        let done = self.store.write(move |writing| -> Result<Done, ChangeError> {
-            let title = match &new.title {
-                Some(title) => free_title(writing, new.project, title)?,
-                None => next_title(writing, new.project)?,
-            };
-            let mut additions = Additions::new(&**writing);
-            let state = ThreadState::new(title, &mut additions, &mut Ticks(&*clock))?;
-            let tags = new.tags.iter().map(|tag| check(Naming::Tag, tag)).collect::<Result<_, _>>()?;
-            let state = ThreadState { private: new.private, tags, ..state };
-            let kind = OperationKind::ThreadCreated { project: new.project };
-            let thread = ThreadId::fresh(&mut Ticks(&*clock));
-            let done = publish_first(writing, thread, &state, kind, additions, &caller, &*clock)?;
-            if new.current {
-                writing.set_current(new.project, Some(thread))?;
-            }
-            Ok(done)
-        })?;
+        Ok(self.store.write(move |writing| create(writing, &new, &caller, &*clock))?)
+    }
+
+    /// Makes a thread in the project that a folder is. A folder that is new becomes a project in the same transaction,
+    /// so that a thread that is refused leaves no project behind. The project of `new` is not asked.
+    pub fn create_thread_in(
+        &self,
+        project: &Project,
+        new: NewThread,
+        caller: Caller,
+    ) -> Result<Done, CreateError> {
+        if project.recorded {
+            return Ok(self.create_thread(NewThread { project: project.id, ..new }, caller)?);
+        }
+        let (clock, unrecorded) = (self.clock.clone(), self.unrecorded(project)?);
+        let (project, done) = self
+            .store
+            .write(move |writing| -> Result<(Project, Done), ChangeError> {
+                let project = unrecorded.record(writing, &*clock)?;
+                let new = NewThread { project: project.id, ..new };
+                let done = create(writing, &new, &caller, &*clock)?;
+                Ok((project, done))
+            })
+            .map_err(ChangeError::from)?;
+        project.mark();
         Ok(done)
     }
+}
+
+fn create(
+    writing: &Writing<'_>,
+    new: &NewThread,
+    caller: &Caller,
+    clock: &dyn Clock,
+) -> Result<Done, ChangeError> {
+    let title = match &new.title {
+        Some(title) => free_title(writing, new.project, title)?,
+        None => next_title(writing, new.project)?,
+    };
+    let mut additions = Additions::new(&**writing);
+    let state = ThreadState::new(title, &mut additions, &mut Ticks(clock))?;
+    let tags = new.tags.iter().map(|tag| check(Naming::Tag, tag)).collect::<Result<_, _>>()?;
+    let state = ThreadState { private: new.private, tags, ..state };
+    let kind = OperationKind::ThreadCreated { project: new.project };
+    let thread = ThreadId::fresh(&mut Ticks(clock));
+    let done = publish_first(writing, thread, &state, kind, additions, caller, clock)?;
+    if new.current {
+        writing.set_current(new.project, Some(thread))?;
+    }
+    Ok(done)
 }
 
 /// Publishes the first operation of a thread.

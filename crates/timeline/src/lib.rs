@@ -64,7 +64,7 @@ pub use changes::{
 };
 pub use cleared::Cleared;
 pub use clock::{Clock, Seeded, SystemClock};
-pub use create::NewThread;
+pub use create::{CreateError, NewThread};
 pub use desk::{
     Advanced, ApartFolder, Around, Changed, ClosedApart, Desk, Executed, FileError, FileReport, FilesAt,
     FilesOfTakes, Glance, Halves, Handling, Moment, OpenedApart, Outcome, PathReport, Plan, PlanRequest,

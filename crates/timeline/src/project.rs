@@ -16,7 +16,7 @@ use retake_workspace::snapshot::{OpenError, check_folder};
 use serde::Serialize;
 
 use crate::change::{Head, change};
-use crate::clock::Ticks;
+use crate::clock::{Clock, Ticks};
 use crate::{Caller, ChangeError, Command, Done, LookError, Looking, Timeline};
 
 pub use forget::ForgottenProject;
@@ -34,6 +34,31 @@ pub struct Project {
     /// What was noticed when the folder was looked at.
     #[serde(skip)]
     pub noticed: Noticed,
+    /// Whether the store knows it; otherwise its id is only a suggestion.
+    #[serde(skip)]
+    pub recorded: bool,
+}
+
+/// A folder that is not recorded as a project, and may be.
+pub(crate) struct Unrecorded {
+    facts: Folder,
+}
+
+impl Unrecorded {
+    /// Records the folder inside a write. Another program may have done so since it was looked at.
+    pub(crate) fn record(self, writing: &Writing<'_>, clock: &dyn Clock) -> Result<Project, StoreError> {
+        let (known, noticed) = recognised(&writing.projects()?, &self.facts);
+        let id = known.unwrap_or_else(|| ProjectId::fresh(&mut Ticks(clock)));
+        record(writing, id, self.facts, noticed, clock.now())
+    }
+}
+
+impl Project {
+    /// Marks the folder, so that it keeps its threads if it moves to another file system. Where that is not possible,
+    /// the other evidence has to do.
+    pub(crate) fn mark(&self) {
+        let _ = folder::mark(&path_from_text(&self.path), self.id);
+    }
 }
 
 /// What a person may want to know about how a folder was recognised.
@@ -179,6 +204,7 @@ impl Timeline {
             path: row.path,
             current: Some(apart.thread),
             noticed: Noticed::Nothing,
+            recorded: true,
         }))
     }
 
@@ -203,25 +229,31 @@ impl Timeline {
             Some(id) => {
                 if let Some(row) = rows.iter().find(|row| row.id == id && describes(row, &facts)) {
                     // The usual case writes nothing.
-                    return Ok(Project { id, path: row.path.clone(), current: row.current, noticed });
+                    let (path, current) = (row.path.clone(), row.current);
+                    return Ok(Project { id, path, current, noticed, recorded: true });
                 }
             }
             None if recording == Recording::Known => {
                 let id = ProjectId::fresh(&mut Ticks(&*self.clock));
-                return Ok(Project { id, path: facts.path, current: None, noticed });
+                return Ok(Project { id, path: facts.path, current: None, noticed, recorded: false });
             }
             // Before anything is written: a refusal leaves no trace.
             None => check_folder(&path_from_text(&facts.path))?,
         }
         let clock = self.clock.clone();
+        let unrecorded = Unrecorded { facts };
         let project = self.store.write(move |writing: &Writing<'_>| -> Result<Project, StoreError> {
-            // Looked at again where nobody else can write: two programs may meet a new folder at once.
-            let (known, noticed) = recognised(&writing.projects()?, &facts);
-            let id = known.unwrap_or_else(|| ProjectId::fresh(&mut Ticks(&*clock)));
-            record(writing, id, facts, noticed, clock.now())
+            unrecorded.record(writing, &*clock)
         })?;
-        mark(root, project.id);
+        project.mark();
         Ok(project)
+    }
+
+    /// The folder of a project that is not recorded, if it can be one.
+    pub(crate) fn unrecorded(&self, project: &Project) -> Result<Unrecorded, ProjectError> {
+        let facts = folder::observe(&path_from_text(&project.path))?.as_evidence();
+        check_folder(&path_from_text(&facts.path))?;
+        Ok(Unrecorded { facts })
     }
 
     /// Whether the folder that a project was seen in last is there, and still the project's. Records nothing new.
@@ -248,7 +280,7 @@ impl Timeline {
         let project = self.store.write(move |writing: &Writing<'_>| -> Result<Project, StoreError> {
             record(writing, id, facts, Noticed::Nothing, now)
         })?;
-        mark(folder, id);
+        project.mark();
         Ok(project)
     }
 
@@ -328,13 +360,7 @@ fn record(
         last_seen: now,
         current,
     })?;
-    Ok(Project { id, path, current, noticed })
-}
-
-/// The mark lets a folder that moves to another file system keep its threads. Where it cannot be written, the
-/// other evidence has to do.
-fn mark(root: &Path, id: ProjectId) {
-    let _ = folder::mark(root, id);
+    Ok(Project { id, path, current, noticed, recorded: true })
 }
 
 fn candidates(rows: &[ProjectRow], facts: &Folder) -> Vec<Candidate> {

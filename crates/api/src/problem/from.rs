@@ -6,8 +6,8 @@ use retake_model::object::Unavailable;
 use retake_model::settings::BadSetting;
 use retake_timeline::store::{RedactError, SearchError, StoreError};
 use retake_timeline::{
-    BlameError, ChangeError, ExportError, FileError, FindError, ImportError, LookError, MomentError,
-    ProjectError,
+    BlameError, ChangeError, CreateError, ExportError, FileError, FindError, ImportError, LookError,
+    MomentError, ProjectError,
 };
 
 use super::{Code, Problem};
@@ -116,6 +116,15 @@ impl From<ProjectError> for Problem {
                 Self::new(Code::Refused, other)
             }
             other @ ProjectError::InUse(_) => Self::new(Code::Conflict, other),
+        }
+    }
+}
+
+impl From<CreateError> for Problem {
+    fn from(error: CreateError) -> Self {
+        match error {
+            CreateError::Project(error) => error.into(),
+            CreateError::Change(error) => error.into(),
         }
     }
 }

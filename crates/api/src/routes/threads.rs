@@ -5,6 +5,7 @@ use retake_model::id::ProjectId;
 use retake_model::state::Visibility;
 use retake_model::summary::{TakeSummary, ThreadSummary};
 use retake_timeline::store::{Deleted, Facet, ThreadFilter, ThreadRow};
+use retake_timeline::workspace::folder::path_from_text;
 use retake_timeline::{Command, Done, NewThread, Standing, TreeThread};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,7 @@ use super::common::{MOST, Page, ThreadPath, limit, not_a_cursor};
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, NoQuery, change, delete, get, post};
 use crate::problem::Problem;
 use crate::service::GitNow;
+use crate::service::surroundings_at;
 
 pub(super) const GROUP: &str = "Threads";
 
@@ -164,17 +166,24 @@ struct NewThreadBody {
 
 fn create(call: &Call<'_, NoPath, NoQuery, NewThreadBody>) -> Result<Answer<Done>, Problem> {
     let body = &call.body;
-    let project = match body.project {
-        Some(project) => call.service.known_project(project)?,
-        None => call.service.timeline.project(&call.service.folder)?.id,
+    let timeline = &call.service.timeline;
+    let new = |project| NewThread {
+        title: body.title.clone(),
+        private: body.private,
+        current: body.current,
+        ..NewThread::in_project(project)
     };
-    let new =
-        NewThread { title: body.title.clone(), private: body.private, ..NewThread::in_project(project) };
-    let caller = call.caller_in(project);
-    let done = call.service.timeline.create_thread(new, caller)?;
-    if body.current {
-        call.service.timeline.work_on(project, done.thread, None, call.caller(done.thread)?)?;
-    }
+    let done = if let Some(project) = body.project {
+        let project = call.service.known_project(project)?;
+        timeline.create_thread(new(project), call.caller_in(project))?
+    } else {
+        let project = timeline.project_if_known(&call.service.folder)?;
+        let mut caller = call.caller_in(project.id);
+        if !project.recorded {
+            caller.surroundings = Some(surroundings_at(&path_from_text(&project.path)));
+        }
+        timeline.create_thread_in(&project, new(project.id), caller)?
+    };
     let location = format!("/v1/threads/{}", done.thread);
     let version = done.version;
     Ok(Answer::at(done, version).found_at(location))

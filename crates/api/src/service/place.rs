@@ -127,7 +127,7 @@ impl GitNow {
     }
 }
 
-fn surroundings_at(folder: &Path) -> Surroundings {
+pub(crate) fn surroundings_at(folder: &Path) -> Surroundings {
     let facts = git::observe(folder);
     let path = path_to_text(folder);
     Surroundings {

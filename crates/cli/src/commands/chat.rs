@@ -8,6 +8,7 @@ use retake_agent::Beginning;
 use retake_model::command::Prompt;
 use retake_model::entry::{EntryVersion, default_role};
 
+use super::run::TurnTarget;
 use crate::agent::AgentFlags;
 use crate::arguments::Target;
 use crate::context::Context;
@@ -67,11 +68,13 @@ impl Arguments {
     }
 
     fn turn(&mut self, context: &Context, text: &str) -> Result<(), Failure> {
-        let meant = super::run::meant(context, &self.target, false, text)?;
+        let target = TurnTarget::find(context, &self.target, false)?;
+        let settings = target.settings(context)?;
+        let backend = context.backend(&settings, &self.agent)?;
+        let meant = target.prepare(context, &self.target, text)?;
         // From now on the same thread, even if another one becomes the current one elsewhere.
         self.target.thread = Some(meant.thread.summary.id.to_string());
-        let settings = context.timeline()?.look()?.settings(&meant.state)?;
-        let shop = context.workshop((meant.thread.summary.id, meant.take.id), &settings, &self.agent)?;
+        let shop = context.workshop_with(backend, (meant.thread.summary.id, meant.take.id), &self.agent)?;
         let entry = EntryVersion::from_text(default_role(&meant.state.roles), text, context.now());
         let beginning = Beginning {
             prompt: Prompt::Entry(entry.into()),

@@ -3,8 +3,9 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use retake_agent::Resuming;
+use retake_agent::{Resuming, Workshop};
 
+use super::run::TurnTarget;
 use crate::agent::{AgentFlags, exit};
 use crate::arguments::Target;
 use crate::context::Context;
@@ -28,10 +29,14 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<ExitCode, Failure> {
-        let meant = super::run::meant(context, &self.target, false, "")?;
+        let meant = context.meant(&context.timeline()?.look()?, &self.target)?;
+        Workshop::check_resumable(&meant.take)?;
+        let target = TurnTarget::There(Box::new(meant));
+        let settings = target.settings(context)?;
+        let backend = context.backend(&settings, &self.agent)?;
+        let meant = target.prepare(context, &self.target, "")?;
         let thread = meant.thread.summary.id;
-        let settings = context.timeline()?.look()?.settings(&meant.state)?;
-        let shop = context.workshop((meant.thread.summary.id, meant.take.id), &settings, &self.agent)?;
+        let shop = context.workshop_with(backend, (thread, meant.take.id), &self.agent)?;
         let resuming = Resuming {
             settings: self.agent.settings(context, &settings),
             expected: self.target.expect,

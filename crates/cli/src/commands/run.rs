@@ -7,7 +7,8 @@ use clap::Args;
 use retake_agent::Beginning;
 use retake_model::command::Prompt;
 use retake_model::entry::{EntryVersion, default_role, preview};
-use retake_timeline::{ChangeError, Command, Done, NewThread};
+use retake_model::settings::Settings;
+use retake_timeline::{ChangeError, Command, CreateError, Done, NewThread};
 
 use super::entry::picture;
 use crate::agent::{AgentFlags, exit};
@@ -15,6 +16,7 @@ use crate::arguments::Target;
 use crate::context::{Context, Meant};
 use crate::desk::FileFlags;
 use crate::failure::{Code, Failure};
+use crate::ui::command::environment;
 
 /// Ask the agent to do something, and watch it work.
 #[derive(Args)]
@@ -59,19 +61,20 @@ impl Arguments {
                 "there is nothing to ask; say it, pipe it in, or use --draft",
             ));
         }
-        let meant = meant(context, &self.target, self.new, &text)?;
-        let looking = context.timeline()?.look()?;
-        let settings = looking.settings(&meant.state)?;
-        drop(looking);
-        let shop = context.workshop((meant.thread.summary.id, meant.take.id), &settings, &self.agent)?;
+        // Whatever can be refused is, before a thread is made or a take is switched to.
+        let target = TurnTarget::find(context, &self.target, self.new)?;
+        let settings = target.settings(context)?;
+        let backend = context.backend(&settings, &self.agent)?;
         let prompt = if self.draft {
+            target.check_draft()?;
             Prompt::Draft
         } else {
-            let role = default_role(&meant.state.roles);
-            let version = EntryVersion::from_text(role, &text, context.now());
+            let version = EntryVersion::from_text(target.role(), &text, context.now());
             let pictures = self.image.iter().map(|path| picture::read(path)).collect::<Result<_, _>>()?;
             Prompt::Entry(picture::attach(version, pictures)?)
         };
+        let meant = target.prepare(context, &self.target, &text)?;
+        let shop = context.workshop_with(backend, (meant.thread.summary.id, meant.take.id), &self.agent)?;
         let beginning = Beginning {
             prompt,
             settings: self.agent.settings(context, &settings),
@@ -115,36 +118,86 @@ fn something_is_piped() -> bool {
     kind.is_ok_and(|kind| kind.is_fifo() || kind.is_file())
 }
 
-/// The thread and the take that a turn is for. Where there is no thread, one is made; a take whose files are not in the
-/// folder is switched to.
-pub(super) fn meant(context: &Context, target: &Target, new: bool, text: &str) -> Result<Meant, Failure> {
-    let there = context.timeline()?.look()?;
-    let in_use = |thread| there.thread(thread).is_ok_and(|row| row.summary.deleted.is_none());
-    let current = context.project()?.current.is_some_and(in_use);
-    drop(there);
-    if new || (target.thread.is_none() && !current) {
-        // What it is about is said in the first line.
-        let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-        let done = new_thread(context, &preview(first))?;
-        context.remark(&format!("Made thread “{}”.", done.summary.title))?;
-        let target = Target { thread: Some(done.thread.to_string()), ..Target::default() };
-        return context.meant(&context.timeline()?.look()?, &target);
+/// The thread and the take that a turn is for.
+pub(super) enum TurnTarget {
+    /// They are there; the take may have to be switched to.
+    There(Box<Meant>),
+    /// A thread is made for it.
+    NewThread,
+}
+
+impl TurnTarget {
+    /// Finds out which are meant. Nothing is changed.
+    pub(super) fn find(context: &Context, target: &Target, new: bool) -> Result<Self, Failure> {
+        let looking = context.timeline()?.look()?;
+        let in_use = |thread| looking.thread(thread).is_ok_and(|row| row.summary.deleted.is_none());
+        let chosen = environment("RETAKE_THREAD").is_some_and(|text| !text.trim().is_empty());
+        let current = chosen || context.project()?.current.is_some_and(in_use);
+        if new || (target.thread.is_none() && !current) {
+            if target.take.is_some() || target.expect.is_some() {
+                // They are of a thread that is not there.
+                context.meant(&looking, target)?;
+            }
+            return Ok(Self::NewThread);
+        }
+        Ok(Self::There(Box::new(context.meant(&looking, target)?)))
     }
-    let meant = context.meant(&context.timeline()?.look()?, target)?;
-    let open = context.timeline()?.look()?.apart_folder_of(meant.thread.summary.id, meant.take.id)?;
-    if meant.take.id == meant.state.active || open.is_some() {
-        return Ok(meant);
+
+    /// The settings that the turn begins with.
+    pub(super) fn settings(&self, context: &Context) -> Result<Settings, Failure> {
+        match self {
+            Self::There(meant) => Ok(context.timeline()?.look()?.settings(&meant.state)?),
+            Self::NewThread => Ok(Settings::default()),
+        }
     }
-    let switch = Command::Switch { take: meant.take.id };
-    context.change_takes(meant.thread.summary.id, switch, target.expect, FileFlags::default())?;
-    context.remark(&format!("Switched to take {}.", meant.take.name))?;
-    context.meant(&context.timeline()?.look()?, target)
+
+    /// The role of the user's messages.
+    pub(super) fn role(&self) -> &str {
+        match self {
+            Self::There(meant) => default_role(&meant.state.roles),
+            Self::NewThread => default_role(&[]),
+        }
+    }
+
+    /// Refuses to send a draft that is empty.
+    fn check_draft(&self) -> Result<(), Failure> {
+        match self {
+            Self::There(meant) if !meant.take.draft.trim().is_empty() || !meant.take.attached.is_empty() => {
+                Ok(())
+            }
+            _ => Err(Failure::new(Code::Refused, "the draft is empty; `retake draft set` writes one")),
+        }
+    }
+
+    /// Makes the thread, or switches to the take whose files are not in the folder.
+    pub(super) fn prepare(self, context: &Context, target: &Target, text: &str) -> Result<Meant, Failure> {
+        let meant = match self {
+            Self::There(meant) => *meant,
+            Self::NewThread => {
+                // What it is about is said in the first line.
+                let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+                let done = new_thread(context, &preview(first))?;
+                context.remark(&format!("Made thread “{}”.", done.summary.title))?;
+                let target = Target { thread: Some(done.thread.to_string()), ..Target::default() };
+                return context.meant(&context.timeline()?.look()?, &target);
+            }
+        };
+        let open = context.timeline()?.look()?.apart_folder_of(meant.thread.summary.id, meant.take.id)?;
+        if meant.take.id == meant.state.active || open.is_some() {
+            return Ok(meant);
+        }
+        let switch = Command::Switch { take: meant.take.id };
+        context.change_takes(meant.thread.summary.id, switch, target.expect, FileFlags::default())?;
+        context.remark(&format!("Switched to take {}.", meant.take.name))?;
+        context.meant(&context.timeline()?.look()?, target)
+    }
 }
 
 /// A thread that is called after what is asked, and is the current one.
 fn new_thread(context: &Context, title: &str) -> Result<Done, Failure> {
     // What cannot stand in a title is left out of it; the prompt itself is kept as it is.
     let title = retake_model::name::for_title(title);
+    let project = context.project()?;
     let mut number = 1;
     loop {
         let title = match number {
@@ -152,10 +205,10 @@ fn new_thread(context: &Context, title: &str) -> Result<Done, Failure> {
             1 => Some(title.clone()),
             number => Some(format!("{title} ({number})")),
         };
-        let new = NewThread { title, current: true, ..NewThread::in_project(context.own_project()?.id) };
-        match context.timeline()?.create_thread(new, context.caller(None)?) {
+        let new = NewThread { title, current: true, ..NewThread::in_project(project.id) };
+        match context.timeline()?.create_thread_in(project, new, context.caller(None)?) {
             // The same was asked before.
-            Err(ChangeError::TitleTaken(_)) => number += 1,
+            Err(CreateError::Change(ChangeError::TitleTaken(_))) => number += 1,
             other => return Ok(other?),
         }
     }

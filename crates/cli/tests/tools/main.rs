@@ -2,6 +2,7 @@
 
 mod config;
 mod demo;
+mod failing;
 mod keeping;
 mod open_entries;
 mod pages;

@@ -210,9 +210,9 @@ fn check(path: &Path, home: Option<&Path>) -> Result<(), OpenError> {
             return Err(OpenError::Home { path: path.to_owned() });
         }
     }
-    let below = |folder: &&str| path.starts_with(folder) && path != Path::new(folder);
+    let below = |folder: &str| path.starts_with(folder) && path != Path::new(folder);
     let system = SYSTEM.iter().any(|system| path == Path::new(system))
-        || (NEVER.iter().any(|never| path.starts_with(never)) && !MEMORY.iter().any(|memory| below(&memory)));
+        || (NEVER.iter().any(|never| path.starts_with(never)) && !MEMORY.iter().any(|memory| below(memory)));
     if system { Err(OpenError::System { path: path.to_owned() }) } else { Ok(()) }
 }
 

@@ -26,10 +26,15 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let project = context.own_project()?.id;
-        let new =
-            NewThread { project, title: self.title, private: self.private, tags: self.tag, current: true };
-        let done = context.timeline()?.create_thread(new, context.caller(None)?)?;
+        let project = context.project()?;
+        let new = NewThread {
+            project: project.id,
+            title: self.title,
+            private: self.private,
+            tags: self.tag,
+            current: true,
+        };
+        let done = context.timeline()?.create_thread_in(project, new, context.caller(None)?)?;
         context.report(&done, |out, styles| {
             let (id, title) = (styles.id, sanitize(&done.summary.title, Lines::Fold));
             writeln!(

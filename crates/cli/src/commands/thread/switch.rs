@@ -29,8 +29,9 @@ struct Answer {
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let timeline = context.timeline()?;
+        // A thread that is not found leaves no project behind.
+        let found = timeline.look()?.find(Some(context.project()?.id), &self.thread)?;
         let project = context.own_project()?.id;
-        let found = timeline.look()?.find(Some(project), &self.thread)?;
         let take = found.take.map(|take| take.summary.id);
         let caller = context.caller(None)?;
         let summary = timeline.work_on(project, found.thread.summary.id, take, caller)?.summary;
