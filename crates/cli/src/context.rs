@@ -100,7 +100,28 @@ impl Context {
                 "{lost}. `retake repair` goes on from what is left; `retake verify` says more."
             ))?;
         }
+        self.clean_up(&timeline);
         Ok(self.timeline.get_or_init(|| timeline))
+    }
+
+    /// Clears up what a crash left of folders of takes. That it fails is no reason not to do what was asked.
+    fn clean_up(&self, timeline: &Timeline) {
+        let Ok(cleaned) = timeline.clean_up() else { return };
+        if cleaned.is_empty() {
+            return;
+        }
+        if self.general.json {
+            let mut out = stderr(self.general.color);
+            let _ = json::write(&mut out, &serde_json::json!({"cleaned_up": cleaned}))
+                .and_then(|()| writeln!(out));
+            return;
+        }
+        for path in &cleaned.removed {
+            let _ = self.remark(&format!("Finished removing {path}, which was interrupted."));
+        }
+        for path in &cleaned.temporary {
+            let _ = self.remark(&format!("Removed {path}, which a killed command had left."));
+        }
     }
 
     /// Lets a person know if another process keeps this one waiting.

@@ -34,6 +34,29 @@ pub struct FolderRecord {
     /// What runs in it: what changes meanwhile is its doing. After a crash it says whose the changes are.
     #[n(5)]
     pub running: Option<Running>,
+    /// Which folder on the disk it is, where the path alone does not say that: that of a take.
+    #[n(6)]
+    pub identity: Option<FolderIdentity>,
+    /// The snapshot whose files are being removed from it. Such a folder is no take's any more.
+    #[n(7)]
+    pub removing: Option<ContentId>,
+}
+
+/// Which folder of a file system one is, whatever its path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct FolderIdentity {
+    /// The device that holds it.
+    #[n(0)]
+    pub device: u64,
+    /// Its number on that device.
+    #[n(1)]
+    pub inode: u64,
+    /// When it was made, in nanoseconds since 1970, where the file system knows.
+    #[n(2)]
+    pub born: Option<i64>,
+    /// Whether it carries a mark with the folder's id.
+    #[n(3)]
+    pub marked: bool,
 }
 
 /// A tool or a program that was let loose on a folder.

@@ -10,7 +10,8 @@
 //!                             └─ `retake status`, and then: both halves before, or both after  (see [`check`])
 //! ```
 //!
-//! The control of [`kill`] is a program of `mistaken` order: files first, conversation second.
+//! The controls of [`kill`] are programs of `mistaken` order: files first, conversation second; and a folder of a take
+//! that is forgotten first and removed second.
 
 mod check;
 mod errors;
@@ -21,9 +22,9 @@ mod script;
 
 pub use check::{Expectation, Said, Sight, Told};
 pub use errors::{Errors, errors, errors_control};
-pub use kill::{advance, kill, kill_control, rehearse};
+pub use kill::{advance, kill, kill_control, rehearse, removal_control};
 pub use laboratory::{Folders, Home, Laboratory, Program};
-pub use mistaken::undo as mistaken_undo;
+pub use mistaken::{remove as mistaken_remove, undo as mistaken_undo};
 pub use script::{APART, BEGINNING, Nature, PROJECT, SCRIPT, Step};
 
 use crate::ground::Ground;

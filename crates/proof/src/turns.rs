@@ -22,7 +22,7 @@ mod tools;
 mod walk;
 mod world;
 
-pub use kill::{TurnKills, kill, kill_control};
+pub use kill::{TurnKills, kill, kill_control, leftover_control};
 pub use walk::{Walked, walk};
 
 /// How many turns, and how bad the world is.

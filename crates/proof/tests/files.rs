@@ -2,7 +2,7 @@
 //! command: see the README.
 
 use retake_proof::faults::{ErrorsPlan, KillPlan};
-use retake_proof::files::{Program, errors, errors_control, kill, kill_control};
+use retake_proof::files::{Program, errors, errors_control, kill, kill_control, removal_control};
 use retake_proof::violation::caught;
 
 #[test]
@@ -17,6 +17,14 @@ fn files_that_move_before_the_intent_are_caught() {
     let violation = caught("files before the intent", kill_control(mistaken));
     let violation = violation.unwrap_or_else(|trouble| panic!("{trouble}"));
     assert!(violation.what.contains("split"), "{violation}");
+}
+
+#[test]
+fn a_folder_that_is_forgotten_before_it_is_removed_is_caught() {
+    let mistaken = Program { path: env!("CARGO_BIN_EXE_proof").into(), first: &["mistaken"] };
+    let violation = caught("a folder forgotten before it is removed", removal_control(mistaken));
+    let violation = violation.unwrap_or_else(|trouble| panic!("{trouble}"));
+    assert!(violation.what.contains("close") && violation.what.contains("split"), "{violation}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! command: see the README.
 
 use retake_proof::faults::KillPlan;
-use retake_proof::turns::{TurnsPlan, controls, kill, kill_control, walk};
+use retake_proof::turns::{TurnsPlan, controls, kill, kill_control, leftover_control, walk};
 use retake_proof::violation::caught;
 
 #[test]
@@ -33,4 +33,11 @@ fn no_kill_in_a_turn_runs_a_command_twice_or_parts_files_from_what_was_said() {
 #[test]
 fn a_disk_that_lies_is_caught() {
     caught("syncs that lie", kill_control()).unwrap_or_else(|trouble| panic!("{trouble}"));
+}
+
+#[test]
+fn a_temporary_file_that_stays_is_caught() {
+    let violation = caught("a temporary file that stays", leftover_control());
+    let violation = violation.unwrap_or_else(|trouble| panic!("{trouble}"));
+    assert!(violation.what.contains("left behind"), "{violation}");
 }

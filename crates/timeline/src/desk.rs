@@ -51,7 +51,7 @@ use serde::Serialize;
 
 use crate::Timeline;
 
-pub use apart::{ApartFolder, ClosedApart, OpenedApart};
+pub use apart::{ApartFolder, CleanedUp, ClosedApart, OpenedApart};
 pub use error::FileError;
 pub use glance::Glance;
 pub use look::{Present, Seen};
@@ -124,6 +124,7 @@ impl Desk {
     fn begin(&self) -> Result<Session<'_>, FileError> {
         let lock = self.timeline.store.lock_folder(self.folder)?;
         let recovered = recover::recover_locked(&self.timeline, self.folder, Some(self.roots()))?;
+        apart::clear_unfinished(&self.timeline, self.folder);
         Ok(Session { desk: self, recovered, expected: None, _lock: lock })
     }
 }

@@ -66,7 +66,7 @@ pub use cleared::Cleared;
 pub use clock::{Clock, Seeded, SystemClock};
 pub use create::{CreateError, NewThread};
 pub use desk::{
-    Advanced, ApartFolder, Around, Changed, ClosedApart, Desk, Executed, FileError, FileReport, FilesAt,
+    Advanced, ApartFolder, Around, Changed, CleanedUp, ClosedApart, Desk, Executed, FileError, FileReport, FilesAt,
     FilesOfTakes, Glance, Halves, Handling, Moment, OpenedApart, Outcome, PathReport, Plan, PlanRequest,
     Present, Preview, Recovered, Restored, Seen, TakeFiles,
 };

@@ -382,10 +382,11 @@ fn candidates(rows: &[ProjectRow], facts: &Folder) -> Vec<Candidate> {
             // Asked only where the mark is all that speaks for the folder.
             let renamed = facts.mark == Some(record.id)
                 && (record.inode, record.born) != (facts.inode, facts.born)
-                && folder::is_renamed_beside(
+                && folder::renamed_beside(
                     &path_from_text(&record.path),
                     &Identity { device: record.device, inode: record.inode, born: record.born },
-                );
+                )
+                .is_some();
             Candidate { there: there.map(|facts| facts.as_evidence()), record, renamed }
         })
         .collect()

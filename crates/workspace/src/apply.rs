@@ -292,6 +292,13 @@ impl AsFd for OpenRoot {
     }
 }
 
+impl OpenRoot {
+    /// Whether it is the folder with that number on that device.
+    pub fn is(&self, device: u64, inode: u64) -> bool {
+        rustix::fs::fstat(&self.descriptor).is_ok_and(|found| (found.st_dev, found.st_ino) == (device, inode))
+    }
+}
+
 impl Token {
     /// The token with that text.
     pub fn new(text: &str) -> Result<Self, NotAToken> {

@@ -11,7 +11,7 @@ use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use retake_model::id::{ID_TEXT, ProjectId};
+use retake_model::id::{FolderId, ID_TEXT, ProjectId};
 use retake_model::project::Folder;
 use rustix::fs::XattrFlags;
 use rustix::io::Errno;
@@ -20,6 +20,9 @@ use crate::git;
 
 /// The attribute that names a folder's project.
 pub const MARK: &str = "user.retake.project";
+
+/// The attribute with the id of a folder that Retake filled for a take.
+const WORKTREE_MARK: &str = "user.retake.worktree";
 
 /// What a folder shows of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,14 +122,15 @@ impl Identity {
 /// How many names beside a folder's old one are read at most to find it again.
 const NAMES_BESIDE: usize = 10_000;
 
-/// Whether a folder that was at a path has another name in the same parent now.
-pub fn is_renamed_beside(path: &Path, identity: &Identity) -> bool {
-    let Some(names) = path.parent().and_then(|parent| std::fs::read_dir(parent).ok()) else { return false };
-    names.take(NAMES_BESIDE).flatten().any(|name| {
+/// The path of a folder that was at another path in the same parent, if it is there under another name now.
+pub fn renamed_beside(path: &Path, identity: &Identity) -> Option<PathBuf> {
+    let names = path.parent().and_then(|parent| std::fs::read_dir(parent).ok())?;
+    let same = |name: &std::fs::DirEntry| {
         name.ino() == identity.inode
             && name.path() != path
             && Identity::of(&name.path()).is_ok_and(|found| found == *identity)
-    })
+    };
+    names.take(NAMES_BESIDE).flatten().find(same).map(|name| name.path())
 }
 
 /// Writes the mark that names a folder's project.
@@ -149,6 +153,16 @@ pub fn mark(path: &Path, project: ProjectId) -> Result<Marked, FolderError> {
         ) => Ok(Marked::Unsupported),
         Err(errno) => Err(FolderError::Unmarkable { path: path.to_owned(), source: errno.into() }),
     }
+}
+
+/// Marks a folder that Retake filled for a take; says whether it carries the mark now.
+pub fn mark_worktree(path: &Path, folder: FolderId) -> bool {
+    rustix::fs::setxattr(path, WORKTREE_MARK, folder.to_string().as_bytes(), XattrFlags::empty()).is_ok()
+}
+
+/// The folder of a take that a mark names.
+pub fn worktree_mark(path: &Path) -> Option<FolderId> {
+    read_attribute(path, WORKTREE_MARK)
 }
 
 /// Removes the mark of a project from a folder. A mark that names another project stays.
@@ -213,9 +227,13 @@ fn born(metadata: &std::fs::Metadata) -> Option<i64> {
 }
 
 fn read_mark(path: &Path) -> Option<ProjectId> {
-    // One byte more than a mark has, so that a longer attribute is seen to be longer, or refused.
+    read_attribute(path, MARK)
+}
+
+fn read_attribute<T: std::str::FromStr>(path: &Path, name: &str) -> Option<T> {
+    // One byte more than an id: a longer text does not fit, and is none.
     let mut buffer = [0; ID_TEXT + 1];
-    let length = rustix::fs::getxattr(path, MARK, &mut buffer).ok()?;
+    let length = rustix::fs::getxattr(path, name, &mut buffer).ok()?;
     str::from_utf8(&buffer[..length]).ok()?.parse().ok()
 }
 

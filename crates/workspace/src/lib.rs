@@ -15,6 +15,7 @@ pub mod copy;
 pub mod durable;
 pub mod folder;
 pub mod git;
+pub mod leftover;
 pub mod root;
 pub mod snapshot;
 pub mod watch;

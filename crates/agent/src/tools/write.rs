@@ -10,7 +10,8 @@ use std::io::Write as _;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use retake_model::path::{TEMPORARY, TreePath};
+use retake_model::path::TreePath;
+use retake_workspace::leftover::tool_prefix;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use serde::Deserialize;
@@ -184,7 +185,7 @@ pub(super) fn sweep(room: &Room, path: &TreePath, process: u32) {
         let Ok(below) = beneath::step(folder.as_fd(), name) else { return };
         folder = below;
     }
-    let prefix = temporary(process);
+    let prefix = tool_prefix(process);
     let Ok(listed) = Dir::read_from(&folder) else { return };
     for found in listed.flatten() {
         if found.file_name().to_bytes().starts_with(prefix.as_bytes()) {
@@ -194,16 +195,10 @@ pub(super) fn sweep(room: &Room, path: &TreePath, process: u32) {
     }
 }
 
-/// How the names begin of what a process has not yet put in its place.
-fn temporary(process: u32) -> String {
-    let prefix = str::from_utf8(TEMPORARY).expect("it is plain text");
-    format!("{prefix}tool-{process}-")
-}
-
 /// A new file under a name that snapshots pass over.
 fn create_temporary(folder: BorrowedFd<'_>) -> Result<(File, String), Errno> {
     static NEXT: AtomicU64 = AtomicU64::new(1);
-    let prefix = temporary(std::process::id());
+    let prefix = tool_prefix(std::process::id());
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     loop {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);

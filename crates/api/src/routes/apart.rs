@@ -55,7 +55,7 @@ struct ListQuery {
 struct Apart {
     #[serde(flatten)]
     folder: ApartFolder,
-    /// Whether it is there.
+    /// Whether it is there, and still the folder that was filled for the take.
     exists: bool,
 }
 
@@ -73,7 +73,7 @@ fn list(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<Apart>>, Probl
     let more = found.len() > limit;
     found.truncate(limit);
     let next = found.last().filter(|_| more).map(|last| last.take.to_string());
-    let items = found.into_iter().map(|folder| Apart { exists: folder.path.is_dir(), folder });
+    let items = found.into_iter().map(|folder| Apart { exists: folder.is_there(), folder });
     Ok(Answer::of(Page { items: items.collect(), next }))
 }
 
@@ -131,7 +131,8 @@ struct Closed {
     take: TakeId,
     /// Where the folder is, or was.
     path: String,
-    /// Whether the folder was gone already: what was recorded of its files is kept.
+    /// Whether the folder was gone already, or another was in its place, which is left as it is: what was recorded of
+    /// its files is kept.
     gone: bool,
     /// Whether the files were removed from it, or would be.
     removed: bool,
@@ -151,7 +152,7 @@ fn close(call: &Call<'_, TakePath, Ahead, CloseBody>) -> Result<Answer<Closed>, 
     let folder = looking.apart_folder_of(*thread, *take)?;
     let folder = folder.ok_or_else(|| Problem::not_found("this take has no folder of its own"))?;
     drop(looking);
-    let there = folder.path.is_dir();
+    let there = folder.is_there();
     let mut closed = Closed {
         take: *take,
         path: path_to_text(&folder.path),

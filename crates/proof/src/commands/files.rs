@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use retake_proof::faults::{ErrorsPlan, KillPlan};
-use retake_proof::files::{Program, errors, errors_control, kill, kill_control};
+use retake_proof::files::{Program, errors, errors_control, kill, kill_control, removal_control};
 use retake_proof::violation::{Trouble, caught};
 
 /// The real program, struck while it moves files.
@@ -54,8 +54,9 @@ pub(super) fn killed(seed: u64, points: Option<u64>) -> Result<String, Trouble> 
 
 pub(super) fn killed_control() -> Result<String, Trouble> {
     let mistaken = Program { path: std::env::current_exe()?, first: &["mistaken"] };
-    let violation = caught("files before the intent", kill_control(mistaken))?;
-    Ok(format!("the control was caught: {}", violation.what))
+    let violation = caught("files before the intent", kill_control(mistaken.clone()))?;
+    let removal = caught("a folder that is forgotten before it is removed", removal_control(mistaken))?;
+    Ok(format!("the controls were caught: {}; {}", violation.what, removal.what))
 }
 
 pub(super) fn failed(seed: u64, points: Option<u64>) -> Result<String, Trouble> {

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use retake_proof::faults::KillPlan;
-use retake_proof::turns::{TurnsPlan, controls, kill, kill_control, walk};
+use retake_proof::turns::{TurnsPlan, controls, kill, kill_control, leftover_control, walk};
 use retake_proof::violation::{Trouble, caught};
 
 /// Many turns with tools in one conversation, while the model's server fails and people interfere.
@@ -85,5 +85,6 @@ pub(super) fn killed(seed: u64, points: Option<u64>) -> Result<String, Trouble> 
 
 pub(super) fn killed_control() -> Result<String, Trouble> {
     let violation = caught("syncs that lie", kill_control())?;
-    Ok(format!("the control was caught: {}", violation.what))
+    let leftover = caught("a temporary file that stays", leftover_control())?;
+    Ok(format!("the controls were caught: {}; {}", violation.what, leftover.what))
 }

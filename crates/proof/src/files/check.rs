@@ -21,7 +21,7 @@ use serde_json::Value;
 use crate::violation::Trouble;
 
 use super::laboratory::{Folders, Laboratory};
-use super::script::{APART, Nature, PROJECT, Step};
+use super::script::{Nature, PROJECT, Step};
 
 /// Everything that is looked at.
 #[derive(Clone, Debug)]
@@ -133,10 +133,12 @@ impl Expectation {
             return Err("a move of files is still unfinished".to_owned());
         }
         for (name, folder) in &sight.folders {
-            let closed = step.nature == Nature::Closes && *name == APART;
-            if let Some(left) = folder.leftovers().first().filter(|_| !closed) {
+            if let Some(left) = folder.leftovers().first() {
                 return Err(format!("{} was left in {name}", left.display()));
             }
+        }
+        if let Some(left) = laboratory.left_beside().map_err(|trouble| trouble.to_string())?.first() {
+            return Err(format!("{} was left beside the project", left.display()));
         }
         self.together(step, told, &sight)?;
         let by_hand = step.by_hand.is_some() || step.nature == Nature::Runs;
@@ -184,8 +186,8 @@ impl Expectation {
         // What a program that was run did is found by the next look, if nobody recorded it.
         let is_unrecorded = step.nature == Nature::Runs && is_old;
         let folders = |expected: &Folders| match step.nature {
-            Nature::Opens | Nature::Closes => sight.folders.get(PROJECT) == expected.get(PROJECT),
-            Nature::Whole | Nature::Runs => sight.folders == *expected,
+            Nature::Opens => sight.folders.get(PROJECT) == expected.get(PROJECT),
+            Nature::Whole | Nature::Runs | Nature::Closes => sight.folders == *expected,
         };
         let (as_before, as_after) = (folders(&self.files), folders(&self.after.folders));
         let good = (as_before && is_old) || (as_after && (is_new || is_unrecorded));

@@ -30,11 +30,20 @@ pub fn kill(plan: KillPlan) -> Result<Kills, Failed> {
 
 /// The control: a program that moves the files first, and says so to the conversation after that.
 pub fn kill_control(mistaken: Program) -> Result<Kills, Failed> {
+    control(mistaken, |step| step.arguments == ["undo"] && step.by_hand.is_none())
+}
+
+/// The control: a program that forgets the folder of a take, and removes its files after that.
+pub fn removal_control(mistaken: Program) -> Result<Kills, Failed> {
+    control(mistaken, |step| step.nature == Nature::Closes)
+}
+
+fn control(mistaken: Program, strikes_at: impl Fn(&Step) -> bool) -> Result<Kills, Failed> {
     let ground = ground()?;
     let mut laboratory = Laboratory::new(ground.path(), retake()?, Home::Beside)?;
     let mut strikes = Strikes { dice: Dice::new(1), seed: 1, share: None, kills: Kills::default() };
     for (number, step) in (1..).zip(SCRIPT) {
-        if step.arguments == ["undo"] && step.by_hand.is_none() {
+        if strikes_at(step) {
             laboratory.instead(mistaken);
             strikes.step(&mut laboratory, number, step)?;
             break;

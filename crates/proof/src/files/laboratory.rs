@@ -13,6 +13,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use retake_model::intent::{FolderIdentity, FolderRecord};
+use retake_store::StoreError;
+use retake_timeline::{Rules, Timeline};
+use retake_workspace::folder::Identity;
+
 use crate::faults::{Run, copy};
 use crate::folder::Folder;
 use crate::shim::{Faults, Report, Shim};
@@ -69,7 +74,7 @@ impl Laboratory {
         Ok(this)
     }
 
-    /// From now on, another program is run for `undo`.
+    /// From now on, another program is run for `undo` and `take close`.
     pub fn instead(&mut self, program: Program) {
         self.instead = Some(program);
     }
@@ -113,7 +118,8 @@ impl Laboratory {
 
     /// A command of this world, ready to run.
     pub fn command(&self, place: &str, arguments: &[&str]) -> Command {
-        let program = self.instead.as_ref().filter(|_| arguments == ["undo"]).unwrap_or(&self.program);
+        let wrong = arguments == ["undo"] || arguments.starts_with(&["take", "close"]);
+        let program = self.instead.as_ref().filter(|_| wrong).unwrap_or(&self.program);
         let (before, after) = split(arguments);
         let mut command = Command::new(&program.path);
         command
@@ -194,7 +200,32 @@ impl Laboratory {
             }
             folder.lay_out(&place)?;
         }
-        Ok(copy(&self.ground.join("kept"), &self.store())?)
+        copy(&self.ground.join("kept"), &self.store())?;
+        self.identify()
+    }
+
+    /// Lets the store know the folder apart that was laid out anew: it is another folder to the file system.
+    fn identify(&self) -> Result<(), Trouble> {
+        let Ok(Identity { device, inode, born }) = Identity::of(&self.place(APART)) else { return Ok(()) };
+        let identity = Some(FolderIdentity { device, inode, born, marked: false });
+        let timeline = Timeline::open(&self.store(), Rules::default())?;
+        timeline.store().write(move |writing| -> Result<(), StoreError> {
+            for record in writing.folders()?.into_iter().filter(|record| record.apart.is_some()) {
+                writing.put_folder(&FolderRecord { identity, ..record })?;
+            }
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// Temporary folders that were left beside the project.
+    pub fn left_beside(&self) -> Result<Vec<PathBuf>, Trouble> {
+        let names = fs::read_dir(self.world())?.map(|entry| Ok(entry?.path()));
+        let names: Vec<PathBuf> = names.collect::<Result<_, std::io::Error>>()?;
+        let temporary = |path: &PathBuf| {
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(".retake-tmp"))
+        };
+        Ok(names.into_iter().filter(temporary).collect())
     }
 }
 

@@ -40,6 +40,14 @@ pub fn undo(store: &Path, folder: &Path) -> Result<(), Trouble> {
     Ok(())
 }
 
+/// Removes the only folder that a take has for itself, after the store has forgotten it.
+pub fn remove(store: &Path) -> Result<(), Trouble> {
+    let timeline = Timeline::open(store, Rules::default())?;
+    let folder = timeline.look()?.apart_folders()?.pop().ok_or("no take has a folder")?;
+    timeline.forget_apart(&folder)?;
+    Ok(fs::remove_dir_all(&folder.path)?)
+}
+
 fn put(objects: &dyn Objects, place: &Path, old: Option<&Node>, new: Option<&Node>) -> Result<(), Trouble> {
     match old {
         Some(Node::Folder { .. }) if !new.is_some_and(Node::is_folder) => fs::remove_dir(place)?,

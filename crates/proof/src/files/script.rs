@@ -23,7 +23,7 @@ pub enum Nature {
     Runs,
     /// It fills a new folder, which is nobody's until the end.
     Opens,
-    /// It empties a folder that is nobody's any more.
+    /// It removes a folder: all of it or nothing, once the next command has run.
     Closes,
 }
 

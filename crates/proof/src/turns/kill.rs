@@ -10,7 +10,8 @@
 //! was acknowledged is there; a command that was once said to run never runs again; the call that was cut short is
 //! closed; conversation and files are at the same operation, and the next turn works.
 //!
-//! The control is a disk whose syncs lie, with the power cut after the answer.
+//! One control is a disk whose syncs lie, with the power cut after the answer; the other a temporary file that looks like
+//! that of a tool which still runs, and must be reported as left behind.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -52,7 +53,7 @@ pub struct TurnKills {
     pub lossy: u64,
     /// Turns that were gone on with.
     pub resumed: u64,
-    /// Turns that were closed instead, by `stop` or by the next one.
+    /// Turns that were closed instead, by `stop`, by the next one or by an undo.
     pub closed: u64,
     /// Kills after which a call was found that had been running.
     pub interrupted: u64,
@@ -74,6 +75,18 @@ pub fn kill_control() -> Result<TurnKills, Failed> {
     let run = strikes.laboratory.run(PROJECT, TURNS[0], |faults| faults.cut_at_exit().lying_syncs())?;
     strikes.kills.kills += 1;
     strikes.judge(1, &before, &run, "power cut with syncs that lie")?;
+    Ok(strikes.kills)
+}
+
+/// The control: a temporary file under the name of a process that runs, which no command removes. It must be noticed.
+pub fn leftover_control() -> Result<TurnKills, Failed> {
+    let mut strikes = Strikes::new(KillPlan { seed: 1, points: None })?;
+    let before = strikes.rehearse(TURNS[0])?;
+    let name = format!("{}1", retake_workspace::leftover::tool_prefix(std::process::id()));
+    fs::write(strikes.laboratory.place(PROJECT).join(name), "half of a file").map_err(Failed::trouble)?;
+    let run = strikes.laboratory.run(PROJECT, TURNS[0], |faults| faults)?;
+    strikes.kills.kills += 1;
+    strikes.judge(1, &before, &run, "a temporary file that stays")?;
     Ok(strikes.kills)
 }
 
@@ -205,9 +218,13 @@ impl Strikes {
         if !unfinished {
             return Ok(());
         }
-        let ways: [&[&str]; 3] =
-            [&["resume", "--approve", "all"], &["stop"], &["run", "--approve", "all", "say something else"]];
-        let way = self.dice.index(4).saturating_sub(1);
+        let ways: [&[&str]; 4] = [
+            &["resume", "--approve", "all"],
+            &["stop"],
+            &["run", "--approve", "all", "say something else"],
+            &["undo"],
+        ];
+        let way = self.dice.index(5).saturating_sub(1);
         if way == 0 {
             self.kills.resumed += 1;
         } else {

@@ -1,5 +1,9 @@
 //! Takes apart: a take in a folder of its own, so that several are alive at once.
 
+mod identity;
+mod location;
+mod remove;
+
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -8,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 
 use retake_model::content::ContentId;
 use retake_model::id::{FolderId, ProjectId, TakeId, ThreadId};
-use retake_model::intent::{Apart, FolderRecord};
+use retake_model::intent::{Apart, FolderIdentity, FolderRecord};
 use retake_model::object::load;
 use retake_model::path::TreePath;
 use retake_model::tree::{Snapshot, SnapshotRoot};
@@ -18,6 +22,12 @@ use retake_workspace::copy::{self, MaterialiseError, Materialised, Nearby};
 use retake_workspace::folder::{path_from_text, path_to_text};
 use retake_workspace::snapshot::{Known, Options, Workspace};
 use serde::{Serialize, Serializer};
+
+pub use remove::CleanedUp;
+
+use identity::Whereabouts;
+pub(super) use identity::{identify, is_at};
+use remove::Filling;
 
 use super::plan::files_of_take;
 use super::{Desk, FileError, Seen, Session};
@@ -73,6 +83,9 @@ pub struct ApartFolder {
     #[serde(serialize_with = "as_text")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub path: PathBuf,
+    /// Which folder on the disk it is; none if an older version recorded it.
+    #[serde(skip)]
+    pub identity: Option<FolderIdentity>,
 }
 
 impl Desk {
@@ -94,22 +107,27 @@ impl Desk {
         let (id, root) = self.files_to_open(&session, thread, take, caller)?;
         let looking = self.timeline.look()?;
         let queries = looking.queries();
+        let path = &self.allowed_location(path)?;
         let mark = Mark::new(&self.timeline, path, format!("{thread} {take} {id}"));
-        let (files, shared) = if mark.is_of(path) && looking.apart_folder_at(&canonical(path))?.is_none() {
+        let (files, shared) = if mark.is_of(path) && looking.apart_folder_at(path)?.is_none() {
             (root.files, 0)
         } else {
             let Materialised { shared, copied, written, links, .. } =
                 self.fill(&queries, root.tree, path, &mark)?;
             (shared + copied + written + links, shared)
         };
-        let path = canonical(path);
+        let (path, folder) = (path.clone(), FolderId::fresh(&mut Ticks(&*self.timeline.clock)));
+        let identity =
+            identify(&path, folder).map_err(|error| FileError::Copy(MaterialiseError::Write(error)))?;
         let record = FolderRecord {
-            id: FolderId::fresh(&mut Ticks(&*self.timeline.clock)),
+            id: folder,
             project: self.project,
             roots: vec![(String::new(), path_to_text(&path))],
             snapshot: Some(id),
             apart: Some(Apart { thread, take }),
             running: None,
+            identity: Some(identity),
+            removing: None,
         };
         drop(looking);
         self.timeline.store.write(move |writing| writing.put_folder(&record).map_err(FileError::from))?;
@@ -132,8 +150,8 @@ impl Desk {
             observed.snapshot.root("").map(|root| (observed.id, root.files))
         };
         let (snapshot, files) = files.ok_or(FileError::NoSuchSnapshot)?;
-        self.check_free(path)?;
-        Ok(OpenedApart { take, path: path.to_owned(), snapshot, files, shared: 0 })
+        let path = self.free_location(path)?;
+        Ok(OpenedApart { take, path, snapshot, files, shared: 0 })
     }
 
     /// The files that a take would be opened with.
@@ -175,19 +193,6 @@ impl Desk {
         Ok(Some((id, root)))
     }
 
-    /// Refuses a place for a take's own folder that is not free.
-    fn check_free(&self, path: &Path) -> Result<(), FileError> {
-        // The folder itself is not there yet, but the one around it is.
-        let around = path.parent().and_then(|around| around.canonicalize().ok());
-        if around.is_some_and(|around| around.starts_with(&self.workspace.main().path)) {
-            return Err(FileError::InsideProject(path.to_owned()));
-        }
-        if std::fs::symlink_metadata(path).is_ok() {
-            return Err(FileError::InTheWay(path.to_owned()));
-        }
-        Ok(())
-    }
-
     /// Fills a new folder, from the project's own files where those are known to be the same. The folder is made
     /// under another name, so that a crash does not leave half of one.
     fn fill(
@@ -197,7 +202,7 @@ impl Desk {
         path: &Path,
         mark: &Mark,
     ) -> Result<Materialised, FileError> {
-        self.check_free(path)?;
+        let path = &self.free_location(path)?;
         let unfinished = unfinished(path);
         let main = self.workspace.main();
         let known = Known::of(&self.timeline.store, main)?;
@@ -206,6 +211,7 @@ impl Desk {
         if std::fs::symlink_metadata(&unfinished).is_ok() {
             std::fs::remove_dir_all(&unfinished).map_err(write)?;
         }
+        let filling = Filling::begin(&self.timeline, self.folder, &unfinished).map_err(write)?;
         std::fs::create_dir_all(&unfinished).map_err(write)?;
         let (target, nearby) =
             (OpenRoot::open(&unfinished).map_err(write)?, OpenRoot::open(&main.path).map_err(write)?);
@@ -220,6 +226,7 @@ impl Desk {
         })?;
         mark.put(&unfinished).map_err(write)?;
         std::fs::rename(&unfinished, path).map_err(write)?;
+        filling.end();
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         std::fs::File::open(parent).and_then(|parent| parent.sync_all()).map_err(write)?;
         Ok(made)
@@ -234,16 +241,57 @@ impl Desk {
             let take = looking.state(apart.thread)?.take(&looking.queries(), apart.take)?;
             return Err(FileError::TurnRuns(take.map(|take| take.name).unwrap_or_default()));
         }
+        let path = self.workspace.roots()[0].path.clone();
+        if remove {
+            self.check_holds_no_other(&path)?;
+        }
         let seen = self.look(apart.thread, caller)?;
         let session = self.begin()?;
-        let path = self.workspace.roots()[0].path.clone();
-        let folder = self.folder;
-        // First forgotten, then cleared: a crash between leaves files that are recorded, and no take without them.
-        self.timeline.store.write(move |writing| writing.forget_folder(folder).map_err(FileError::from))?;
         if remove {
-            session.clear(seen.snapshot)?;
+            session.remove_files(seen.snapshot)?;
+        } else {
+            let folder = self.folder;
+            self.timeline
+                .store
+                .write(move |writing| writing.forget_folder(folder).map_err(FileError::from))?;
         }
         Ok(ClosedApart { seen, path, removed: remove })
+    }
+}
+
+impl Desk {
+    /// Refuses to remove a folder with another inside that Retake uses.
+    fn check_holds_no_other(&self, path: &Path) -> Result<(), FileError> {
+        let looking = self.timeline.look()?;
+        let queries = looking.queries();
+        let worktrees = queries.folders()?.into_iter().filter(|other| other.id != self.folder);
+        let roots = worktrees.flat_map(|other| other.roots).map(|(_, root)| path_from_text(&root));
+        let projects = queries.projects()?.into_iter().map(|project| path_from_text(&project.path));
+        let store = self.timeline.store.folder().canonicalize();
+        match roots.chain(projects).chain(store).find(|inner| inner.starts_with(path) && inner.is_dir()) {
+            Some(inner) => Err(FileError::HoldsAnother { outer: path.to_owned(), inner }),
+            None => self.check_none_moved_in(path),
+        }
+    }
+
+    /// The same for folders of takes that were moved into it, which their paths do not tell.
+    fn check_none_moved_in(&self, path: &Path) -> Result<(), FileError> {
+        let mut away = self.timeline.look()?.apart_folders()?;
+        away.retain(|other| other.id != self.folder && !other.is_there());
+        let mut folders = if away.is_empty() { Vec::new() } else { vec![path.to_owned()] };
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let inner = entry.path();
+                if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    continue;
+                }
+                if away.iter().any(|other| other.is(&inner)) {
+                    return Err(FileError::HoldsAnother { outer: path.to_owned(), inner });
+                }
+                folders.push(inner);
+            }
+        }
+        Ok(())
     }
 }
 
@@ -286,7 +334,8 @@ impl Mark {
 }
 
 impl Timeline {
-    /// Ends the folder that a take has for itself, as [`Desk::close_apart`] does; `None` if it is gone, and forgotten now.
+    /// Ends the folder that a take has for itself, as [`Desk::close_apart`] does; `None` if it is gone or
+    /// another folder took its place, and it is forgotten now.
     pub fn close_apart(
         &self,
         folder: &ApartFolder,
@@ -294,9 +343,16 @@ impl Timeline {
         caller: Caller,
         remove: bool,
     ) -> Result<Option<ClosedApart>, FileError> {
-        if !folder.path.is_dir() {
-            self.forget_apart(folder)?;
-            return Ok(None);
+        match folder.whereabouts() {
+            Whereabouts::There => {}
+            Whereabouts::Moved(to) => {
+                return Err(FileError::WorktreeMoved { from: folder.path.clone(), to });
+            }
+            // Another folder that is there now is not ours to record or remove.
+            Whereabouts::Replaced | Whereabouts::Gone => {
+                self.forget_apart(folder)?;
+                return Ok(None);
+            }
         }
         Desk::of_apart(self, folder, options)?.close_apart(caller, remove).map(Some)
     }
@@ -315,8 +371,11 @@ fn as_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error>
     serializer.serialize_str(&path_to_text(path))
 }
 
-fn canonical(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+/// Removes a temporary folder that a crash left while it was filled from a project's folder, which is locked.
+pub(super) fn clear_unfinished(timeline: &Timeline, project: FolderId) {
+    if let Some(left) = Filling::left(timeline, project) {
+        left.clear();
+    }
 }
 
 /// What a folder is called while it is being filled.
@@ -342,19 +401,30 @@ impl Looking<'_> {
     pub fn apart_folders(&self) -> Result<Vec<ApartFolder>, LookError> {
         let folders = self.queries().folders()?;
         let found = folders.into_iter().filter_map(|folder| {
-            let Apart { thread, take } = folder.apart?;
+            let Apart { thread, take } = folder.apart.filter(|_| folder.removing.is_none())?;
             let path = path_from_text(folder.path());
-            Some(ApartFolder { id: folder.id, project: folder.project, thread, take, path })
+            let FolderRecord { id, project, identity, .. } = folder;
+            Some(ApartFolder { id, project, thread, take, path, identity })
         });
         Ok(found.collect())
     }
 
-    /// The folder that a take has for itself and that holds a path.
+    /// The folder that a take has for itself and that holds a path, the innermost if there are several. It is recognised
+    /// by what it is and not by its path, so it may have been moved since.
     pub fn apart_folder_at(&self, path: &Path) -> Result<Option<ApartFolder>, StoreError> {
-        let folders = self.apart_folders().map_err(|error| match error {
+        let mut folders = self.apart_folders().map_err(|error| match error {
             LookError::Store(error) => error,
             other => StoreError::Damaged(other.to_string()),
         })?;
-        Ok(folders.into_iter().find(|folder| path.starts_with(&folder.path)))
+        if folders.is_empty() {
+            return Ok(None);
+        }
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        for around in path.ancestors() {
+            if let Some(found) = folders.iter().position(|folder| folder.is(around)) {
+                return Ok(Some(ApartFolder { path: around.to_owned(), ..folders.swap_remove(found) }));
+            }
+        }
+        Ok(None)
     }
 }

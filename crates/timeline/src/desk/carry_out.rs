@@ -111,27 +111,6 @@ impl Session<'_> {
     }
 }
 
-impl Session<'_> {
-    /// Removes from the folder what a snapshot of it holds, and the folder itself if nothing else is in it.
-    pub(super) fn clear(&self, snapshot: ContentId) -> Result<(), FileError> {
-        let reading = self.desk.timeline.store.read()?;
-        let queries = reading.queries();
-        let snapshot: Snapshot = load(&queries, snapshot)?;
-        for (name, path) in self.desk.roots() {
-            let Some(root) = snapshot.root(&name) else { continue };
-            let steps = differences(&queries, Some(root.tree), None)?;
-            let opened = OpenRoot::open(&path_from_text(&path))
-                .map_err(|error| ApplyError::from(Cause::Root(error)))?;
-            let token = Token::new(&format!("close-{}", self.desk.folder.short()))
-                .expect("an id is letters and digits");
-            apply(&request(&queries, &opened, &steps, &token))?;
-            // Not empty: someone else's files are in it, and it stays for them.
-            let _ = std::fs::remove_dir(path_from_text(&path));
-        }
-        Ok(())
-    }
-}
-
 enum Begun {
     /// No file had to move.
     Done(Box<(Done, Vec<ThreadId>)>),
@@ -256,7 +235,7 @@ fn excluded_at<'steps>(
     Ok(steps.iter().filter(in_the_way).collect())
 }
 
-fn request<'a>(
+pub(super) fn request<'a>(
     queries: &'a Queries<'_>,
     root: &'a OpenRoot,
     steps: &'a [Difference],

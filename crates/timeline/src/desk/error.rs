@@ -120,6 +120,50 @@ pub enum FileError {
     /// A take's own folder cannot be in the project's, whose files it would become.
     #[error("{} is inside the project's folder; name a folder outside of it", .0.display())]
     InsideProject(PathBuf),
+    /// A take's own folder cannot be in another folder that Retake uses.
+    #[error("{} is inside {what} at {}; name a folder outside of it", path.display(), other.display())]
+    InsideFolder {
+        /// The place that was named.
+        path: PathBuf,
+        /// What holds it.
+        what: &'static str,
+        /// Where that is.
+        other: PathBuf,
+    },
+    /// A place for a take's own folder cannot be used.
+    #[error("{} cannot be used as a folder for the take: {error}; name another", path.display())]
+    BadLocation {
+        /// The place that was named.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// A take's own folder was moved.
+    #[error(
+        "the folder of this take was moved from {} to {}; run the command there, with `retake -C {}`, or move the folder back",
+        from.display(), to.display(), to.display()
+    )]
+    WorktreeMoved {
+        /// Where it was.
+        from: PathBuf,
+        /// Where it is.
+        to: PathBuf,
+    },
+    /// What is at the path of a take's own folder is not that folder.
+    #[error(
+        "{} is not the folder that Retake filled for this take: that one was moved away, or removed. Move it back, or \
+         run the command where it is now; `retake take close TAKE` forgets it, and leaves what is there as it is",
+        .0.display()
+    )]
+    WorktreeReplaced(PathBuf),
+    /// A take's own folder holds another folder that Retake uses, which would be removed with it.
+    #[error("{} is inside {}; close or move it first, or close without --remove", inner.display(), outer.display())]
+    HoldsAnother {
+        /// The folder that is to be removed.
+        outer: PathBuf,
+        /// The one inside.
+        inner: PathBuf,
+    },
     /// What would be moved was done in another folder.
     #[error(
         "some of these changes were made to files in another folder, where a take is open apart; go there \

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use retake_model::content::ContentId;
 use retake_model::id::{ThreadId, TurnId};
 use retake_model::intent::{FolderRecord, Running};
-use retake_model::object::{Additions, Objects, Unavailable, load};
+use retake_model::object::{Additions, Memory, Objects, Unavailable, load};
 use retake_model::operation::{FileChange, OperationKind, Version};
-use retake_model::tree::{Snapshot, compare};
+use retake_model::tree::{LeftOut, Snapshot, compare};
 use retake_store::Writing;
 use retake_workspace::folder::path_to_text;
-use retake_workspace::snapshot;
+use retake_workspace::{leftover, snapshot};
 use serde::Serialize;
 
 use super::place::{Known, Place};
@@ -114,6 +114,10 @@ impl Session<'_> {
         if self.expected.is_some_and(|expected| expected != id) {
             return Err(FileError::PlanOutdated);
         }
+        // A plan is carried out on the files that it was made for; what tools left is removed by other looks.
+        if self.expected.is_none() && self.remove_leftovers(&taken)? {
+            return Err(FileError::Outdated);
+        }
         if taken.is_stored()
             && let Some(version) = self.already(thread, caller, id)?
         {
@@ -130,6 +134,36 @@ impl Session<'_> {
         // That it is not remembered costs time at the next look, and nothing else.
         let _ = taken.remember();
         Ok((Present { id, snapshot, version }, done, before))
+    }
+
+    /// Removes temporary files that killed tools left in the folder; says whether there were any.
+    fn remove_leftovers(&self, taken: &snapshot::Taken) -> Result<bool, FileError> {
+        let desk = self.desk;
+        let looking = desk.timeline.look()?;
+        let queries = looking.queries();
+        let record = queries.folder(desk.folder)?;
+        // A folder that is as it was known has nothing new in it; one that a tool works in is left to the tool.
+        if record.as_ref().is_some_and(|record| record.snapshot == Some(taken.id)) {
+            return Ok(false);
+        }
+        if record.and_then(|record| record.running).is_some() && !desk.run_is_dead()? {
+            return Ok(false);
+        }
+        let mut new = Memory::default();
+        new.keep(taken.objects.iter().cloned());
+        let mut removed = false;
+        for (root, held) in desk.workspace.roots().iter().zip(&taken.snapshot.roots) {
+            let Some(id) = held.left_out else { continue };
+            let left_out: LeftOut = match load(&new, id) {
+                Ok(left_out) => left_out,
+                Err(_) => load(&queries, id)?,
+            };
+            let paths = left_out.0.iter().map(|path| path.path.as_slice());
+            for path in leftover::tool_files(paths) {
+                removed |= leftover::remove_if_left(&root.path, &path);
+            }
+        }
+        Ok(removed)
     }
 
     /// The version of the thread, if the folder is known to be just like that.

@@ -45,6 +45,7 @@ impl Desk {
 
     /// The timeline at the folder that a take has for itself.
     pub fn of_apart(timeline: &Timeline, folder: &ApartFolder, options: &Options) -> Result<Self, FileError> {
+        folder.check_there()?;
         let workspace = Workspace::open(&folder.path, &[], options.clone())?;
         Ok(Self::at_apart(timeline.clone(), folder, workspace))
     }

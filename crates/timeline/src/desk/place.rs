@@ -2,11 +2,13 @@
 
 use retake_model::content::ContentId;
 use retake_model::id::{FolderId, ProjectId, TakeId};
-use retake_model::intent::{Apart, FolderRecord, Running};
+use retake_model::intent::{Apart, FolderIdentity, FolderRecord, Running};
 use retake_model::operation::{Actor, FileChange};
 use retake_model::state::ThreadState;
 use retake_store::{StoreError, Writing};
+use retake_workspace::folder::path_from_text;
 
+use super::apart::identify;
 use super::look::changed_paths;
 use super::report::PathReport;
 use super::{Desk, FileError};
@@ -49,6 +51,8 @@ impl Place {
         snapshot: ContentId,
         running: Option<Running>,
     ) -> Result<(), StoreError> {
+        let known = writing.folder(self.id)?;
+        let (identity, removing) = known.map_or((None, None), |known| (known.identity, known.removing));
         writing.put_folder(&FolderRecord {
             id: self.id,
             project: self.project,
@@ -56,6 +60,8 @@ impl Place {
             snapshot: Some(snapshot),
             apart: self.apart,
             running,
+            identity: identity.or_else(|| self.identify()),
+            removing,
         })
     }
 
@@ -67,6 +73,12 @@ impl Place {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Which folder this is, if it is a take's own. Records of older versions do not say so.
+    fn identify(&self) -> Option<FolderIdentity> {
+        let (_, path) = self.roots.first().filter(|_| self.apart.is_some())?;
+        identify(&path_from_text(path), self.id).ok()
     }
 
     /// The take whose files are in the folder.

@@ -13,10 +13,11 @@ use retake_model::operation::OperationKind;
 use retake_model::time::Timestamp;
 use retake_model::tree::{Snapshot, SnapshotCursor};
 use retake_store::StoredIntent;
-use retake_workspace::folder::path_from_text;
+use retake_workspace::folder::{path_from_text, path_to_text};
 use serde::Serialize;
 
 use super::FileError;
+use super::apart::is_at;
 use super::carry_out::{end, move_files};
 use super::report::{Outcome, PathReport};
 use crate::{ChangeError, Timeline};
@@ -66,14 +67,18 @@ impl Timeline {
     /// Gives up a move of files that a crash left in a folder that is gone for good: the thread stays where it was
     /// before, and what was moved until then is as it is, should the folder ever be seen again.
     pub fn forget_folder(&self, path: &Path) -> Result<Recovered, FileError> {
-        if path.is_dir() {
-            return Err(FileError::FolderThere(path.to_owned()));
-        }
         let here = |(_, root): &(String, String)| path_from_text(root) == path;
         let found = self.look()?.queries().intents()?;
-        let Some(found) = found.into_iter().find(|stored| stored.intent.roots.iter().any(here)) else {
-            return Err(FileError::NothingMovesThere(path.to_owned()));
+        let found = found.into_iter().find(|stored| stored.intent.roots.iter().any(here));
+        // Another folder that took its place is not the one that comes back.
+        let there = match &found {
+            Some(found) => present_roots(self, found).is_ok(),
+            None => path.is_dir(),
         };
+        if there {
+            return Err(FileError::FolderThere(path.to_owned()));
+        }
+        let Some(found) = found else { return Err(FileError::NothingMovesThere(path.to_owned())) };
         let StoredIntent { number, intent } = found;
         let folder = intent.folder;
         let _lock = self.store.lock_folder(folder)?;
@@ -122,16 +127,12 @@ pub(super) fn recover_locked(
     let found = timeline.look()?.queries().intent_on(folder)?;
     let Some(mut intent) = found else { return Ok(None) };
     // The folder may have been moved since.
-    if let Some(roots) = roots {
-        intent.intent.roots = roots;
-    }
+    intent.intent.roots = match roots {
+        Some(roots) => roots,
+        None => present_roots(timeline, &intent)?,
+    };
     let (kind, time) = (intent.intent.operation.kind.clone(), intent.intent.operation.time);
-    // A disk that is not mounted comes back with some files moved and some not: only a person can know that it
-    // does not.
-    let mut paths = intent.intent.roots.iter().map(|(_, path)| path_from_text(path));
-    if let Some(gone) = paths.find(|path| !path.is_dir()) {
-        return Err(FileError::FolderGone(gone));
-    }
+    check_roots(&intent.intent.roots)?;
     let applied = move_files(timeline, &intent)?;
     let files = intent.intent.files;
     end(timeline, intent, &applied)?;
@@ -145,4 +146,39 @@ pub(super) fn recover_locked(
         paths.push(PathReport { path, outcome, after, before });
     }
     Ok(Some(Recovered { kind, time, finished: true, paths, aside: applied.aside }))
+}
+
+/// Where the roots of an intent are now. A folder that is gone, or in whose place another is, may come back: a disk that
+/// is not mounted has some files moved and some not, and only a person can know that it does not come back.
+pub(super) fn present_roots(
+    timeline: &Timeline,
+    stored: &StoredIntent,
+) -> Result<Vec<(String, String)>, FileError> {
+    let mut roots = stored.intent.roots.clone();
+    let record = timeline.look()?.queries().folder(stored.intent.folder)?;
+    if let (Some(record), Some((_, main))) = (record, roots.first_mut()) {
+        let path = path_from_text(main);
+        if record.apart.is_some() {
+            if record.identity.is_some_and(|known| !is_at(&known, record.id, &path, true)) {
+                return Err(FileError::FolderGone(path));
+            }
+        } else {
+            // A project that was moved is recorded where it is now.
+            *main = match timeline.folder_of_project(record.project) {
+                Ok(path) => path_to_text(&path),
+                Err(FileError::ProjectAway(path)) => return Err(FileError::FolderGone(path)),
+                Err(FileError::NoSuchProject(_) | FileError::ProjectForgotten(_)) => {
+                    return Err(FileError::FolderGone(path));
+                }
+                Err(error) => return Err(error),
+            };
+        }
+    }
+    check_roots(&roots)?;
+    Ok(roots)
+}
+
+fn check_roots(roots: &[(String, String)]) -> Result<(), FileError> {
+    let mut paths = roots.iter().map(|(_, path)| path_from_text(path));
+    paths.find(|path| !path.is_dir()).map_or(Ok(()), |gone| Err(FileError::FolderGone(gone)))
 }

@@ -37,6 +37,8 @@ impl Desk {
                 snapshot,
                 apart: None,
                 running,
+                identity: None,
+                removing: None,
             })?;
             Ok(())
         })?;

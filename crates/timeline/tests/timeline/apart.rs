@@ -4,8 +4,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use retake_model::id::TakeId;
-use retake_timeline::{Caller, Command, Desk, FileError};
-use retake_workspace::snapshot::Workspace;
+use retake_model::intent::FolderRecord;
+use retake_timeline::store::StoreError;
+use retake_timeline::{ApartFolder, Caller, Command, Desk, FileError};
+use retake_workspace::leftover::tool_prefix;
+use retake_workspace::snapshot::{Options, Workspace};
 
 use crate::support::FileWorld;
 
@@ -62,4 +65,199 @@ fn a_folder_that_a_crash_left_unknown_is_taken_over_with_what_was_done_in_it() {
     let desk = Desk::at_apart(timeline.clone(), &known, Workspace::of(&folder).expect("a folder"));
     let seen = desk.look(thread, Caller::human()).expect("a look");
     assert_eq!(seen.files.paths.len(), 1, "what was done since is recorded: {seen:?}");
+}
+
+/// A world whose second take has a folder of its own, in a folder that goes with the test.
+fn with_worktree() -> (FileWorld, ApartFolder, tempfile::TempDir) {
+    let (world, take) = with_second_take();
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path().canonicalize().expect("it exists").join("tree");
+    world.desk.open_apart(world.world.thread, take, &folder, &Caller::human()).expect("a folder");
+    let known = the_worktree(&world).expect("it is known");
+    assert_eq!(known.path, folder);
+    (world, known, place)
+}
+
+fn the_worktree(world: &FileWorld) -> Option<ApartFolder> {
+    world.world.timeline.look().expect("a look").apart_folders().expect("a list").pop()
+}
+
+fn close(world: &FileWorld, folder: &ApartFolder) -> Result<bool, FileError> {
+    let timeline = &world.world.timeline;
+    let closed = timeline.close_apart(folder, &Options::default(), Caller::human(), true)?;
+    Ok(closed.is_some_and(|closed| closed.removed))
+}
+
+#[test]
+fn a_folder_that_retake_did_not_fill_is_neither_recorded_nor_removed() {
+    // Moved far away, and another folder made in its place.
+    let (world, known, place) = with_worktree();
+    let far = tempfile::tempdir_in(place.path()).expect("a folder");
+    std::fs::rename(&known.path, far.path().join("tree")).expect("a move");
+    std::fs::create_dir(&known.path).expect("a folder");
+    std::fs::write(known.path.join("mine"), "precious").expect("a file");
+    assert!(matches!(
+        Desk::of_apart(&world.world.timeline, &known, &Options::default()),
+        Err(FileError::WorktreeReplaced(_))
+    ));
+    let version = world.world.look().thread(world.world.thread).expect("a thread").summary.version;
+    assert!(!close(&world, &known).expect("it is forgotten"));
+    assert_eq!(std::fs::read_to_string(known.path.join("mine")).expect("a file"), "precious");
+    assert!(far.path().join("tree/b").exists());
+    assert!(the_worktree(&world).is_none());
+    let after = world.world.look().thread(world.world.thread).expect("a thread").summary.version;
+    assert_eq!(version, after, "nothing of it was recorded");
+
+    // A link to a folder that has nothing to do with it.
+    let (world, known, place) = with_worktree();
+    let other = place.path().join("other");
+    std::fs::create_dir(&other).expect("a folder");
+    std::fs::write(other.join("mine"), "precious").expect("a file");
+    std::fs::remove_dir_all(&known.path).expect("a removal");
+    std::os::unix::fs::symlink(&other, &known.path).expect("a link");
+    assert!(!close(&world, &known).expect("it is forgotten"));
+    assert!(other.join("mine").exists());
+
+    // The control: the folder itself goes, with all that was recorded.
+    let (world, known, _place) = with_worktree();
+    assert!(close(&world, &known).expect("it is closed"));
+    assert!(!known.path.exists());
+}
+
+#[test]
+fn a_folder_that_was_moved_is_recognised_where_it_is() {
+    let (world, known, place) = with_worktree();
+    let renamed = place.path().join("renamed");
+    std::fs::rename(&known.path, &renamed).expect("a move");
+    let moved = close(&world, &known).expect_err("it is elsewhere");
+    assert!(matches!(&moved, FileError::WorktreeMoved { to, .. } if *to == renamed), "{moved}");
+    let here = world.world.look().apart_folder_at(&renamed.join("below")).expect("a look");
+    let here = here.expect("it is recognised");
+    assert_eq!((here.id, &here.path), (known.id, &renamed));
+    std::fs::write(renamed.join("new"), "new").expect("a file");
+    let desk = Desk::of_apart(&world.world.timeline, &here, &Options::default()).expect("a desk");
+    assert_eq!(desk.look(known.thread, Caller::human()).expect("a look").files.paths.len(), 1);
+    assert_eq!(the_worktree(&world).expect("it is known").path, renamed, "its path is up to date");
+    assert!(close(&world, &here).expect("it is closed"));
+    assert!(!renamed.exists());
+}
+
+#[test]
+fn no_folder_of_a_take_is_made_inside_another_that_retake_uses() {
+    let (world, known, place) = with_worktree();
+    let take = {
+        let main = world.world.state().active;
+        world.change(Command::Branch { from: main, at: None, name: None });
+        let take = world.world.state().active;
+        world.change(Command::Switch { take: main });
+        take
+    };
+    let store = world.world.timeline.store().folder().to_owned();
+    let link = place.path().join("link");
+    std::os::unix::fs::symlink(world.path(""), &link).expect("a link");
+    std::os::unix::fs::symlink(place.path().join("none"), place.path().join("dangling")).expect("a link");
+    for path in [
+        world.path("tree"),
+        world.path("missing/deep/tree"),
+        link.join("missing/tree"),
+        known.path.join("tree"),
+        known.path.join("missing/tree"),
+        store.join("tree"),
+        store.join("missing/tree"),
+        place.path().join("dangling/tree"),
+        "/proc/tree".into(),
+        known.path.clone(),
+    ] {
+        let refused = world.desk.open_apart(world.world.thread, take, &path, &Caller::human());
+        assert!(refused.is_err(), "{}", path.display());
+        let refused = world.desk.foresee_open_apart(world.world.thread, take, &path, &Caller::human());
+        assert!(refused.is_err(), "{}", path.display());
+    }
+    assert!(!world.path("missing").exists() && !store.join("missing").exists());
+    // Memory is a place like any other.
+    if let Ok(memory) = tempfile::tempdir_in("/dev/shm") {
+        let path = memory.path().join("tree");
+        world.desk.open_apart(world.world.thread, take, &path, &Caller::human()).expect("a folder");
+        let known = world.world.look().apart_folder_at(&path).expect("a look").expect("it is known");
+        assert!(close(&world, &known).expect("it is closed"));
+        assert!(!path.exists());
+    }
+}
+
+#[test]
+fn a_folder_inside_another_is_the_inner_one_and_is_not_removed_with_the_outer() {
+    let (world, outer, _place) = with_worktree();
+    let main = world.world.state().active;
+    world.change(Command::Branch { from: main, at: None, name: None });
+    let take = world.world.state().active;
+    world.change(Command::Switch { take: main });
+    let elsewhere = tempfile::tempdir().expect("a folder");
+    let path = elsewhere.path().join("inner");
+    world.desk.open_apart(world.world.thread, take, &path, &Caller::human()).expect("a folder");
+    // Nesting is refused, but a folder can be moved.
+    let inner = outer.path.join("inner");
+    std::fs::rename(&path, &inner).expect("a move");
+    for _ in 0..12 {
+        let found = world.world.look().apart_folder_at(&inner.join("below")).expect("a look");
+        assert_eq!(found.expect("a folder").take, take);
+        let found = world.world.look().apart_folder_at(&outer.path.join("below")).expect("a look");
+        assert_eq!(found.expect("a folder").take, outer.take);
+    }
+    assert!(matches!(close(&world, &outer), Err(FileError::HoldsAnother { .. })));
+    assert!(inner.is_dir() && outer.path.join("b").exists());
+}
+
+#[test]
+fn a_removal_that_was_cut_off_is_finished_by_the_next_command() {
+    let (world, known, place) = with_worktree();
+    std::fs::write(known.path.join("c"), "more\n").expect("a file");
+    let timeline = &world.world.timeline;
+    let desk = Desk::of_apart(timeline, &known, &Options::default()).expect("a desk");
+    let snapshot = desk.look(known.thread, Caller::human()).expect("a look").snapshot;
+    let id = known.id;
+    let begin = timeline.store().write(move |writing| -> Result<(), StoreError> {
+        let record = writing.folder(id)?.expect("it is known");
+        writing.put_folder(&FolderRecord { removing: Some(snapshot), ..record })
+    });
+    begin.expect("a write");
+    std::fs::remove_file(known.path.join("b")).expect("half of it is gone");
+    std::fs::create_dir(known.path.join(format!(".retake-tmp-close-{}-1", id.short()))).expect("a folder");
+    assert!(the_worktree(&world).is_none(), "it is no take's folder any more");
+    let cleaned = timeline.clean_up().expect("it is finished");
+    assert_eq!(cleaned.removed.len(), 1, "{cleaned:?}");
+    assert!(!known.path.exists());
+    assert!(timeline.clean_up().expect("nothing is left").is_empty());
+
+    // A temporary folder that was not filled to the end.
+    let half = place.path().join(".retake-tmp-open-tree");
+    std::fs::create_dir_all(half.join("deep")).expect("a folder");
+    let project = retake_model::id::FolderId::of_project(world.desk.project());
+    let note = timeline.store().folder().join("folders").join(format!("filling-{project}"));
+    std::fs::write(&note, half.to_str().expect("text")).expect("a note");
+    assert_eq!(timeline.clean_up().expect("it is cleared").temporary.len(), 1);
+    assert!(!half.exists() && !note.exists());
+    // A note that names something else removes nothing.
+    std::fs::write(&note, place.path().to_str().expect("text")).expect("a note");
+    assert!(timeline.clean_up().expect("nothing is done").is_empty());
+    assert!(place.path().is_dir());
+}
+
+#[test]
+fn temporary_files_of_killed_tools_go_with_the_next_look() {
+    let world = FileWorld::new();
+    world.write("a", "one\n");
+    world.look();
+    let mut child = std::process::Command::new("true").spawn().expect("a process");
+    let (dead, alive) = (tool_prefix(child.id()), tool_prefix(std::process::id()));
+    child.wait().expect("it ends");
+    std::fs::create_dir(world.path("below")).expect("a folder");
+    let (dead, alive) = (world.path(&format!("below/{dead}1")), world.path(&format!("{alive}1")));
+    for path in [&dead, &alive] {
+        std::fs::write(path, "half").expect("a file");
+    }
+    let seen = world.look();
+    assert!(seen.files.paths.iter().all(|path| !path.path.to_string().contains("retake-tmp")), "{seen:?}");
+    assert!(!dead.exists(), "its process has ended");
+    assert!(alive.exists(), "its process runs");
+    std::fs::remove_file(alive).expect("ours");
 }

@@ -49,12 +49,14 @@ impl Arguments {
         let Some(closed) = timeline.close_apart(&folder, &context.file_options(), caller, self.remove)?
         else {
             let path = folder.path.display().to_string();
+            let what = if folder.path.symlink_metadata().is_ok() {
+                "is not the folder that was filled for the take, and was left as it is; the take has no folder any more"
+            } else {
+                "is gone, and no take's folder any more"
+            };
             return context.report(&folder, |out, _| {
                 let path = sanitize(&path, Lines::Fold);
-                writeln!(
-                    out,
-                    "{path} is gone, and no take's folder any more. What was recorded of its files is kept."
-                )
+                writeln!(out, "{path} {what}. What was recorded of its files is kept.")
             });
         };
         context.report(&closed, |out, _| {

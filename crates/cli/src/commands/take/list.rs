@@ -55,7 +55,7 @@ impl Arguments {
                 let name = answer.takes.iter().find(|take| take.id == open.take).map(|take| &take.name);
                 let name = name.map_or_else(|| open.take.short(), Clone::clone);
                 let path = open.path.display().to_string();
-                let gone = if open.path.is_dir() { "" } else { " (which is gone)" };
+                let gone = if open.is_there() { "" } else { " (which is gone)" };
                 let (name, path) = (sanitize(&name, Lines::Fold), sanitize(&path, Lines::Fold));
                 writeln!(out, "{name} is open apart in {path}{gone}.")?;
             }

@@ -178,6 +178,8 @@ pub(crate) fn look_wrongly(store: &Store, thread: ThreadId, snapshot: ContentId)
 
 pub(crate) fn put_folder(store: &Store, project: ProjectId, snapshot: ContentId) {
     let record = FolderRecord {
+        identity: None,
+        removing: None,
         id: FolderId::of_project(project),
         project,
         roots: vec![(String::new(), "/home/user/project".to_owned())],

@@ -1,0 +1,111 @@
+//! Where a take's own folder may be made.
+//!
+//! ```text
+//!   new/deep/tree        what exists of it is resolved        refused inside    the project and its roots
+//!     │                    ▼                                                    the store
+//!     └─ link ► /srv/x ──► /srv/x/new/deep/tree ─────────────────────────────►  folders of other takes
+//!                                                                               other projects, home, system
+//! ```
+//!
+//! Two folders of which one holds the other would have each other's files, and removing one would remove the other.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use retake_workspace::folder::path_from_text;
+use retake_workspace::snapshot::check_folder;
+
+use super::super::{Desk, FileError};
+
+impl Desk {
+    /// The place that a path for a take's own folder leads to, if it is free and in no folder that Retake uses.
+    pub(super) fn free_location(&self, path: &Path) -> Result<PathBuf, FileError> {
+        let location = self.allowed_location(path)?;
+        if location.symlink_metadata().is_ok() {
+            return Err(FileError::InTheWay(location));
+        }
+        Ok(location)
+    }
+
+    /// The same where something may be there already.
+    pub(super) fn allowed_location(&self, path: &Path) -> Result<PathBuf, FileError> {
+        let location =
+            resolve(path).map_err(|error| FileError::BadLocation { path: path.to_owned(), error })?;
+        check_folder(&location)?;
+        if self.workspace.roots().iter().any(|root| location.starts_with(&root.path)) {
+            return Err(FileError::InsideProject(location));
+        }
+        let inside =
+            |other: PathBuf, what| Err(FileError::InsideFolder { path: location.clone(), what, other });
+        let store = self.timeline.store.folder();
+        let store = store.canonicalize().unwrap_or_else(|_| store.to_owned());
+        if location.starts_with(&store) {
+            return inside(store, "the store");
+        }
+        let looking = self.timeline.look()?;
+        let main = &self.workspace.main().path;
+        for folder in looking.queries().folders()? {
+            let what = if folder.apart.is_some() { "the folder of a take" } else { "another project" };
+            for (_, root) in &folder.roots {
+                let root = path_from_text(root);
+                // A project that holds this one holds what is beside it, too.
+                if location.starts_with(&root) && (folder.apart.is_some() || !main.starts_with(&root)) {
+                    return inside(root, what);
+                }
+            }
+        }
+        Ok(location)
+    }
+}
+
+/// The absolute path with the links resolved in as much of it as exists.
+fn resolve(path: &Path) -> io::Result<PathBuf> {
+    let absolute = std::path::absolute(path)?;
+    let mut existing = absolute.as_path();
+    let mut missing = Vec::new();
+    loop {
+        match existing.canonicalize() {
+            Ok(real) => {
+                return Ok(missing.iter().rev().fold(real, |path: PathBuf, name| path.join(name)));
+            }
+            // A link that leads nowhere would lead somewhere once that is made.
+            Err(error) if error.kind() != io::ErrorKind::NotFound || existing.symlink_metadata().is_ok() => {
+                return Err(error);
+            }
+            Err(error) => match (existing.file_name(), existing.parent()) {
+                (Some(name), Some(parent)) => {
+                    missing.push(name.to_owned());
+                    existing = parent;
+                }
+                // `..` below something that does not exist.
+                _ => return Err(error),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_resolved_in_what_exists() {
+        let place = tempfile::tempdir().expect("a folder");
+        let top = place.path().canonicalize().expect("it exists");
+        std::fs::create_dir_all(top.join("real/below")).expect("a folder");
+        std::os::unix::fs::symlink(top.join("real"), top.join("link")).expect("a link");
+        std::os::unix::fs::symlink(top.join("nowhere"), top.join("dangling")).expect("a link");
+        for (path, expected) in [
+            ("real/new", Some("real/new")),
+            ("link/new/deep", Some("real/new/deep")),
+            ("link/below/../new", Some("real/new")),
+            ("none/at/all", Some("none/at/all")),
+            ("dangling", None),
+            ("dangling/new", None),
+            ("none/../real/new", None),
+        ] {
+            let found = resolve(&top.join(path)).ok();
+            assert_eq!(found, expected.map(|expected| top.join(expected)), "{path}");
+        }
+    }
+}
