@@ -11,7 +11,9 @@ use retake_model::surroundings::Surroundings;
 use retake_model::take::Take;
 use retake_model::time::Timestamp;
 use retake_store::{BudgetState, ThreadRow};
-use retake_timeline::{ApartFolder, Caller, Command, Done, Looking, Noticed, Project, Rules, Timeline};
+use retake_timeline::{
+    ApartFolder, Caller, Command, Done, Looking, Noticed, PendingMove, Project, Rules, Timeline,
+};
 use retake_workspace::folder::path_to_text;
 use retake_workspace::git;
 use serde::Serialize;
@@ -293,6 +295,28 @@ impl Context {
         }
     }
 
+    /// The moves of files of some threads that have begun and not ended. People get a warning of each; programs find
+    /// them in the answer.
+    pub(crate) fn pending_moves(&self, of: impl Fn(ThreadId) -> bool) -> Result<Vec<PendingMove>, Failure> {
+        let mut moves = self.timeline()?.pending_moves()?;
+        moves.retain(|pending| of(pending.thread));
+        if self.general.json {
+            return Ok(moves);
+        }
+        for PendingMove { thread, kind, time, folder, running, next, .. } in &moves {
+            let what = if *running { "is under way" } else { "was interrupted" };
+            let kind = serde_json::to_value(kind).unwrap_or_default();
+            let kind = kind["type"].as_str().unwrap_or("a move").replace('_', " ");
+            let text = format!(
+                "a move of the files in {folder} {what} (thread {}, {kind}, {}); {next}",
+                thread.short(),
+                self.ago(*time)
+            );
+            self.warn(&sanitize(&text, Lines::Fold))?;
+        }
+        Ok(moves)
+    }
+
     /// The thread that was named, or the current one of the project.
     pub(crate) fn thread(&self, looking: &Looking<'_>, named: Option<&str>) -> Result<ThreadRow, Failure> {
         Ok(self.found(looking, named)?.0)
@@ -364,10 +388,7 @@ impl Context {
         let current = project.current.and_then(|id| looking.thread(id).ok());
         match current.filter(|row| row.summary.deleted.is_none()) {
             Some(row) => Ok((row, None)),
-            None => Err(Failure::new(
-                Code::NotFound,
-                "this project has no current thread; `retake thread new` makes one, `retake thread switch` picks one",
-            )),
+            None => Err(no_current_thread()),
         }
     }
 
@@ -470,4 +491,12 @@ impl Context {
             )),
         }
     }
+}
+
+/// The refusal where no thread is named and none is current.
+fn no_current_thread() -> Failure {
+    Failure::new(
+        Code::NotFound,
+        "this project has no current thread; `retake thread new` makes one, `retake thread switch` picks one",
+    )
 }

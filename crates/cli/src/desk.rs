@@ -244,8 +244,8 @@ impl Context {
 
     /// The desk of the project's folder with other further roots than those that are known.
     pub(crate) fn desk_with_roots(&self, others: &[(String, PathBuf)]) -> Result<Desk, Failure> {
+        let workspace = Workspace::open(&path_from_text(&self.project()?.path), others, self.file_options())?;
         let project = self.own_project()?;
-        let workspace = Workspace::open(&path_from_text(&project.path), others, self.file_options())?;
         Ok(Desk::at(self.timeline()?.clone(), project.id, workspace))
     }
 

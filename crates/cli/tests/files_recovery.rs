@@ -111,3 +111,43 @@ fn a_folder_that_is_not_there_keeps_its_move() {
     let output = sandbox.run_in(&elsewhere, &["repair", "--forget-folder", &there], "");
     assert_eq!(output.code, 3, "{}", output.stderr);
 }
+
+#[test]
+fn commands_that_only_read_mention_a_move_that_was_cut_off() {
+    let commands: [&[&str]; 6] =
+        [&["thread", "list"], &["thread", "show"], &["thread", "info"], &["history"], &["tree"], &["verify"]];
+    let sandbox = cut_off();
+    let project = sandbox.project().canonicalize().expect("it exists").to_str().expect("text").to_owned();
+    for command in commands {
+        let output = sandbox.run(command);
+        assert_eq!(output.code, 0, "{command:?}: {}", output.stderr);
+        let status = format!("`retake -C {project} status` finishes it");
+        assert!(output.stderr.contains("was interrupted"), "{command:?}: {}", output.stderr);
+        assert!(output.stderr.contains(&status), "{command:?}: {}", output.stderr);
+        let pending = sandbox.json(command)["pending_moves"][0].clone();
+        assert_eq!(pending["folder"], project, "{command:?}");
+        assert_eq!((&pending["exists"], &pending["running"]), (&true.into(), &false.into()), "{command:?}");
+        assert_eq!(pending["kind"]["type"], "files_moved", "{command:?}");
+    }
+    assert_eq!(read(&sandbox).as_deref(), Some("two\n"), "nothing was done about it");
+    // What they name finishes it, and then there is nothing to mention.
+    sandbox.done(&["-C", &project, "status"]);
+    assert_eq!(read(&sandbox).as_deref(), Some("one\n"));
+    for command in commands {
+        assert!(!sandbox.run(command).stderr.contains("interrupted"), "{command:?}");
+        assert!(sandbox.json(command).get("pending_moves").is_none(), "{command:?}");
+    }
+
+    // A folder that another one took the place of is not moved into, and can be given up.
+    let sandbox = cut_off();
+    let away = sandbox.project().with_file_name("away");
+    fs::create_dir(&away).expect("our folder");
+    fs::rename(sandbox.project(), away.join("project")).expect("our folder");
+    fs::create_dir(sandbox.project()).expect("our folder");
+    fs::write(sandbox.project().join("a"), "mine\n").expect("our folder");
+    let pending = sandbox.json(&["thread", "list", "--all"])["pending_moves"][0].clone();
+    assert_eq!(pending["exists"], false);
+    assert!(pending["next"].as_str().is_some_and(|next| next.contains("--forget-folder")), "{pending}");
+    sandbox.done(&["repair", "--forget-folder", pending["folder"].as_str().expect("text")]);
+    assert_eq!(read(&sandbox).as_deref(), Some("mine\n"));
+}

@@ -66,9 +66,9 @@ pub use cleared::Cleared;
 pub use clock::{Clock, Seeded, SystemClock};
 pub use create::{CreateError, NewThread};
 pub use desk::{
-    Advanced, ApartFolder, Around, Changed, CleanedUp, ClosedApart, Desk, Executed, FileError, FileReport, FilesAt,
-    FilesOfTakes, Glance, Halves, Handling, Moment, OpenedApart, Outcome, PathReport, Plan, PlanRequest,
-    Present, Preview, Recovered, Restored, Seen, TakeFiles,
+    Advanced, ApartFolder, Around, Changed, CleanedUp, ClosedApart, Desk, Executed, FileError, FileReport,
+    FilesAt, FilesOfTakes, Glance, Halves, Handling, Moment, OpenedApart, Outcome, PathReport, PendingMove,
+    Plan, PlanRequest, Present, Preview, Recovered, Restored, Seen, TakeFiles,
 };
 pub use differ::{Differing, EntryDiffers, FieldDiffers};
 pub use error::{ChangeError, LookError};

@@ -46,5 +46,8 @@ fn find(call: &Call<'_, NoPath, FindQuery>) -> Result<Answer<FoundThread>, Probl
     let found = service.timeline.look()?.find(project, &query.q)?;
     let version = found.thread.summary.version;
     let take = found.take.map(|take| take.summary);
-    Ok(Answer::at(FoundThread { thread: found.thread.into(), take }, version))
+    Ok(Answer::at(
+        FoundThread { thread: ThreadItem::new(found.thread, &service.timeline.pending_moves()?), take },
+        version,
+    ))
 }

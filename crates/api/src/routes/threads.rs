@@ -1,12 +1,12 @@
 //! Threads: listing, making, naming, putting away.
 
 use axum::http::Method;
-use retake_model::id::ProjectId;
+use retake_model::id::{ProjectId, ThreadId};
 use retake_model::state::Visibility;
 use retake_model::summary::{TakeSummary, ThreadSummary};
 use retake_timeline::store::{Deleted, Facet, ThreadFilter, ThreadRow};
 use retake_timeline::workspace::folder::path_from_text;
-use retake_timeline::{Command, Done, NewThread, Standing, TreeThread};
+use retake_timeline::{Command, Done, NewThread, PendingMove, Standing, TreeThread};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -115,17 +115,27 @@ pub(super) struct ThreadItem {
     home: ProjectId,
     #[serde(flatten)]
     summary: ThreadSummary,
+    /// A move of its files that has begun and not ended; none as a rule.
+    pending_move: Option<PendingMove>,
 }
 
-impl From<ThreadRow> for ThreadItem {
-    fn from(row: ThreadRow) -> Self {
-        Self { home: row.home, summary: row.summary }
+impl ThreadItem {
+    /// The thread of a row, with its move among those that are pending.
+    pub(super) fn new(row: ThreadRow, pending: &[PendingMove]) -> Self {
+        let pending_move = pending_of(pending, row.summary.id);
+        Self { home: row.home, summary: row.summary, pending_move }
     }
+}
+
+fn pending_of(pending: &[PendingMove], thread: ThreadId) -> Option<PendingMove> {
+    pending.iter().find(|pending| pending.thread == thread).cloned()
 }
 
 fn list(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<ThreadItem>>, Problem> {
     let page = rows(call)?;
-    Ok(Answer::of(Page { items: page.items.into_iter().map(ThreadItem::from).collect(), next: page.next }))
+    let pending = call.service.timeline.pending_moves()?;
+    let items = page.items.into_iter().map(|row| ThreadItem::new(row, &pending));
+    Ok(Answer::of(Page { items: items.collect(), next: page.next }))
 }
 
 fn rows(call: &Call<'_, NoPath, ListQuery>) -> Result<Page<ThreadRow>, Problem> {
@@ -198,12 +208,16 @@ struct ThreadWithWorkspace {
     summary: ThreadSummary,
     /// Its folder, and what git says of it now; none if the folder is not there.
     workspace: Option<GitNow>,
+    /// A move of its files that has begun and not ended; none as a rule.
+    pending_move: Option<PendingMove>,
 }
 
 fn summaries(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<ThreadWithWorkspace>>, Problem> {
     let page = rows(call)?;
+    let pending = call.service.timeline.pending_moves()?;
     let items = page.items.into_iter().map(|row| ThreadWithWorkspace {
         workspace: call.service.git_now(row.home),
+        pending_move: pending_of(&pending, row.summary.id),
         home: row.home,
         summary: row.summary,
     });
@@ -223,6 +237,8 @@ struct Shown {
     roles: Vec<String>,
     /// Its takes, oldest first; the first 500.
     all_takes: Vec<TakeSummary>,
+    /// A move of its files that has begun and not ended; none as a rule.
+    pending_move: Option<PendingMove>,
 }
 
 fn show(call: &Call<'_, ThreadPath>) -> Result<Answer<Shown>, Problem> {
@@ -232,7 +248,9 @@ fn show(call: &Call<'_, ThreadPath>) -> Result<Answer<Shown>, Problem> {
     let standing = looking.standing(call.path.thread)?;
     let takes = looking.queries().takes_of(row.number)?;
     let version = row.summary.version;
+    let pending_move = pending_of(&call.service.timeline.pending_moves()?, row.summary.id);
     let shown = Shown {
+        pending_move,
         home: row.home,
         summary: row.summary,
         standing,

@@ -6,7 +6,7 @@ use clap::Args;
 use retake_model::id::ThreadId;
 use retake_model::operation::Version;
 use retake_store::ThreadRow;
-use retake_timeline::{HistoryItem, Looking, Standing};
+use retake_timeline::{HistoryItem, Looking, PendingMove, Standing};
 use serde::Serialize;
 
 use self::lines::{Runs, group};
@@ -52,6 +52,9 @@ struct Answer {
     operations: Vec<Told>,
     /// What `--before` takes to go on; null if there is no more.
     next: Option<Version>,
+    /// Moves of files that have begun and not ended.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pending_moves: Vec<PendingMove>,
 }
 
 /// An operation with what it was about.
@@ -84,7 +87,8 @@ impl Arguments {
             operations.push(Told { item, words: told.words, preview: told.preview });
         }
         let history = looking.standing(row.summary.id)?;
-        let answer = Answer { thread: row.summary.id, history, operations, next };
+        let pending_moves = context.pending_moves(|thread| thread == row.summary.id)?;
+        let answer = Answer { thread: row.summary.id, history, operations, next, pending_moves };
         context.answer(&answer, |out, styles| {
             writeln!(out, "{}\n", heading(context, &row, history))?;
             let table = lines::draw(context, &answer.operations, runs);

@@ -209,7 +209,12 @@ fn new_thread(context: &Context, title: &str) -> Result<Done, Failure> {
         match context.timeline()?.create_thread_in(project, new, context.caller(None)?) {
             // The same was asked before.
             Err(CreateError::Change(ChangeError::TitleTaken(_))) => number += 1,
-            other => return Ok(other?),
+            other => {
+                let done = other?;
+                // A folder that was new is a project now.
+                context.own_project()?;
+                return Ok(done);
+            }
         }
     }
 }

@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use clap::Args;
 use retake_model::id::ThreadId;
 use retake_store::Deleted;
-use retake_timeline::{Tree, TreeThread};
+use retake_timeline::{PendingMove, Tree, TreeThread};
 use serde::Serialize;
 
 use crate::context::Context;
@@ -57,6 +57,9 @@ struct Answer<'tree> {
     /// With `--entries`: where the messages of each thread stand.
     #[serde(skip_serializing_if = "Option::is_none")]
     shape: Option<&'tree shape::Shape>,
+    /// Moves of files that have begun and not ended.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pending_moves: Vec<PendingMove>,
 }
 
 impl Arguments {
@@ -80,7 +83,13 @@ impl Arguments {
             (true, Some(thread)) => Some(shape::Shape::of(&looking, thread)?),
             _ => None,
         };
-        let answer = Answer { threads: &tree.threads, current: project.current, shape: shape.as_ref() };
+        let shown = |id| tree.threads.iter().any(|thread| thread.summary.id == id);
+        let answer = Answer {
+            threads: &tree.threads,
+            current: project.current,
+            shape: shape.as_ref(),
+            pending_moves: context.pending_moves(shown)?,
+        };
         context.answer(&answer, |out, styles| {
             let forest = match (&shape, tree.threads.first()) {
                 (Some(shape), Some(thread)) => draw::messages(context, thread, shape),

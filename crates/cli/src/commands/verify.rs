@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use retake_store::{SearchIndex, Verified};
+use retake_timeline::PendingMove;
 use serde::Serialize;
 
 use crate::context::Context;
@@ -35,6 +36,9 @@ pub(crate) struct Report {
     search_problems: Vec<String>,
     /// What is wrong with the ledger of what was said to models.
     ledger_problem: Option<String>,
+    /// Moves of files that have begun and not ended. They are no damage.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pending_moves: Vec<PendingMove>,
 }
 
 impl Arguments {
@@ -61,7 +65,12 @@ impl Report {
         let search_problems = search_problems(context)?;
         let ledger_problem = timeline.store().ledger_problem();
         let clean = store.is_clean() && search_problems.is_empty() && ledger_problem.is_none();
-        Ok(Self { clean, store, search_problems, ledger_problem })
+        // A store that is damaged may not be able to say.
+        let pending_moves = match context.pending_moves(|_| true) {
+            Err(_) if !clean => Vec::new(),
+            other => other?,
+        };
+        Ok(Self { clean, store, search_problems, ledger_problem, pending_moves })
     }
 
     pub(crate) fn is_clean(&self) -> bool {

@@ -3,7 +3,7 @@
 use clap::Args;
 use retake_model::summary::ThreadSummary;
 use retake_store::Facet;
-use retake_timeline::Standing;
+use retake_timeline::{PendingMove, Standing};
 use serde::Serialize;
 
 use crate::context::Context;
@@ -32,6 +32,9 @@ struct Answer {
     directories_seen: Vec<String>,
     roles: Vec<String>,
     history: Standing,
+    /// Moves of files that have begun and not ended.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pending_moves: Vec<PendingMove>,
 }
 
 impl Arguments {
@@ -46,6 +49,7 @@ impl Arguments {
             directories_seen: seen(Facet::Directory)?,
             roles: looking.state(row.summary.id)?.roles,
             history: looking.standing(row.summary.id)?,
+            pending_moves: context.pending_moves(|thread| thread == row.summary.id)?,
             thread: row.summary,
         };
         context.answer(&answer, |out, styles| {

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use retake_store::{Deleted, Facet, ThreadFilter, ThreadRow};
+use retake_timeline::PendingMove;
 use serde::Serialize;
 
 use crate::context::Context;
@@ -55,6 +56,9 @@ pub(crate) struct Facets {
 struct Answer<'rows> {
     threads: Vec<&'rows retake_model::summary::ThreadSummary>,
     current: Option<retake_model::id::ThreadId>,
+    /// Moves of files that have begun and not ended.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pending_moves: Vec<PendingMove>,
 }
 
 impl Arguments {
@@ -67,8 +71,11 @@ impl Arguments {
         };
         let mut rows = context.timeline()?.look()?.threads(&filter)?;
         rows.truncate(self.limit.unwrap_or(usize::MAX));
-        let answer =
-            Answer { threads: rows.iter().map(|row| &row.summary).collect(), current: project.current };
+        let answer = Answer {
+            threads: rows.iter().map(|row| &row.summary).collect(),
+            current: project.current,
+            pending_moves: context.pending_moves(|thread| rows.iter().any(|row| row.summary.id == thread))?,
+        };
         context.answer(&answer, |out, styles| {
             if rows.is_empty() {
                 return writeln!(out, "No threads here. `retake thread new` makes one.");

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use clap::Args;
 use retake_model::take::{Attachments, Take};
-use retake_timeline::{EntryView, Looking, Standing};
+use retake_timeline::{EntryView, Looking, PendingMove, Standing};
 use serde::Serialize;
 
 use super::entry::{Manner, write_entry};
@@ -65,6 +65,9 @@ struct Answer<'show> {
     draft: &'show str,
     draft_pictures: &'show Attachments,
     entries: &'show [EntryView],
+    /// Moves of files that have begun and not ended.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pending_moves: Vec<PendingMove>,
 }
 
 impl Arguments {
@@ -91,6 +94,7 @@ impl Arguments {
             draft: &take.draft,
             draft_pictures: &take.attached,
             entries: &entries,
+            pending_moves: context.pending_moves(|pending| pending == thread.summary.id)?,
         };
         context.answer(&answer, |out, styles| {
             let line = heading(styles, &meant, self.at, standing);
