@@ -9,6 +9,7 @@ use retake_model::state::ThreadState;
 use retake_store::{Publication, Queries, Writing};
 
 use crate::clock::{Clock, Ticks};
+use crate::project::Unrecorded;
 use crate::{Caller, ChangeError, Done, Project, ProjectError, Timeline};
 
 /// A thread that is to be made.
@@ -68,7 +69,7 @@ impl Timeline {
         if project.recorded {
             return Ok(self.create_thread(NewThread { project: project.id, ..new }, caller)?);
         }
-        let (clock, unrecorded) = (self.clock.clone(), self.unrecorded(project)?);
+        let (clock, unrecorded) = (self.clock.clone(), Unrecorded::of(project)?);
         let (project, done) = self
             .store
             .write(move |writing| -> Result<(Project, Done), ChangeError> {

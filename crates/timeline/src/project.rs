@@ -45,6 +45,13 @@ pub(crate) struct Unrecorded {
 }
 
 impl Unrecorded {
+    /// The folder of a project that is not recorded, if it can be one.
+    pub(crate) fn of(project: &Project) -> Result<Self, ProjectError> {
+        let facts = folder::observe(&path_from_text(&project.path))?.as_evidence();
+        check_folder(&path_from_text(&facts.path))?;
+        Ok(Self { facts })
+    }
+
     /// Records the folder inside a write. Another program may have done so since it was looked at.
     pub(crate) fn record(self, writing: &Writing<'_>, clock: &dyn Clock) -> Result<Project, StoreError> {
         let (known, noticed) = recognised(&writing.projects()?, &self.facts);
@@ -247,13 +254,6 @@ impl Timeline {
         })?;
         project.mark();
         Ok(project)
-    }
-
-    /// The folder of a project that is not recorded, if it can be one.
-    pub(crate) fn unrecorded(&self, project: &Project) -> Result<Unrecorded, ProjectError> {
-        let facts = folder::observe(&path_from_text(&project.path))?.as_evidence();
-        check_folder(&path_from_text(&facts.path))?;
-        Ok(Unrecorded { facts })
     }
 
     /// Whether the folder that a project was seen in last is there, and still the project's. Records nothing new.
