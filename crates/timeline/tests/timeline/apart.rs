@@ -170,7 +170,7 @@ fn no_folder_of_a_take_is_made_inside_another_that_retake_uses() {
     ] {
         let refused = world.desk.open_apart(world.world.thread, take, &path, &Caller::human());
         assert!(refused.is_err(), "{}", path.display());
-        let refused = world.desk.foresee_open_apart(world.world.thread, take, &path, &Caller::human());
+        let refused = world.desk.preview_open_apart(world.world.thread, take, &path);
         assert!(refused.is_err(), "{}", path.display());
     }
     assert!(!world.path("missing").exists() && !store.join("missing").exists());
