@@ -132,6 +132,7 @@ impl Workshop {
         let entry = self.summary_entry(&summary, cut, seen);
         let command = Command::Compress { take, keep, summary: entry };
         let caller = Caller {
+            take: None,
             actor: Actor::Agent,
             surroundings: self.surroundings.clone(),
             turn,

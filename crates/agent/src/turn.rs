@@ -282,6 +282,7 @@ impl Workshop {
             sent: Some(sent),
         };
         let caller = Caller {
+            take: None,
             actor: self.actor.clone(),
             surroundings: self.surroundings.clone(),
             turn: Some(turn),

@@ -5,7 +5,7 @@ mod support;
 use std::fs;
 use std::path::PathBuf;
 
-use retake_model::history::place_of_change;
+use retake_model::history::link_change;
 use retake_model::id::TurnId;
 use retake_model::intent::Intent;
 use retake_model::operation::{FileChange, Operation, OperationKind};
@@ -29,12 +29,15 @@ fn cut_off() -> Sandbox {
     let was = head.operation.files.expect("files");
     let files = FileChange { before: was.after, after: was.before, ..was };
     let version = head.operation.version + 1;
+    let (place, chains) =
+        link_change(&queries.log(row.number), head.operation.version, Some(was.take)).expect("a log");
     let operation = Operation {
         version,
         previous: Some(head.id),
         kind: OperationKind::FilesMoved { from: head.operation.version, to: 1, paths: 1 },
         turn: TurnId::from_bytes([9; 16]),
-        place: place_of_change(&queries.log(row.number), &head.operation.place, version).expect("a log"),
+        place,
+        chains: Some(chains),
         files: Some(files),
         filed: Some(version),
         request: None,

@@ -16,6 +16,7 @@ pub mod agent;
 pub mod check;
 pub mod command;
 pub mod content;
+pub mod delta;
 pub mod diff;
 pub mod entry;
 pub mod history;

@@ -10,6 +10,7 @@
 //! showing it.
 
 mod actor;
+mod chains;
 #[cfg(test)]
 mod tests;
 mod turn;
@@ -24,6 +25,7 @@ use crate::take::FileList;
 use crate::time::Timestamp;
 
 pub use actor::Actor;
+pub use chains::{ChainPosition, Chains, TakePosition};
 pub use turn::{Added, Forked, TurnStep};
 
 /// How many operations a thread has had. The first has version 1.
@@ -68,19 +70,22 @@ pub struct Operation {
     /// The last operation of the thread that has `files`, this one included.
     #[n(11)]
     pub filed: Option<Version>,
-    /// The request that it was made for: one that is repeated finds what it did the first time. It is the last field,
-    /// so that an operation without one is encoded as it was before there were any.
+    /// The request that it was made for: one that is repeated finds what it did the first time.
     #[n(12)]
     pub request: Option<RequestId>,
+    /// Which chain it belongs to, and where the others are: see [`crate::history`]. `None` in logs from before takes
+    /// had chains of their own; fields at the end that are `None` are not written, so those keep their bytes.
+    #[n(13)]
+    pub chains: Option<Chains>,
 }
 
-/// Where an operation stands in the tree of changes: see [`crate::history`].
+/// Where an operation stands in its chain: see [`crate::history`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Place {
-    /// The change that this one was made on; 0 for the first.
+    /// The change of the same chain that this one was made on; 0 for the first of a chain.
     #[n(0)]
     pub parent: Version,
-    /// How many changes lie between this one and the first.
+    /// How many changes lie between this one and the first of its chain.
     #[n(1)]
     pub depth: u64,
     /// A change further up, for finding ancestors in few steps.
@@ -559,6 +564,46 @@ impl Content for Operation {
 }
 
 impl OperationKind {
+    /// The take whose step this is; `None` for a step of the thread as a whole, and where only the file change that comes
+    /// with the operation names the take.
+    pub fn take(&self) -> Option<TakeId> {
+        match self {
+            // The take is made by this very step.
+            Self::TurnAdvanced { step: TurnStep::Started { forked: Some(_) }, .. } => None,
+            Self::EntriesAdded { take, .. }
+            | Self::EntryEdited { take, .. }
+            | Self::RoleChanged { take, .. }
+            | Self::EntriesDeleted { take, .. }
+            | Self::EntriesReplaced { take, .. }
+            | Self::Truncated { take, .. }
+            | Self::Cleared { take, .. }
+            | Self::TakeRenamed { take, .. }
+            | Self::DraftChanged { take }
+            | Self::FilesListed { take, .. }
+            | Self::SendRecorded { take }
+            | Self::TurnAdvanced { take, .. }
+            | Self::Compressed { take, .. }
+            | Self::DraftAttached { take, .. }
+            | Self::DraftCleared { take } => Some(*take),
+            _ => None,
+        }
+    }
+
+    /// Whether it changed the files of a take and nothing else.
+    pub fn changes_files_only(&self) -> bool {
+        matches!(self, Self::FilesChanged { .. } | Self::FilesRestored { .. } | Self::FilesMoved { .. })
+    }
+
+    /// The take that this step made.
+    pub fn made(&self) -> Option<TakeId> {
+        match self {
+            Self::TakeBranched { take, .. }
+            | Self::TakeForked { take, .. }
+            | Self::TurnAdvanced { take, step: TurnStep::Started { forked: Some(_) }, .. } => Some(*take),
+            _ => None,
+        }
+    }
+
     /// The entries that it brought into a take, if it brought any.
     pub fn added(&self) -> Option<Added> {
         match self {
@@ -568,6 +613,11 @@ impl OperationKind {
             Self::TurnAdvanced { added, .. } => *added,
             _ => None,
         }
+    }
+
+    /// Whether the operation is an undo, a redo or a jump.
+    pub fn moves_chains(&self) -> bool {
+        matches!(self, Self::Undone { .. } | Self::Redone { .. } | Self::Jumped { .. })
     }
 
     /// Whether the operation only moves along the log, names a moment, sets who may see the thread or notes what a

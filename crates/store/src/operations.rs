@@ -4,8 +4,10 @@ use std::collections::HashMap;
 
 use retake_model::content::{ContentId, Kind, decode};
 use retake_model::history::{Log, Step};
-use retake_model::id::RequestId;
+use retake_model::id::{RequestId, TakeId};
+use retake_model::object::load;
 use retake_model::operation::{Operation, Version};
+use retake_model::state::ThreadState;
 use rusqlite::types::ValueRef;
 use rusqlite::{OptionalExtension, params};
 
@@ -186,7 +188,7 @@ impl Queries<'_> {
         while let Some(row) = rows.next()? {
             let ValueRef::Blob(body) = row.get_ref(2)? else { continue };
             // It is the last field of all: the others need not be decoded to see that they are not meant.
-            if !body.ends_with(request.bytes()) {
+            if !body.windows(request.bytes().len()).any(|part| part == request.bytes()) {
                 continue;
             }
             let stored = checked(row.get(0)?, &row.get::<_, Vec<u8>>(1)?, body)?;
@@ -231,7 +233,14 @@ impl Log for ThreadLog<'_, '_> {
     fn step(&self, version: Version) -> Result<Step, StoreError> {
         let found = self.queries.operation(self.thread, version)?;
         let found = found.ok_or_else(|| StoreError::Damaged(format!("operation {version} is missing")))?;
-        Ok(Step { place: found.operation.place, turn: found.operation.turn })
+        Ok(Step::of(&found.operation))
+    }
+
+    fn active(&self, version: Version) -> Result<TakeId, StoreError> {
+        let found = self.queries.operation(self.thread, version)?;
+        let found = found.ok_or_else(|| StoreError::Damaged(format!("operation {version} is missing")))?;
+        let state: ThreadState = load(self.queries, found.operation.after)?;
+        Ok(state.active)
     }
 }
 

@@ -11,11 +11,10 @@ mod lanes;
 mod rows;
 
 use maud::{Markup, html};
-use retake_model::history as log;
 use retake_model::id::ThreadId;
 use retake_model::operation::{OperationKind, Version};
 use retake_timeline::store::ThreadRow;
-use retake_timeline::{Detail, HistoryItem, Looking, Question as Asking, Unit};
+use retake_timeline::{Detail, HistoryItem, Looking, Question as Asking};
 use retake_words::number::counted;
 use retake_words::story;
 
@@ -58,13 +57,13 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
     let mut lanes = Lanes::read(asked.lanes.as_deref().unwrap_or_default());
     let strips: Vec<Strip> = rows.iter().map(|row| strip(&mut lanes, row)).collect();
     let width = strips.iter().map(Strip::width).max().unwrap_or(0);
-    let place = looking.head(thread)?.operation.place;
-    let redo = log::redo(&looking.queries().log(row.number), &place, Unit::Turn)?;
+    let position = looking.standing(thread)?.position;
+    let redo = looking.redo_target(thread)?;
     let mut drawn = Vec::with_capacity(rows.len());
     for (each, strip) in rows.iter().zip(&strips) {
         let told = tell(&looking, &row, each)?;
-        let redo = redo.filter(|to| each.0.iter().any(|step| step.item.version == to.position));
-        let picture = strip.draw(class_of(&each.newest().item), place.position, width);
+        let redo = redo.filter(|to| each.0.iter().any(|step| step.item.version == *to));
+        let picture = strip.draw(class_of(&each.newest().item), position, width);
         drawn.push(draw_row(&looking, &row, each, &told, (redo.is_some(), &picture))?);
     }
     Ok(html! {

@@ -43,7 +43,7 @@ pub(crate) fn of(
             if turn.is_none() {
                 return Ok(None);
             }
-            next = operation.place.parent;
+            next -= 1;
             continue;
         };
         if *turn.get_or_insert(operation.turn) == operation.turn && matches!(step, TurnStep::Started { .. }) {
@@ -57,7 +57,7 @@ pub(crate) fn of(
             let entry: EntryVersion = load(&queries, cell.version)?;
             return Ok(Some(Question { entry: cell.entry, text: entry.preview() }));
         }
-        next = operation.place.parent;
+        next -= 1;
     }
     Ok(None)
 }

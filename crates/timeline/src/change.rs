@@ -5,10 +5,10 @@ use std::ops::Deref;
 
 use retake_model::command::{Applied, Context, apply};
 use retake_model::content::ContentId;
-use retake_model::history::{Move, continues_typing, place_of_change, place_of_move};
+use retake_model::history::{Cursor, continues_typing, link_change, link_move, link_note, take_position};
 use retake_model::id::{ProjectId, TakeId, ThreadId, TurnId};
 use retake_model::intent::Apart;
-use retake_model::object::{Additions, Objects, load};
+use retake_model::object::{Additions, Objects};
 use retake_model::operation::{Operation, OperationKind, Version};
 use retake_model::state::ThreadState;
 use retake_model::summary::ThreadSummary;
@@ -17,6 +17,7 @@ use retake_workspace::folder::path_from_text;
 use serde::Serialize;
 
 use crate::clock::{Clock, Ticks};
+use crate::moves::state_after;
 use crate::{Caller, ChangeError, Command, FileError, Rules, Timeline};
 
 /// What came of a change that was asked for. It is durable.
@@ -275,6 +276,7 @@ impl Head {
             files: None,
             filed: self.last.operation.filed,
             request: caller.request,
+            chains: None,
         }
     }
 }
@@ -317,31 +319,57 @@ pub(crate) fn compose_change<'writing, 'transaction>(
         check_apart(writing, &additions, at, state)?;
     }
     let after = additions.add(state);
-    let head = &at.last.operation;
-    let typing = continues_typing(head, &kind, &caller.actor, clock.now(), rules.typing_pause);
-    let moves_only = kind.moves_only();
-    let turn = match caller.turn {
+    let (log, head) = (writing.log(at.row.number), at.last.operation.version);
+    let take = match kind.take() {
+        None if kind.changes_files_only() => Some(caller.take.unwrap_or(state.active)),
+        take => take,
+    };
+    let turn = match running_turn(&at.state, &additions, take)?.filter(|_| !kind.moves_only()) {
         Some(turn) => turn,
-        None if typing => head.turn,
-        None => match running_turn(&at.state, &additions)?.filter(|_| !moves_only) {
-            Some(turn) => turn,
-            None => TurnId::fresh(&mut Ticks(clock)),
+        None => match (caller.turn, typing_before(writing, at, &kind, take)?) {
+            (Some(turn), _) => turn,
+            (None, Some(last))
+                if continues_typing(&last, &kind, &caller.actor, clock.now(), rules.typing_pause) =>
+            {
+                last.turn
+            }
+            _ => TurnId::fresh(&mut Ticks(clock)),
         },
     };
+    let (place, chains) =
+        if kind.moves_only() { link_note(&log, head)? } else { link_change(&log, head, take)? };
     let mut operation = at.follow(after, kind, turn, caller, clock);
-    operation.place = if moves_only {
-        place_of_move(&head.place, Move { position: head.place.position, tip: head.place.tip })
-    } else {
-        place_of_change(&writing.log(at.row.number), &head.place, operation.version)?
-    };
+    (operation.place, operation.chains) = (place, Some(chains));
     operation.surroundings = caller.surroundings.as_ref().map(|around| additions.add(around));
     Ok(Composed { operation, additions })
 }
 
-/// The turn that the agent is in. What somebody does to the thread meanwhile is undone together with it: an undo that
-/// stopped in the middle of a turn would leave calls without results, and files without what was said about them.
-fn running_turn(state: &ThreadState, objects: &impl Objects) -> Result<Option<TurnId>, ChangeError> {
-    let agent = state.active_take(objects)?.agent;
+/// The last change of a take whose draft is being typed, if it is the last thing that happened to the take.
+fn typing_before(
+    writing: &Writing<'_>,
+    at: &Head,
+    kind: &OperationKind,
+    take: Option<TakeId>,
+) -> Result<Option<Operation>, ChangeError> {
+    let (OperationKind::DraftChanged { .. }, Some(take)) = (kind, take) else { return Ok(None) };
+    let (number, head) = (at.row.number, at.last.operation.version);
+    let last = take_position(&writing.log(number), head, take)?;
+    if last.since != last.position || last.position == 0 {
+        return Ok(None);
+    }
+    Ok(writing.operation(number, last.position)?.map(|found| found.operation))
+}
+
+/// The turn that the agent is in, in the take that a step belongs to; for a step of the thread, in the active take. What
+/// somebody does meanwhile is undone together with it: an undo that stopped in the middle of a turn would leave calls
+/// without results, and files without the messages about them.
+fn running_turn(
+    state: &ThreadState,
+    objects: &impl Objects,
+    take: Option<TakeId>,
+) -> Result<Option<TurnId>, ChangeError> {
+    let take = state.take(objects, take.unwrap_or(state.active))?;
+    let agent = take.and_then(|take| take.agent);
     Ok(agent.filter(|agent| agent.state.is_running()).map(|agent| agent.turn))
 }
 
@@ -349,35 +377,34 @@ fn running_turn(state: &ThreadState, objects: &impl Objects) -> Result<Option<Tu
 pub(crate) fn publish_move(
     writing: &Writing<'_>,
     at: &Head,
-    to: Move,
+    cursor: &Cursor,
     kind: OperationKind,
     caller: &Caller,
     clock: &dyn Clock,
 ) -> Result<(Done, Head), ChangeError> {
-    finish(writing, at, compose_move(writing, at, to, kind, caller, clock)?)
+    finish(writing, at, compose_move(writing, at, cursor, kind, caller, clock)?)
 }
 
 /// The operation that moves along the log.
 pub(crate) fn compose_move<'writing, 'transaction>(
     writing: &'writing Writing<'transaction>,
     at: &Head,
-    to: Move,
+    cursor: &Cursor,
     kind: OperationKind,
     caller: &Caller,
     clock: &dyn Clock,
 ) -> Result<Composed<'writing, 'transaction>, ChangeError> {
-    let target = writing
-        .operation(at.row.number, to.position)?
-        .ok_or_else(|| StoreError::Damaged(format!("operation {} is missing", to.position)))?;
-    let state: ThreadState = load(&**writing, target.operation.after)?;
-    check_apart(writing, &**writing, at, &state)?;
+    let (log, head) = (writing.log(at.row.number), at.last.operation.version);
+    let mut additions = Additions::new(&**writing);
+    let state = state_after(writing, &mut additions, (at.row.number, head), &at.state, cursor)?;
+    check_apart(writing, &additions, at, &state)?;
     if state.deleted.is_some() && at.state.deleted.is_none() {
         check_not_last(writing, &at.row)?;
     }
     let turn = caller.turn.unwrap_or_else(|| TurnId::fresh(&mut Ticks(clock)));
-    let mut operation = at.follow(target.operation.after, kind, turn, caller, clock);
-    operation.place = place_of_move(&at.last.operation.place, to);
-    let mut additions = Additions::new(&**writing);
+    let mut operation = at.follow(additions.add(&state), kind, turn, caller, clock);
+    let (place, chains) = link_move(&log, head, cursor.view(), cursor.thread(), cursor.takes(&log)?)?;
+    (operation.place, operation.chains) = (place, Some(chains));
     operation.surroundings = caller.surroundings.as_ref().map(|around| additions.add(around));
     Ok(Composed { operation, additions })
 }

@@ -131,6 +131,7 @@ pub(crate) fn publish_first(
         files: None,
         filed: None,
         request: caller.request,
+        chains: None,
     };
     let published = writing.publish(Publication { operation, objects: additions.into_new() })?;
     Ok(Done {

@@ -43,7 +43,7 @@ mod work;
 use std::sync::Arc;
 
 use retake_model::content::ContentId;
-use retake_model::id::{FolderId, ProjectId};
+use retake_model::id::{FolderId, ProjectId, TakeId};
 use retake_model::intent::Apart;
 use retake_model::replay::OnConflict;
 use retake_store::FolderLock;
@@ -115,6 +115,11 @@ impl Desk {
     /// The timeline underneath.
     pub fn timeline(&self) -> &Timeline {
         &self.timeline
+    }
+
+    /// The take whose worktree this folder is; none in the folder of a project.
+    pub(crate) fn worktree(&self) -> Option<TakeId> {
+        self.apart.map(|apart| apart.take)
     }
 
     /// The take that lives in this folder apart from the others; none in the folder of a project.

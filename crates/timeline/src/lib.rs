@@ -51,7 +51,7 @@ mod view;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use retake_model::id::{RequestId, TurnId};
+use retake_model::id::{RequestId, TakeId, TurnId};
 use retake_model::operation::{Actor, Version};
 use retake_model::surroundings::Surroundings;
 use retake_store::{Listing, OpenError, Store};
@@ -129,6 +129,8 @@ pub struct Caller {
     pub expected: Option<Version>,
     /// The request that the change is made for, if it has a name: what is done for it can be found by that name.
     pub request: Option<RequestId>,
+    /// The take whose files a change of files changes; `None` for the active one.
+    pub take: Option<TakeId>,
 }
 
 impl Default for Rules {
@@ -140,7 +142,7 @@ impl Default for Rules {
 impl Caller {
     /// The person at the keyboard, who has looked at no version in particular.
     pub fn human() -> Self {
-        Self { actor: Actor::Human, surroundings: None, turn: None, expected: None, request: None }
+        Self { actor: Actor::Human, surroundings: None, turn: None, expected: None, request: None, take: None }
     }
 
     /// The same caller, who expects the thread to be at that version.

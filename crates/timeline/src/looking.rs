@@ -1,11 +1,12 @@
 //! Looking: the timeline as it was at one moment. Nothing here changes anything or waits for a writer.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use retake_model::content::{ContentId, Kind};
 use retake_model::entry::EntryVersion;
-use retake_model::history::{self, Log, Unit};
-use retake_model::id::{EntryId, ThreadId};
+use retake_model::history::{Cursor, Log, Unit, take_position, thread_position};
+use retake_model::id::{EntryId, TakeId, ThreadId};
 use retake_model::object::{Objects, load};
 use retake_model::operation::{OperationKind, Version};
 use retake_model::settings::Settings;
@@ -13,6 +14,7 @@ use retake_model::state::ThreadState;
 use retake_model::take::Take;
 use retake_store::{Queries, Reading, StoreError, StoredOperation, ThreadFilter, ThreadRow};
 
+use crate::moves::{UndoStatus, undo_status, view_of};
 use crate::view::{EntryView, HistoryItem, SavedVersion, Standing};
 use crate::{LookError, Timeline};
 
@@ -126,18 +128,30 @@ impl Looking<'_> {
         }
     }
 
-    /// Whether undo and redo are possible, and where.
+    /// Whether undo and redo are possible in the active take, and where.
     pub fn standing(&self, thread: ThreadId) -> Result<Standing, LookError> {
+        self.standing_in(thread, None)
+    }
+
+    /// The same for the take that lives in a worktree.
+    pub fn standing_in(&self, thread: ThreadId, worktree: Option<TakeId>) -> Result<Standing, LookError> {
         let row = self.thread(thread)?;
         let queries = self.queries();
-        let head = queries.last_operation(&row)?.operation;
-        let log = queries.log(row.number);
-        Ok(Standing {
-            version: head.version,
-            position: head.place.position,
-            can_undo: history::undo(&log, &head.place, Unit::Turn)?.is_some(),
-            can_redo: history::redo(&log, &head.place, Unit::Turn)?.is_some(),
-        })
+        let version = queries.last_operation(&row)?.operation.version;
+        let view = view_of(&queries, thread, &self.state(thread)?, worktree)?;
+        let UndoStatus { position, can_undo, can_redo } = undo_status(&queries, row.number, version, view)?;
+        Ok(Standing { version, position, can_undo, can_redo })
+    }
+
+    /// The newest change that a redo in the active take would make; `None` if there is nothing to redo.
+    pub fn redo_target(&self, thread: ThreadId) -> Result<Option<Version>, LookError> {
+        let row = self.thread(thread)?;
+        let queries = self.queries();
+        let (log, head) = (queries.log(row.number), row.summary.version);
+        let view = view_of(&queries, thread, &self.state(thread)?, None)?;
+        let mut cursor = Cursor::new(&log, head, view)?;
+        let moved = cursor.redo(&log, Unit::Turn)?;
+        Ok(cursor.route().last().filter(|_| moved).map(|step| step.version()))
     }
 
     /// The operations of a thread before `before` (or all), newest first, at most `limit`.
@@ -149,24 +163,40 @@ impl Looking<'_> {
     ) -> Result<Vec<HistoryItem>, LookError> {
         let row = self.thread(thread)?;
         let queries = self.queries();
-        let place = queries.last_operation(&row)?.operation.place;
+        let head = queries.last_operation(&row)?.operation.version;
+        let position = self.standing(thread)?.position;
         let from = before.map_or(row.summary.version, |before| before.saturating_sub(1));
         let found = queries.operations_back(row.number, from, limit)?;
         let lowest = found.last().map_or(0, |last| last.operation.version);
         let log = queries.log(row.number);
-        let done = path_down_to(&log, place.position, lowest)?;
-        let ahead = path_down_to(&log, place.tip, lowest.max(place.position))?;
+        // Each chain is walked once, whatever the operations of the page belong to.
+        let mut chains = HashMap::new();
+        for stored in &found {
+            let take = stored.operation.chains.as_ref().and_then(|chains| chains.take);
+            if stored.operation.kind.moves_only() || chains.contains_key(&take) {
+                continue;
+            }
+            let at = match take {
+                Some(take) => take_position(&log, head, take)?,
+                None => thread_position(&log.step(head)?, head),
+            };
+            let done = path_down_to(&log, at.position, lowest)?;
+            let ahead = path_down_to(&log, at.tip, lowest.max(at.position))?;
+            chains.insert(take, (at.position, done, ahead));
+        }
         Ok(found
             .into_iter()
             .map(|stored| {
                 let version = stored.operation.version;
+                let take = stored.operation.chains.as_ref().and_then(|chains| chains.take);
+                // What only moves is neither done nor undone.
+                let chain = chains.get(&take).filter(|_| !stored.operation.kind.moves_only());
                 HistoryItem {
                     version,
                     operation: stored.id,
-                    current: version == place.position,
-                    // What only moves is neither done nor undone.
-                    undone: !stored.operation.kind.moves_only() && !done.contains(&version),
-                    redoable: version != place.position && ahead.contains(&version),
+                    current: version == position,
+                    undone: chain.is_some_and(|(_, done, _)| !done.contains(&version)),
+                    redoable: chain.is_some_and(|(at, _, ahead)| version != *at && ahead.contains(&version)),
                     kind: stored.operation.kind,
                     turn: stored.operation.turn,
                     actor: stored.operation.actor,

@@ -1,9 +1,19 @@
 //! Undo, redo and jump. Each is one operation, however many steps it goes.
+//!
+//! A move belongs to a take: the one whose files are in the folder where it is made, which is the active one for whoever
+//! has no folder. It goes along the chains of that take and of the thread ([`retake_model::history`]), and what its steps
+//! changed is carried over to the present state ([`retake_model::delta`]): other takes stay as they are.
 
-use retake_model::history::{self, Move, Unit, place_of_move};
-use retake_model::id::ThreadId;
-use retake_model::operation::{Operation, OperationKind, Version};
-use retake_store::{Queries, Writing};
+use std::collections::BTreeSet;
+
+use retake_model::content::{ContentId, Kind, encode};
+use retake_model::delta;
+use retake_model::history::{Cursor, Log as _, RouteStep, Unit, View};
+use retake_model::id::{TakeId, ThreadId};
+use retake_model::object::{Additions, load};
+use retake_model::operation::{OperationKind, Version};
+use retake_model::state::ThreadState;
+use retake_store::{Queries, StoreError, Writing};
 use serde::Serialize;
 
 use crate::change::{Head, publish_move};
@@ -19,7 +29,7 @@ pub struct Moved {
     pub done: Done,
     /// How many steps were made; fewer than asked for if there were no more.
     pub steps: u64,
-    /// The change whose state is current now.
+    /// The newest change that is done, of the take and of the thread.
     pub position: Version,
     /// Whether a further undo is possible.
     pub can_undo: bool,
@@ -27,6 +37,9 @@ pub struct Moved {
     pub can_redo: bool,
     /// Threads that came or went along, because a take had been promoted.
     pub also: Vec<ThreadId>,
+    /// The changes that were taken back and made again, in that order.
+    #[serde(skip)]
+    pub route: Vec<RouteStep>,
 }
 
 /// Where to.
@@ -63,39 +76,76 @@ impl Timeline {
         self.go(thread, Goal::Redo(unit, steps), caller)
     }
 
-    /// Makes the state just after operation `version` current again.
+    /// Goes to where the active take and the thread were just after operation `version`.
     pub fn jump(&self, thread: ThreadId, version: Version, caller: Caller) -> Result<Moved, ChangeError> {
         self.go(thread, Goal::Jump(version), caller)
     }
 
-    /// Moves the conversation along the log, however many steps, as one operation. Files stay as they are:
-    /// [`crate::Desk::go`] moves both.
+    /// Moves the conversation of the active take along the log, however many steps, as one operation. Files stay as they
+    /// are: [`crate::Desk::go`] moves both.
     pub fn go(&self, thread: ThreadId, goal: Goal, caller: Caller) -> Result<Moved, ChangeError> {
+        self.go_in(thread, None, goal, caller)
+    }
+
+    /// The same for the take that lives in a worktree.
+    pub fn go_in(
+        &self,
+        thread: ThreadId,
+        worktree: Option<TakeId>,
+        goal: Goal,
+        caller: Caller,
+    ) -> Result<Moved, ChangeError> {
         self.settled(|| {
             let (clock, rules, caller) = (self.clock.clone(), self.rules, caller.clone());
             let moved = self.store.write(move |writing| -> Result<Moved, ChangeError> {
                 let start = Head::of(writing, thread, &caller)?;
-                let head = &start.last.operation;
-                let way = goal.destination(writing, start.row.number, head, rules)?;
-                if way.to.position == head.place.position {
-                    return stand(writing, &start, 0, Vec::new(), start.unchanged());
+                let view = view_of(writing, thread, &start.state, worktree)?;
+                let head = start.last.operation.version;
+                let way = goal.destination(writing, start.row.number, head, rules, view)?;
+                if way.cursor.route().is_empty() {
+                    let nothing = Way { steps: 0, ..way };
+                    return status_after(writing, &start, worktree, nothing, Vec::new(), start.unchanged());
                 }
-                let kind = goal.kind(head.place.position, way.to.position);
-                let also = follow(writing, &start, way.to.position, &caller, &*clock)?;
-                let (done, now) = publish_move(writing, &start, way.to, kind, &caller, &*clock)?;
-                stand(writing, &now, way.steps, also, done)
+                let kind = goal.kind(way.from, way.to);
+                let also = follow(writing, &start, way.cursor.thread().position, &caller, &*clock)?;
+                let (done, now) = publish_move(writing, &start, &way.cursor, kind, &caller, &*clock)?;
+                status_after(writing, &now, worktree, way, also, done)
             })?;
             Ok(moved)
         })
     }
 }
 
+/// The folder that a move is made in.
+pub(crate) fn view_of(
+    queries: &Queries<'_>,
+    thread: ThreadId,
+    state: &ThreadState,
+    worktree: Option<TakeId>,
+) -> Result<View, StoreError> {
+    let folders = queries.folders()?;
+    let worktrees: BTreeSet<TakeId> = folders
+        .iter()
+        .filter_map(|folder| folder.apart)
+        .filter(|apart| apart.thread == thread)
+        .map(|apart| apart.take)
+        .collect();
+    Ok(View { take: worktree.unwrap_or(state.active), worktree: worktree.is_some(), worktrees })
+}
+
 /// Where a goal leads, without anything having moved yet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Way {
-    pub(crate) to: Move,
+    /// The chains there, and the route to there.
+    pub(crate) cursor: Cursor,
+    /// The newest change that is done now.
+    pub(crate) from: Version,
+    /// The newest change that is done there.
+    pub(crate) to: Version,
     /// In how many steps; fewer than asked for if there are no more.
     pub(crate) steps: u64,
+    /// Where the chains are now: of which take, of the take, of the thread.
+    pub(crate) now: (TakeId, Version, Version),
 }
 
 impl Goal {
@@ -104,38 +154,66 @@ impl Goal {
         self,
         queries: &Queries<'_>,
         thread: i64,
-        head: &Operation,
+        head: Version,
         rules: Rules,
+        view: View,
+    ) -> Result<Way, ChangeError> {
+        let cursor = Cursor::new(&queries.log(thread), head, view)?;
+        self.destination_from(queries, thread, head, rules, cursor, &|_| Ok(true))
+    }
+
+    /// The same from anywhere; only steps that count are counted.
+    pub(crate) fn destination_from(
+        self,
+        queries: &Queries<'_>,
+        thread: i64,
+        head: Version,
+        rules: Rules,
+        mut cursor: Cursor,
+        counts: &dyn Fn(&[RouteStep]) -> Result<bool, StoreError>,
     ) -> Result<Way, ChangeError> {
         let log = queries.log(thread);
+        let (from, now) = (cursor.position(&log)?, cursor.place(&log)?);
         let (most, unit) = match self {
-            Self::Jump(asked) if asked == 0 || asked > head.version => {
-                return Err(ChangeError::NoSuchVersion { asked, current: head.version });
+            Self::Jump(asked) if asked == 0 || asked > head => {
+                return Err(ChangeError::NoSuchVersion { asked, current: head });
             }
             Self::Jump(version) => {
-                return Ok(Way { to: history::jump(&log, &head.place, version)?, steps: 1 });
+                cursor.jump(&log, version)?;
+                let to = cursor.position(&log)?;
+                return Ok(Way { cursor, from, to, steps: 1, now });
             }
             Self::Undo(unit, steps) | Self::Redo(unit, steps) => (steps, unit),
         };
-        let (mut place, mut way) = (head.place, None);
-        for steps in 1..=most {
-            let next = match self {
-                Self::Redo(..) => history::redo(&log, &place, unit)?,
-                _ => history::undo(&log, &place, unit)?,
+        let (mut steps, mut reached) = (0, None);
+        while steps < most {
+            let passed = cursor.route().len();
+            let moved = match self {
+                Self::Redo(..) => cursor.redo(&log, unit)?,
+                _ => cursor.undo(&log, unit)?,
             };
-            let Some(to) = next else { break };
-            if let (Self::Undo(..), Some(depth)) = (self, rules.depth)
-                && history::distance(&log, to)? > depth
-            {
-                return way.ok_or(ChangeError::TooDeep(depth));
+            if !moved {
+                break;
             }
-            place = place_of_move(&place, to);
-            way = Some(Way { to, steps });
+            if let (Self::Undo(..), Some(depth)) = (self, rules.depth)
+                && cursor.distance(&log)? > depth
+            {
+                if reached.is_none() {
+                    return Err(ChangeError::TooDeep(depth));
+                }
+                break;
+            }
+            if counts(&cursor.route()[passed..])? {
+                steps += 1;
+                reached = Some(cursor.clone());
+            }
         }
-        way.ok_or(match self {
+        let mut cursor = reached.ok_or(match self {
             Self::Redo(..) => ChangeError::NothingToRedo,
             _ => ChangeError::NothingToUndo,
-        })
+        })?;
+        let to = cursor.position(&log)?;
+        Ok(Way { cursor, from, to, steps, now })
     }
 
     /// The move as it is written down.
@@ -148,22 +226,92 @@ impl Goal {
     }
 }
 
-/// The answer: where the thread stands after a move.
-fn stand(
+/// The present state with the steps of a route taken back and made again.
+pub(crate) fn state_after(
+    queries: &Queries<'_>,
+    additions: &mut Additions<'_, Queries<'_>>,
+    (thread, head): (i64, Version),
+    present: &ThreadState,
+    cursor: &Cursor,
+) -> Result<ThreadState, ChangeError> {
+    let log = queries.log(thread);
+    let mut owned = BTreeSet::from([cursor.view()]);
+    for step in cursor.route() {
+        owned.extend(log.step(step.version())?.chains.and_then(|chains| chains.take));
+    }
+    let after = |version: Version| -> Result<ContentId, StoreError> {
+        let missing = || StoreError::Damaged(format!("operation {version} is missing"));
+        Ok(queries.operation(thread, version)?.ok_or_else(missing)?.operation.after)
+    };
+    let mut steps = Vec::new();
+    if let Some(reversed) = cursor.reverses(&log)? {
+        steps.push((after(reversed)?, after(reversed - 1)?));
+    } else {
+        for step in cursor.route() {
+            let (before, after) = (after(step.version() - 1)?, after(step.version())?);
+            steps.push(match step {
+                RouteStep::Back(_) => (after, before),
+                RouteStep::Forward(_) => (before, after),
+            });
+        }
+    }
+    let (mut state, mut id) = (Some(present.clone()), after(head)?);
+    for (from, to) in steps {
+        if id == from {
+            // Nobody else changed anything: the state on the other side of the step, as it is.
+            (state, id) = (None, to);
+            continue;
+        }
+        let now = match state.take() {
+            Some(state) => state,
+            None => load(additions, id)?,
+        };
+        let (from, to) = (load(additions, from)?, load(additions, to)?);
+        let carried = delta::carry(additions, &now, (&from, &to), &owned)?;
+        id = ContentId::of(Kind::State, &encode(&carried));
+        state = Some(carried);
+    }
+    match state {
+        Some(state) => Ok(state),
+        None => Ok(load(additions, id)?),
+    }
+}
+
+/// The answer: what can be done in the take after a move.
+fn status_after(
     writing: &Writing<'_>,
     at: &Head,
-    steps: u64,
+    worktree: Option<TakeId>,
+    way: Way,
     also: Vec<ThreadId>,
     done: Done,
 ) -> Result<Moved, ChangeError> {
-    let place = at.last.operation.place;
-    let log = writing.log(at.row.number);
-    Ok(Moved {
-        steps,
-        position: place.position,
-        can_undo: history::undo(&log, &place, Unit::Turn)?.is_some(),
-        can_redo: history::redo(&log, &place, Unit::Turn)?.is_some(),
-        also,
-        done,
-    })
+    let view = view_of(writing, at.row.summary.id, &at.state, worktree)?;
+    let status = undo_status(writing, at.row.number, at.last.operation.version, view)?;
+    let UndoStatus { position, can_undo, can_redo } = status;
+    let (steps, route) = (way.steps, way.cursor.route().to_vec());
+    Ok(Moved { steps, position, can_undo, can_redo, also, done, route })
+}
+
+/// What can be undone and redone in a take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UndoStatus {
+    pub(crate) position: Version,
+    pub(crate) can_undo: bool,
+    pub(crate) can_redo: bool,
+}
+
+/// What can be undone and redone in a take at a version of its thread.
+pub(crate) fn undo_status(
+    queries: &Queries<'_>,
+    thread: i64,
+    head: Version,
+    view: View,
+) -> Result<UndoStatus, StoreError> {
+    let log = queries.log(thread);
+    let mut cursor = Cursor::new(&log, head, view)?;
+    let position = cursor.position(&log)?;
+    let can_undo = cursor.clone().undo(&log, Unit::Operation)?;
+    let can_redo = cursor.redo(&log, Unit::Operation)?;
+    Ok(UndoStatus { position, can_undo, can_redo })
 }

@@ -106,7 +106,7 @@ fn first_of_promoted(
     publish_first(writing, into, state, kind, Additions::new(&**writing), caller, clock)
 }
 
-/// Brings the threads that were promoted out of one along when that one moves to another position: where the
+/// Brings the threads that were promoted out of one along when that one's own chain moves to another position: where the
 /// move takes a promotion back, the thread is put away, and where it makes it again, brought back. A thread that
 /// someone has worked on since is left as it is.
 pub(crate) fn follow(
@@ -134,7 +134,9 @@ pub(crate) fn follow(
         }
         let log = writing.log(at.row.number);
         let stays = history::contains(&log, to, by)?;
-        if stays == history::contains(&log, at.last.operation.place.position, by)? {
+        let head = at.last.operation.version;
+        let now = history::thread_position(&history::Log::step(&log, head)?, head);
+        if stays == history::contains(&log, now.position, by)? {
             continue;
         }
         let promoted = Head::of(writing, row.summary.id, &caller)?;

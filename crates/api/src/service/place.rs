@@ -150,6 +150,7 @@ impl<P, Q, B> Call<'_, P, Q, B> {
             turn: None,
             expected: self.expected,
             request: self.request,
+            take: None,
         }
     }
 }

@@ -7,7 +7,7 @@
 use std::io::{self, Write};
 
 use clap::Args;
-use retake_model::history;
+use retake_model::history::RouteStep;
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::operation::{OperationKind, Version};
 use retake_model::state::ThreadState;
@@ -200,25 +200,24 @@ pub(crate) fn tell(context: &Context, moved: Moved, files: Option<FileReport>) -
     let looking = context.timeline()?.look()?;
     let (thread, version) = (moved.done.thread, moved.done.version);
     let log = Log { looking: &looking, thread, number: looking.thread(thread)?.number };
-    let (from, upwards) = match moved.done.kind {
-        Some(OperationKind::Undone { from, .. }) => (from, Some((from, moved.position))),
-        Some(OperationKind::Redone { from, .. }) => (from, Some((moved.position, from))),
-        Some(OperationKind::Jumped { from, .. }) => (from, None),
-        Some(OperationKind::FilesMoved { from, to, .. }) => (from, log.apart_by(from, to)?),
-        _ => (moved.position, None),
-    };
-    let (mut changes, mut count) = match upwards {
-        Some((newest, ancestor)) => log.changes(newest, ancestor)?,
-        None => (Vec::new(), 0),
+    let from = match moved.done.kind {
+        Some(
+            OperationKind::Undone { from, .. }
+            | OperationKind::Redone { from, .. }
+            | OperationKind::Jumped { from, .. }
+            | OperationKind::FilesMoved { from, .. },
+        ) => from,
+        _ => moved.position,
     };
     let files_alone = matches!(moved.done.kind, Some(OperationKind::FilesMoved { .. }));
+    // A jump goes back and forth; where it led is told instead.
+    let jumped = matches!(moved.done.kind, Some(OperationKind::Jumped { .. }));
+    let route = if jumped { &[] } else { moved.route.as_slice() };
+    let mut changes = log.changes(route)?;
+    let mut count = route.len() as u64;
     if files_alone {
         log.keep_filed(&mut changes)?;
         count = changes.len() as u64;
-    }
-    // What was made again is told in the order in which it was made.
-    if upwards.is_some_and(|(newest, _)| newest != from) {
-        changes.reverse();
     }
     let mut also = Vec::new();
     for thread in &moved.also {
@@ -331,32 +330,15 @@ impl Log<'_, '_> {
         Ok(found.ok_or(LookError::NoSuchVersion { asked: version, current })?)
     }
 
-    /// The changes from one back to (and without) one of its ancestors, newest first, and how many they are.
-    fn changes(&self, newest: Version, ancestor: Version) -> Result<(Vec<Change>, u64), Failure> {
-        let depth = |version| Ok::<_, Failure>(self.operation(version)?.operation.place.depth);
-        let count = depth(newest)?.saturating_sub(depth(ancestor)?);
+    /// The first changes of a route.
+    fn changes(&self, route: &[RouteStep]) -> Result<Vec<Change>, Failure> {
         let mut changes = Vec::new();
-        let mut version = newest;
-        while version != ancestor && version != 0 && changes.len() < TOLD {
-            let operation = self.operation(version)?.operation;
+        for step in route.iter().take(TOLD) {
+            let (version, operation) = (step.version(), self.operation(step.version())?.operation);
             let told = describe::story::tell(self.looking, &operation.kind, operation.after)?;
             changes.push(Change { version, preview: told.preview, words: told.words, kind: operation.kind });
-            version = operation.place.parent;
         }
-        Ok((changes, count))
-    }
-
-    /// Of two changes the newer one and its ancestor, if one led to the other.
-    fn apart_by(&self, from: Version, to: Version) -> Result<Option<(Version, Version)>, Failure> {
-        let queries = self.looking.queries();
-        let log = queries.log(self.number);
-        Ok(if history::contains(&log, from, to)? {
-            Some((from, to))
-        } else if history::contains(&log, to, from)? {
-            Some((to, from))
-        } else {
-            None
-        })
+        Ok(changes)
     }
 
     /// Leaves out what changed no file.

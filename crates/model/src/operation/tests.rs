@@ -69,7 +69,8 @@ fn an_operation_without_a_request_is_what_it_was_before_there_were_any() {
         let asked = Operation { request, ..operation };
         let bytes = encode(&asked);
         assert_eq!(decode::<Operation>(&bytes), Ok(asked));
-        assert!(bytes.ends_with(RequestId::of(b"a key").bytes()), "a log can be searched without decoding");
+        let named = |part: &[u8]| part == RequestId::of(b"a key").bytes();
+        assert!(bytes.windows(16).any(named), "a log can be searched without decoding");
     };
     check(None, None, None);
     check(None, None, Some(4));

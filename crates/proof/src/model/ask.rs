@@ -5,9 +5,10 @@ use std::collections::{HashMap, HashSet};
 use retake_model::command::Refusal;
 use retake_model::id::{EntryId, TakeId, ThreadId, TurnId};
 use retake_model::operation::OperationKind;
-use retake_timeline::{Caller, ChangeError, Command, Done, Moved, Timeline, Unit};
+use retake_timeline::{Caller, ChangeError, Command, Done, Goal, Moved, Timeline, Unit};
 
 use super::compare::same;
+use super::log::Walk;
 use super::naive::{Learn, Refused};
 use super::observe::entry_ids;
 use super::world::{Asking, World};
@@ -34,6 +35,7 @@ pub fn caller(asking: &Asking) -> Caller {
         turn: asking.turn.map(turn_id),
         expected: asking.expected.map(|version| version as u64),
         request: None,
+        take: None,
     }
 }
 
@@ -96,9 +98,9 @@ pub fn undo(
     asking: &Asking,
 ) -> Result<Answered, Trouble> {
     let thread = world.threads[index].id;
-    let real = timeline.undo(thread, unit, steps, caller(asking));
+    let real = timeline.go_in(thread, asking.worktree, Goal::Undo(unit, steps), caller(asking));
     let naive = world.undo(index, unit, steps, asking);
-    moved(world, index, agree(real, naive)?)
+    moved(world, index, asking, agree(real, naive)?)
 }
 
 /// A redo.
@@ -110,9 +112,9 @@ pub fn redo(
     asking: &Asking,
 ) -> Result<Answered, Trouble> {
     let thread = world.threads[index].id;
-    let real = timeline.redo(thread, unit, steps, caller(asking));
+    let real = timeline.go_in(thread, asking.worktree, Goal::Redo(unit, steps), caller(asking));
     let naive = world.redo(index, unit, steps, asking);
-    moved(world, index, agree(real, naive)?)
+    moved(world, index, asking, agree(real, naive)?)
 }
 
 /// A jump.
@@ -124,18 +126,19 @@ pub fn jump(
     asking: &Asking,
 ) -> Result<Answered, Trouble> {
     let thread = world.threads[index].id;
-    let real = timeline.jump(thread, version as u64, caller(asking));
+    let real = timeline.go_in(thread, asking.worktree, Goal::Jump(version as u64), caller(asking));
     let naive = world.jump(index, version, asking);
     let answer = agree(real, naive)?;
     if let Ok((real, changed)) = &answer {
         same("changed by a jump", &real.done.changed(), &changed.is_some())?;
     }
-    moved(world, index, answer.map(|(real, also)| (real, also.unwrap_or_default())))
+    moved(world, index, asking, answer.map(|(real, also)| (real, also.unwrap_or_default())))
 }
 
 fn moved(
     world: &World,
     index: usize,
+    asking: &Asking,
     answer: Result<(Moved, Vec<ThreadId>), Refused>,
 ) -> Result<Answered, Trouble> {
     let (real, also) = match answer {
@@ -146,10 +149,11 @@ fn moved(
     // In which order they came along is nobody's business.
     let sorted = |ids: &[ThreadId]| ids.iter().copied().collect::<std::collections::BTreeSet<_>>();
     same("threads that came along", &sorted(&real.also), &sorted(&also))?;
-    same("position", &real.position, &(thread.head().position as u64))?;
+    let walk = || Walk::new(thread, asking.worktree, None);
+    same("position", &real.position, &(walk().position() as u64))?;
     same("version", &real.done.version, &(thread.version() as u64))?;
-    same("can_undo", &real.can_undo, &thread.undo(Unit::Turn, None).is_some())?;
-    same("can_redo", &real.can_redo, &thread.redo(Unit::Turn).is_some())?;
+    same("can_undo", &real.can_undo, &walk().step(Unit::Turn, true))?;
+    same("can_redo", &real.can_redo, &walk().step(Unit::Turn, false))?;
     Ok(Answered { refused: None, also })
 }
 

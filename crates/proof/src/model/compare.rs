@@ -9,7 +9,7 @@ use retake_model::state::ThreadState;
 use retake_model::time::Timestamp;
 use retake_timeline::{Looking, Timeline, Unit};
 
-use super::log::{Event, NaiveThread};
+use super::log::{Event, NaiveThread, Walk};
 use super::observe::{Observer, picture, said, visibility};
 use super::picture::{Digest, ThreadPicture};
 use crate::dice::Dice;
@@ -35,10 +35,11 @@ impl Checker {
         let expected = naive.head();
         same("version", &head.version, &(naive.version() as u64))?;
         same("time", &head.time.millis(), &expected.time)?;
-        same("position", &head.place.position, &(expected.position as u64))?;
         let standing = looking.standing(naive.id)?;
-        same("can_undo", &standing.can_undo, &naive.undo(Unit::Turn, None).is_some())?;
-        same("can_redo", &standing.can_redo, &naive.redo(Unit::Turn).is_some())?;
+        let walk = || Walk::new(naive, None, None);
+        same("position", &standing.position, &(walk().position() as u64))?;
+        same("can_undo", &standing.can_undo, &walk().step(Unit::Turn, true))?;
+        same("can_redo", &standing.can_redo, &walk().step(Unit::Turn, false))?;
         let state: ThreadState = load(&looking.queries(), head.after)?;
         self.state(&looking, &state, expected.digest, Some(naive.picture()))?;
         let name = *self.names.entry(expected.digest).or_insert(head.after);
@@ -92,16 +93,14 @@ pub fn closely(timeline: &Timeline, naive: &NaiveThread, dice: &mut Dice) -> Res
         let alone = looking.entry(&take, entry.id)?.ok_or("an entry cannot be found")?;
         same("place of an entry", &(alone.0 + 1), &view.number)?;
     }
-    let head = naive.head();
-    let (done, ahead) = (naive.path(head.position), naive.path(head.tip));
+    let position = Walk::new(naive, None, None).position();
     for item in looking.history(naive.id, None, usize::MAX)? {
         let version = item.version as usize;
         let moment = naive.at(version);
         let moved = moment.event == Event::Moved;
-        same("current", &item.current, &(version == head.position))?;
-        same("undone", &item.undone, &(!moved && !done.contains(&version)))?;
-        let leads_there = ahead.contains(&version) && !done.contains(&version);
-        same("redoable", &item.redoable, &leads_there)?;
+        same("current", &item.current, &(version == position))?;
+        same("undone", &item.undone, &(!moved && !naive.is_done(version)))?;
+        same("redoable", &item.redoable, &(!moved && naive.is_ahead(version)))?;
         same("time in history", &item.time.millis(), &moment.time)?;
     }
     Ok(())

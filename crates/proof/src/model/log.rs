@@ -1,15 +1,20 @@
-//! The history of one thread: every state it ever had, copied whole, with a link to the one it came from.
+//! The history of one thread: every state it ever had, copied whole, with where every chain was then.
 //!
-//! Undo, redo and jump are walks along these links, one by one. There are no hops, no depths, nothing that is
-//! remembered to make them fast.
+//! Undo, redo and jump are walks along the links from change to change, one by one. There are no hops, no depths, nothing
+//! that is remembered to make them fast, and what a step changed is carried over one step at a time.
+
+mod carry;
+mod walk;
+
+use std::collections::BTreeMap;
 
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::operation::Actor;
-use retake_timeline::Unit;
 
 use super::mutant::Mutant;
-use super::naive::Refused;
 use super::picture::{Digest, ThreadPicture};
+
+pub use walk::{Walk, Way};
 
 /// A thread as the naive model knows it.
 #[derive(Clone, Debug)]
@@ -36,16 +41,29 @@ pub struct Moment {
     pub digest: Digest,
     /// What led here.
     pub event: Event,
-    /// The change that it was made on; 0 for the first.
+    /// The take whose step it is; `None` for the thread's.
+    pub owner: Option<TakeId>,
+    /// The change of the same chain that it was made on; 0 for the first.
     pub parent: usize,
-    /// The change whose picture this is.
-    pub position: usize,
-    /// Where redo leads.
-    pub tip: usize,
+    /// Where every chain is after it.
+    pub chains: BTreeMap<Option<TakeId>, At>,
     /// What it is undone with.
     pub turn: u64,
     /// When.
     pub time: i64,
+}
+
+/// Where a chain is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct At {
+    /// The newest change that is done.
+    pub position: usize,
+    /// Where redo leads.
+    pub tip: usize,
+    /// The newest change that was ever made.
+    pub changed: usize,
+    /// The moment that brought it here.
+    pub since: usize,
 }
 
 /// What led to a moment, as far as later rules ask.
@@ -70,13 +88,14 @@ impl NaiveThread {
     pub fn new(id: ThreadId, picture: ThreadPicture, turn: u64, time: i64) -> Self {
         let digest = picture.digest();
         let marks = picture.marks();
+        let at = At { position: 1, tip: 1, changed: 1, since: 1 };
         let first = Moment {
             picture: Some(Box::new(picture)),
             digest,
             event: Event::Change,
+            owner: None,
             parent: 0,
-            position: 1,
-            tip: 1,
+            chains: BTreeMap::from([(None, at)]),
             turn,
             time,
         };
@@ -103,91 +122,71 @@ impl NaiveThread {
         &self.log[version - 1]
     }
 
+    /// Where a chain was at a version.
+    pub fn chain(&self, version: usize, owner: Option<TakeId>) -> At {
+        self.at(version).chains.get(&owner).copied().unwrap_or_default()
+    }
+
     /// Adds a change.
     pub fn change(
         &mut self,
         picture: ThreadPicture,
         event: Event,
-        turn: u64,
-        now: i64,
+        owner: Option<TakeId>,
+        (turn, now): (u64, i64),
         mutant: Option<Mutant>,
     ) {
         let version = self.version() + 1;
         let head = self.head();
-        let tip = if mutant == Some(Mutant::RedoSurvivesAChange) && head.tip != head.position {
-            head.tip
-        } else {
-            version
-        };
+        let before = self.chain(self.version(), owner);
+        let survives = mutant == Some(Mutant::RedoSurvivesAChange) && before.tip != before.position;
+        let tip = if survives { before.tip } else { version };
+        let mut chains = head.chains.clone();
+        chains.insert(owner, At { position: version, tip, changed: version, since: version });
         self.log.push(Moment {
             digest: picture.digest(),
             picture: Some(Box::new(picture)),
             event,
-            parent: head.position,
-            position: version,
-            tip,
+            owner,
+            parent: before.position,
+            chains,
             turn,
             time: now.max(head.time),
         });
     }
 
-    /// Adds a move to the moment of an older change.
-    pub fn go(&mut self, position: usize, tip: usize, turn: u64, now: i64) {
-        let there = self.at(position).clone();
-        let head = self.head();
-        let (parent, time) = (head.position, now.max(head.time));
-        self.log.push(Moment { event: Event::Moved, parent, position, tip, turn, time, ..there });
+    /// Adds a name for the present moment.
+    pub fn note(&mut self, turn: u64, now: i64) {
+        let head = self.head().clone();
+        let time = now.max(head.time);
+        self.log.push(Moment { event: Event::Moved, owner: None, turn, time, ..head });
     }
 
-    /// The change that an undo leads to.
-    pub fn undo(&self, unit: Unit, mutant: Option<Mutant>) -> Option<usize> {
-        self.undo_from(self.head().position, unit, mutant)
-    }
-
-    /// The change that an undo leads to where that change is the current one.
-    pub fn undo_from(&self, position: usize, unit: Unit, mutant: Option<Mutant>) -> Option<usize> {
-        let path = self.path(position);
-        let whole = unit == Unit::Turn && mutant != Some(Mutant::UndoForgetsTurns);
-        let turn = self.at(path[0]).turn;
-        path.into_iter().skip(1).find(|version| !whole || self.at(*version).turn != turn)
-    }
-
-    /// The change that a redo leads to.
-    pub fn redo(&self, unit: Unit) -> Option<usize> {
-        self.redo_from(self.head().position, unit)
-    }
-
-    /// The change that a redo leads to where that change is the current one.
-    pub fn redo_from(&self, position: usize, unit: Unit) -> Option<usize> {
-        let head = self.head();
-        let mut ahead = self.path(head.tip);
-        let Some(here) = ahead.iter().position(|version| *version == position) else {
-            // Only a mistake leads here: the tip always lies ahead.
-            return Some(head.tip);
-        };
-        ahead.truncate(here);
-        ahead.reverse();
-        let first = *ahead.first()?;
-        let turn = self.at(first).turn;
-        let same = ahead.into_iter().take_while(|version| self.at(*version).turn == turn);
-        match unit {
-            Unit::Operation => Some(first),
-            Unit::Turn => same.last(),
+    /// Adds a move.
+    pub fn go(&mut self, way: Way, turn: u64, now: i64) {
+        let (version, head) = (self.version() + 1, self.head());
+        let mut chains = head.chains.clone();
+        for (owner, at) in way.chains {
+            let before = chains.get(&owner).copied().unwrap_or_default();
+            if (at.position, at.tip) != (before.position, before.tip) {
+                chains.insert(owner, At { since: version, ..at });
+            }
         }
+        let time = now.max(head.time);
+        let (digest, picture) = (way.picture.digest(), Some(Box::new(way.picture)));
+        self.log.push(Moment {
+            picture,
+            digest,
+            event: Event::Moved,
+            owner: None,
+            parent: 0,
+            chains,
+            turn,
+            time,
+        });
     }
 
-    /// Where a jump leads: the change, and where redo leads from there.
-    pub fn jump(&self, version: usize, mutant: Option<Mutant>) -> Result<(usize, usize), Refused> {
-        if version == 0 || version > self.version() {
-            return Err(Refused::NoSuchVersion);
-        }
-        let position = self.at(version).position;
-        let tip = self.head().tip;
-        let ahead = self.path(tip).contains(&position) && mutant != Some(Mutant::JumpForgetsWhatLiesAhead);
-        Ok((position, if ahead { tip } else { position }))
-    }
-
-    /// A change and all that it was made on, back to the first.
+    /// A change and all of its chain that it was made on, back to the first.
     pub fn path(&self, from: usize) -> Vec<usize> {
         let mut path = Vec::new();
         let mut version = from;
@@ -196,6 +195,18 @@ impl NaiveThread {
             version = self.at(version).parent;
         }
         path
+    }
+
+    /// Whether a change is done.
+    pub fn is_done(&self, version: usize) -> bool {
+        let at = self.chain(self.version(), self.at(version).owner);
+        self.path(at.position).contains(&version)
+    }
+
+    /// Whether a change is undone, and lies on the way to where redo leads.
+    pub fn is_ahead(&self, version: usize) -> bool {
+        let at = self.chain(self.version(), self.at(version).owner);
+        self.path(at.tip).contains(&version) && !self.path(at.position).contains(&version)
     }
 
     /// Whether the thread is as it was made, but for having been put away.

@@ -20,6 +20,8 @@ pub enum Mutant {
     RedoSurvivesAChange,
     /// An undo of a turn takes back one operation.
     UndoForgetsTurns,
+    /// An undo in one take takes back what was done in another.
+    UndoReachesOtherTakes,
     /// Every change of a draft is a step of its own.
     TypingNeverJoins,
     /// A jump back forgets what lies ahead.
@@ -36,7 +38,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::DeleteTakesTheNext,
         Self::BranchSharesTooFew,
         Self::ResetKeepsDrafts,
@@ -44,6 +46,7 @@ impl Mutant {
         Self::ForkForgetsPictures,
         Self::RedoSurvivesAChange,
         Self::UndoForgetsTurns,
+        Self::UndoReachesOtherTakes,
         Self::TypingNeverJoins,
         Self::JumpForgetsWhatLiesAhead,
         Self::StaleCallersAreHeard,

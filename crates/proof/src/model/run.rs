@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use retake_model::id::{ProjectId, ThreadId};
+use retake_model::id::{ProjectId, TakeId, ThreadId};
 use retake_model::operation::Actor;
 use retake_timeline::{NewThread, Rules, Timeline, Unit};
 
@@ -13,7 +13,8 @@ use super::compare::{Checker, closely, same};
 use super::generate::{Question, question, question_to_promoted, question_to_source};
 use super::mutant::Mutant;
 use super::naive::Refused;
-use super::world::{Asking, TYPING_PAUSE, World};
+use super::log::Walk;
+use super::world::{Asking, TYPING_PAUSE, World, owner};
 use super::{speech, words};
 use crate::dice::Dice;
 use crate::ground::Ground;
@@ -92,7 +93,7 @@ struct Run {
     /// asked, that many times.
     episode: Option<(usize, usize, u64)>,
     /// Turns that are going on, and how many questions they still have.
-    turns: HashMap<ThreadId, (u64, u64)>,
+    turns: HashMap<(ThreadId, Option<TakeId>), (u64, u64)>,
     /// Identities that were made up so far.
     known: Known,
     summary: Summary,
@@ -128,7 +129,7 @@ impl Run {
             return self.create();
         }
         let (index, question) = self.question();
-        let asking = self.asking(index);
+        let asking = self.asking(index, &question);
         let answered = match &question {
             Question::There => self.there_and_back(index)?,
             question => self.ask(index, question, &asking)?,
@@ -170,7 +171,7 @@ impl Run {
     fn create(&mut self) -> Result<(), Trouble> {
         let title = (!self.dice.once_in(3)).then(|| words::name(&mut self.dice));
         let private = self.dice.once_in(4);
-        let asking = Asking { actor: Actor::Human, turn: None, expected: None };
+        let asking = Asking { actor: Actor::Human, turn: None, expected: None, worktree: None };
         let new = NewThread { title: title.clone(), private, ..NewThread::in_project(self.project) };
         let real = self.timeline.create_thread(new, ask::caller(&asking));
         let naive = self.world.title_for_new(title.as_deref());
@@ -218,8 +219,17 @@ impl Run {
         }
     }
 
-    fn asking(&mut self, index: usize) -> Asking {
+    fn asking(&mut self, index: usize, question: &Question) -> Asking {
         let thread = &self.world.threads[index];
+        // Each take is in a turn of its own, and they come in any order.
+        let take = match question {
+            Question::Change(command) => owner(command),
+            _ => None,
+        };
+        let moves = matches!(question, Question::Undo(..) | Question::Redo(..) | Question::Jump(..));
+        let takes = &thread.picture().takes;
+        let worktree = (moves && self.dice.once_in(4)).then(|| takes[self.dice.index(takes.len())].id);
+        let worktree = worktree.filter(|take| *take != thread.picture().active);
         let actors = [Actor::Human, Actor::Human, Actor::Human, Actor::Agent];
         let actor = actors[self.dice.index(actors.len())].clone();
         let expected = match self.dice.below(30) {
@@ -230,19 +240,19 @@ impl Run {
         };
         if self.dice.once_in(8) {
             let turn = (self.summary.steps, self.dice.below(6));
-            self.turns.entry(thread.id).or_insert(turn);
+            self.turns.entry((thread.id, take)).or_insert(turn);
         }
-        let turn = match self.turns.get_mut(&thread.id) {
+        let turn = match self.turns.get_mut(&(thread.id, take)) {
             Some((turn, left)) if *left > 0 => {
                 *left -= 1;
                 Some(*turn)
             }
             _ => {
-                self.turns.remove(&thread.id);
+                self.turns.remove(&(thread.id, take));
                 None
             }
         };
-        Asking { actor, turn, expected }
+        Asking { actor, turn, expected, worktree }
     }
 
     fn ask(&mut self, index: usize, question: &Question, asking: &Asking) -> Result<Answered, Trouble> {
@@ -272,9 +282,8 @@ impl Run {
 
     /// Undo, then redo: from where nothing lies ahead, this leads to the very same state.
     fn there_and_back(&mut self, index: usize) -> Result<Answered, Trouble> {
-        let asking = Asking { actor: Actor::Human, turn: None, expected: None };
-        let head = self.world.threads[index].head();
-        let nothing_ahead = head.position == head.tip;
+        let asking = Asking { actor: Actor::Human, turn: None, expected: None, worktree: None };
+        let nothing_ahead = !Walk::new(&self.world.threads[index], None, None).step(Unit::Operation, false);
         let before = self.timeline.look()?.head(self.world.threads[index].id)?.operation.after;
         let there = ask::undo(&self.timeline, &mut self.world, index, (Unit::Turn, 1), &asking)?;
         self.checker.thread(&self.timeline, &self.world.threads[index])?;

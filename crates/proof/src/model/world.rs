@@ -4,7 +4,7 @@ use retake_model::id::{TakeId, ThreadId};
 use retake_model::operation::Actor;
 use retake_timeline::{Command, Unit};
 
-use super::log::{Event, NaiveThread};
+use super::log::{Event, NaiveThread, Walk, Way};
 use super::mutant::Mutant;
 use super::naive::{Around, Learn, Refused, apply, promote};
 use super::observe::visibility;
@@ -37,6 +37,8 @@ pub struct Asking {
     pub turn: Option<u64>,
     /// The version that was seen.
     pub expected: Option<usize>,
+    /// The take in whose own folder an undo, a redo or a jump is made; `None` for the active one.
+    pub worktree: Option<TakeId>,
 }
 
 impl World {
@@ -132,9 +134,8 @@ impl World {
         }
         let thread = &self.threads[index];
         if matches!(command, Command::Save { .. } | Command::Share { .. }) {
-            let (position, tip) = (thread.head().position, thread.head().tip);
             let turn = self.turn(asking.turn);
-            self.threads[index].go(position, tip, turn, self.now);
+            self.threads[index].note(turn, self.now);
             return Ok(true);
         }
         if after == *thread.picture() {
@@ -148,10 +149,13 @@ impl World {
         };
         let turn = match asking.turn {
             Some(turn) => turn,
-            None if self.joins(index, &event) => self.threads[index].head().turn,
-            None => self.turn(None),
+            None => match self.joins(index, &event) {
+                Some(turn) => turn,
+                None => self.turn(None),
+            },
         };
-        self.threads[index].change(after, event, turn, self.now, self.mutant);
+        let owner = owner(command);
+        self.threads[index].change(after, event, owner, (turn, self.now), self.mutant);
         Ok(true)
     }
 
@@ -175,7 +179,7 @@ impl World {
             return Err(Refused::TitleTaken);
         }
         let (turn, other) = (self.turn(asking.turn), self.turn(asking.turn));
-        self.threads[index].change(source, Event::Promoted(into), turn, self.now, self.mutant);
+        self.threads[index].change(source, Event::Promoted(into), None, (turn, self.now), self.mutant);
         self.threads.push(NaiveThread::new(into, promoted, other, self.now));
         Ok(())
     }
@@ -188,30 +192,13 @@ impl World {
         steps: u64,
         asking: &Asking,
     ) -> Result<Vec<ThreadId>, Refused> {
-        self.expect(index, asking)?;
-        let thread = &self.threads[index];
-        let (from, tip) = (thread.head().position, thread.head().tip);
-        let mut to = from;
-        for _ in 0..steps {
-            let refused = match thread.undo_from(to, unit, self.mutant) {
-                None => Refused::NothingToUndo,
-                Some(next) if self.depth.is_some_and(|depth| ahead(thread, next) > depth) => Refused::TooDeep,
-                Some(next) => {
-                    to = next;
-                    continue;
-                }
-            };
-            if to == from {
-                return Err(refused);
-            }
-            break;
-        }
         let mut also = Vec::new();
+        let way = self.walk(index, unit, steps, asking, true)?;
         if self.mutant != Some(Mutant::UndoLeavesThePromoted) {
-            also.extend(self.follow(index, from, to, asking));
+            also.extend(self.follow(index, &way, asking));
         }
         let turn = self.turn(asking.turn);
-        self.threads[index].go(to, tip, turn, self.now);
+        self.threads[index].go(way, turn, self.now);
         if self.mutant == Some(Mutant::UndoBringsOldMarks) {
             self.threads[index].marks = self.threads[index].picture().marks();
         }
@@ -226,24 +213,45 @@ impl World {
         steps: u64,
         asking: &Asking,
     ) -> Result<Vec<ThreadId>, Refused> {
-        self.expect(index, asking)?;
-        let thread = &self.threads[index];
-        let (from, tip) = (thread.head().position, thread.head().tip);
-        let mut to = from;
-        for _ in 0..steps {
-            match thread.redo_from(to, unit) {
-                Some(next) => to = next,
-                None if to == from => return Err(Refused::NothingToRedo),
-                None => break,
-            }
-        }
-        let also = self.follow(index, from, to, asking);
+        let way = self.walk(index, unit, steps, asking, false)?;
+        let also = self.follow(index, &way, asking);
         let turn = self.turn(asking.turn);
-        self.threads[index].go(to, tip, turn, self.now);
+        self.threads[index].go(way, turn, self.now);
         Ok(also)
     }
 
-    /// Makes another moment current; gives the other threads that changed along, and nothing if it is current.
+    fn walk(
+        &self,
+        index: usize,
+        unit: Unit,
+        steps: u64,
+        asking: &Asking,
+        back: bool,
+    ) -> Result<Way, Refused> {
+        self.expect(index, asking)?;
+        let thread = &self.threads[index];
+        let mut reached = None;
+        for count in 1..=steps {
+            // Each number of steps from the start: what is passed over too far is not taken along.
+            let mut walk = Walk::new(thread, asking.worktree, self.mutant);
+            let gone = (0..count).all(|_| walk.step(unit, back));
+            let refused = if !gone {
+                if back { Refused::NothingToUndo } else { Refused::NothingToRedo }
+            } else if back && self.depth.is_some_and(|depth| walk.ahead() > depth) {
+                Refused::TooDeep
+            } else {
+                reached = Some(walk);
+                continue;
+            };
+            if reached.is_none() {
+                return Err(refused);
+            }
+            break;
+        }
+        Ok(reached.expect("at least one step is asked for").end())
+    }
+
+    /// Goes to another moment; gives the other threads that changed along, and nothing if everything is there already.
     pub fn jump(
         &mut self,
         index: usize,
@@ -251,14 +259,15 @@ impl World {
         asking: &Asking,
     ) -> Result<Option<Vec<ThreadId>>, Refused> {
         self.expect(index, asking)?;
-        let (position, tip) = self.threads[index].jump(version, self.mutant)?;
-        let from = self.threads[index].head().position;
-        if position == from {
+        let mut walk = Walk::new(&self.threads[index], asking.worktree, self.mutant);
+        walk.jump(version)?;
+        let way = walk.end();
+        if !way.moved {
             return Ok(None);
         }
-        let also = self.follow(index, from, position, asking);
+        let also = self.follow(index, &way, asking);
         let turn = self.turn(asking.turn);
-        self.threads[index].go(position, tip, turn, self.now);
+        self.threads[index].go(way, turn, self.now);
         Ok(Some(also))
     }
 
@@ -289,20 +298,24 @@ impl World {
         })
     }
 
-    /// Whether a change of a draft goes on with the typing before it.
-    fn joins(&self, index: usize, event: &Event) -> bool {
-        let head = self.threads[index].head();
-        let elapsed = self.now - head.time;
-        matches!(event, Event::Typed(..))
-            && head.event == *event
-            && (0..TYPING_PAUSE).contains(&elapsed)
-            && self.mutant != Some(Mutant::TypingNeverJoins)
+    /// The turn of the typing that a change of a draft goes on with.
+    fn joins(&self, index: usize, event: &Event) -> Option<u64> {
+        let Event::Typed(take, _) = event else { return None };
+        let thread = &self.threads[index];
+        let at = thread.chain(thread.version(), Some(*take));
+        if at.position == 0 || at.position != at.since || self.mutant == Some(Mutant::TypingNeverJoins) {
+            return None;
+        }
+        let last = thread.at(at.position);
+        let joins = last.event == *event && (0..TYPING_PAUSE).contains(&(self.now - last.time));
+        joins.then_some(last.turn)
     }
 
     /// Threads that promotions made come and go with them, unless somebody has worked on them.
-    fn follow(&mut self, index: usize, from: usize, to: usize, asking: &Asking) -> Vec<ThreadId> {
+    fn follow(&mut self, index: usize, way: &Way, asking: &Asking) -> Vec<ThreadId> {
         let thread = &self.threads[index];
-        let (before, after) = (thread.path(from), thread.path(to));
+        let to = way.chains.get(&None).map_or(0, |at| at.position);
+        let (before, after) = (thread.path(thread.chain(thread.version(), None).position), thread.path(to));
         let mut crossed = Vec::new();
         for (version, moment) in (1..).zip(&thread.log) {
             // A move has the event of a move, so each promotion is met once.
@@ -323,14 +336,32 @@ impl World {
             }
             let after = ThreadPicture { deleted: away.then_some(self.now), ..picture.clone() };
             let turn = self.turn(asking.turn);
-            self.threads[other].change(after, event, turn, self.now, None);
+            self.threads[other].change(after, event, None, (turn, self.now), None);
             also.push(id);
         }
         also
     }
 }
 
-/// How many changes lie between a change and where redo leads.
-fn ahead(thread: &NaiveThread, position: usize) -> usize {
-    thread.path(thread.head().tip).iter().take_while(|version| **version != position).count()
+/// The take whose step a command is.
+pub fn owner(command: &Command) -> Option<TakeId> {
+    match command {
+        Command::AddEntries { take, .. }
+        | Command::SendDraft { take, .. }
+        | Command::EditEntry { take, .. }
+        | Command::RewriteEntry { take, .. }
+        | Command::ChangeRole { take, .. }
+        | Command::DeleteEntries { take, .. }
+        | Command::ReplaceEntries { take, .. }
+        | Command::Truncate { take, .. }
+        | Command::Clear { take }
+        | Command::RenameTake { take, .. }
+        | Command::SetDraft { take, .. }
+        | Command::Attach { take, .. }
+        | Command::Detach { take, .. }
+        | Command::ClearDraft { take }
+        | Command::SetFiles { take, .. }
+        | Command::RecordSend { take, .. } => Some(*take),
+        _ => None,
+    }
 }

@@ -5,13 +5,17 @@
 //! ordinary operation by [`Actor::Recovery`]: it is in the history, and the versions that cannot be read stay
 //! there too.
 
+use std::collections::BTreeMap;
+
 use retake_model::content::{ContentId, Kind, encode};
 use retake_model::entry::EntryVersion;
-use retake_model::history::{jump, place_of_change, place_of_move};
+use retake_model::history::{Log as _, link_change, link_move, take_position, thread_position};
 use retake_model::id::{Fresh, TurnId};
 use retake_model::list::{EntryCell, List, TakeCell};
 use retake_model::object::{Additions, load};
-use retake_model::operation::{Actor, Operation, OperationKind, Place, Version};
+use retake_model::operation::{
+    Actor, ChainPosition, Chains, Operation, OperationKind, Place, TakePosition, Version,
+};
 use retake_model::state::ThreadState;
 use retake_model::take::Take;
 use retake_model::time::Timestamp;
@@ -151,23 +155,46 @@ impl Recovery<'_, '_> {
         state.takes = state.takes.splice(&mut additions, position..position + 1, vec![cell])?;
         let after = additions.add(state);
         self.writing.put_objects(&additions.into_new(), self.fresh.now)?;
-        let place = self.place_of_change()?;
-        self.append(kind, after, turn, place)?;
+        let linked = self.link_change(&kind)?;
+        self.append(kind, after, turn, linked)?;
         Ok(changes)
     }
 
     /// Makes the state of an older version current.
     fn go_back(&mut self, version: Version) -> Result<Change, StoreError> {
-        let log = self.writing.log(self.number);
-        let to = jump(&log, &self.head.place, version)?;
         let target = self.writing.operation(self.number, version)?;
         let target = target.ok_or_else(|| StoreError::Damaged(format!("operation {version} is missing")))?;
         let from = self.head.version;
-        let kind = OperationKind::Jumped { from: self.head.place.position, to: to.position };
-        let place = place_of_move(&self.head.place, to);
+        let linked = self.link_back(version)?;
+        let kind = OperationKind::Jumped { from: self.head.place.position, to: linked.0.position };
         let turn = TurnId::fresh(&mut self.fresh);
-        self.append(kind, target.operation.after, turn, place)?;
+        self.append(kind, target.operation.after, turn, linked)?;
         Ok(Change::ThreadWentBack { thread: self.thread, from, to: version })
+    }
+
+    /// Where a move stands that brings every chain back to where it was at a version.
+    fn link_back(&self, version: Version) -> Result<(Place, Chains), StoreError> {
+        let log = self.writing.log(self.number);
+        let head = self.head.version;
+        let moved = |then: ChainPosition, now: ChainPosition| ChainPosition {
+            position: then.position,
+            tip: then.position,
+            changed: now.changed,
+            since: head + 1,
+        };
+        let mut takes = BTreeMap::new();
+        for later in version + 1..=head {
+            let Some(chains) = log.step(later)?.chains else { continue };
+            let touched = chains.take.into_iter().chain(chains.takes.iter().map(|moved| moved.take));
+            for take in touched {
+                let then = take_position(&log, version, take)?;
+                takes.insert(take, moved(then, take_position(&log, head, take)?));
+            }
+        }
+        let takes = takes.into_iter().map(|(take, at)| TakePosition { take, at }).collect();
+        let then = thread_position(&log.step(version)?, version);
+        let now = thread_position(&log.step(head)?, head);
+        link_move(&log, head, log.active(version)?, moved(then, now), takes)
     }
 
     /// With no state left to go back to, the thread starts over; its log stays.
@@ -181,14 +208,13 @@ impl Recovery<'_, '_> {
         let after = additions.add(&state);
         self.writing.put_objects(&additions.into_new(), self.fresh.now)?;
         let turn = TurnId::fresh(&mut self.fresh);
-        let place = self.place_of_change()?;
-        self.append(OperationKind::Reset, after, turn, place)?;
+        let linked = self.link_change(&OperationKind::Reset)?;
+        self.append(OperationKind::Reset, after, turn, linked)?;
         Ok(Change::ThreadEmptied { thread: self.thread })
     }
 
-    fn place_of_change(&self) -> Result<Place, StoreError> {
-        let log = self.writing.log(self.number);
-        place_of_change(&log, &self.head.place, self.head.version + 1)
+    fn link_change(&self, kind: &OperationKind) -> Result<(Place, Chains), StoreError> {
+        link_change(&self.writing.log(self.number), self.head.version, kind.take())
     }
 
     fn append(
@@ -196,7 +222,7 @@ impl Recovery<'_, '_> {
         kind: OperationKind,
         after: ContentId,
         turn: TurnId,
-        place: Place,
+        (place, chains): (Place, Chains),
     ) -> Result<(), StoreError> {
         let previous = ContentId::of(Kind::Operation, &encode(&self.head));
         let operation = Operation {
@@ -213,6 +239,7 @@ impl Recovery<'_, '_> {
             files: None,
             filed: self.head.filed,
             request: None,
+            chains: Some(chains),
         };
         self.writing.put_operation(self.number, &operation)?;
         self.head = operation;

@@ -12,11 +12,12 @@
 use std::collections::HashMap;
 
 use retake_model::content::{ContentId, Kind, decode, encode};
-use retake_model::history::{FIRST, Log as _, Move, place_of_change, place_of_move};
-use retake_model::id::{ProjectId, ThreadId};
+use retake_model::history::{self, FIRST, Log as _, link_change, link_move, link_note, thread_position};
+use retake_model::id::{ProjectId, TakeId, ThreadId};
 use retake_model::object::load;
-use retake_model::operation::{Actor, Operation, OperationKind, Place, Version};
-use retake_model::sharing::Sharing;
+use retake_model::operation::{
+    Actor, ChainPosition, Chains, Operation, OperationKind, Place, TakePosition, Version,
+};
 use retake_model::state::ThreadState;
 use retake_model::time::Timestamp;
 use rusqlite::{OptionalExtension, params};
@@ -213,6 +214,7 @@ impl<'join, 'transaction> Joining<'join, 'transaction> {
             kind: OperationKind::ThreadCreated { project },
             actor: Actor::Recovery,
             place: FIRST,
+            chains: None,
             surroundings: None,
             files: None,
             request: None,
@@ -226,29 +228,65 @@ impl<'join, 'transaction> Joining<'join, 'transaction> {
     fn add_again(&mut self, operation: Operation) -> Result<(), StoreError> {
         let old = operation.version;
         let version = self.next_version();
-        let head = self.head_place();
+        let log = self.writing.log(self.log.thread);
+        let head = version - 1;
         let mut after = operation.after;
-        let (place, kind) = if operation.kind.moves_only() {
-            let Place { position, tip, .. } = operation.place;
-            let to = match self.now_at(position) {
-                Some(position) => Move { position, tip: self.now_at(tip).unwrap_or(position) },
-                None if operation.files.is_none() && Sharing::set_by(&operation.kind).is_none() => {
-                    return Ok(());
-                }
+        let ((place, chains), kind) = if operation.kind.moves_chains() {
+            let kind = self.renumbered(operation.kind.clone(), &self.head_place());
+            match self.moved_again(&operation)? {
+                Some(linked) => (linked, kind),
+                None if operation.files.is_none() => return Ok(()),
                 None => {
                     after = self.head.as_ref().map_or(after, |head| head.operation.after);
-                    Move { position: head.position, tip: head.tip }
+                    let (view, thread) = (self.view(&operation)?, thread_position(&log.step(head)?, head));
+                    (link_move(&log, head, view, thread, Vec::new())?, kind)
                 }
-            };
-            let kind = self.renumbered(operation.kind, &head);
-            (place_of_move(&head, to), kind)
+            }
+        } else if operation.kind.moves_only() {
+            after = self.head.as_ref().map_or(after, |head| head.operation.after);
+            (link_note(&log, head)?, operation.kind)
         } else {
-            let log = self.writing.log(self.log.thread);
-            (place_of_change(&log, &head, version)?, operation.kind)
+            let take = match operation.files {
+                Some(files) if operation.kind.changes_files_only() => Some(files.take),
+                _ => operation.kind.take(),
+            };
+            (link_change(&log, head, take)?, operation.kind)
         };
-        self.append(Operation { place, kind, after, ..operation })?;
+        self.append(Operation { place, chains: Some(chains), kind, after, ..operation })?;
         self.moved.insert(old, version);
         Ok(())
+    }
+
+    /// The take that a move led to.
+    fn view(&self, operation: &Operation) -> Result<TakeId, StoreError> {
+        match operation.chains.as_ref().and_then(|chains| chains.take) {
+            Some(take) => Ok(take),
+            None => Ok(load::<ThreadState>(&**self.writing, operation.after)?.active),
+        }
+    }
+
+    /// Where a move stands whose chains are brought to the same changes as before; `None` if one of them is lost.
+    fn moved_again(&self, operation: &Operation) -> Result<Option<(Place, Chains)>, StoreError> {
+        let log = self.writing.log(self.log.thread);
+        let head = self.next_version() - 1;
+        let now = |at: ChainPosition, before: ChainPosition| -> Option<ChainPosition> {
+            let position = if at.position == 0 { 0 } else { self.now_at(at.position)? };
+            let tip = if at.tip == 0 { 0 } else { self.now_at(at.tip).unwrap_or(position) };
+            Some(ChainPosition { position, tip, changed: before.changed, since: head + 1 })
+        };
+        let before = thread_position(&log.step(head)?, head);
+        let wanted = thread_position(&history::Step::of(operation), operation.version);
+        let Some(thread) = now(wanted, before) else { return Ok(None) };
+        let thread = if (thread.position, thread.tip) == (before.position, before.tip) { before } else { thread };
+        let mut takes = Vec::new();
+        for moved in operation.chains.iter().flat_map(|chains| &chains.takes) {
+            let before = history::take_position(&log, head, moved.take)?;
+            let Some(at) = now(moved.at, before) else { return Ok(None) };
+            takes.push(TakePosition { take: moved.take, at });
+        }
+        let (place, chains) = link_move(&log, head, self.view(operation)?, thread, takes)?;
+        let again = Operation { place, chains: Some(chains.clone()), ..operation.clone() };
+        Ok(history::Link::of(&again).follows(&log, head)?.then_some((place, chains)))
     }
 
     /// Where the last operation could not be added again, its state is still the one to go on from.
@@ -262,14 +300,15 @@ impl<'join, 'transaction> Joining<'join, 'transaction> {
         let Ok(state) = load::<ThreadState>(&**self.writing, last.after) else {
             return Ok(());
         };
-        let place =
-            place_of_change(&self.writing.log(self.log.thread), &self.head_place(), self.next_version())?;
+        let (place, chains) =
+            link_change(&self.writing.log(self.log.thread), self.next_version() - 1, Some(state.active))?;
         let count = state.active_take(&**self.writing).map_or(0, |take| take.entries.len());
         self.append(Operation {
             kind: OperationKind::EntriesReplaced { take: state.active, from: count, to: count },
             actor: Actor::Recovery,
             time: self.now,
             place,
+            chains: Some(chains),
             // Whatever became of the last operation, its files were kept.
             files: None,
             request: None,

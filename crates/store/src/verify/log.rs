@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use retake_model::content::{ContentId, Kind};
-use retake_model::history::{self, FIRST, Move, Step, place_of_change, place_of_move};
-use retake_model::id::{ThreadId, TurnId};
-use retake_model::operation::{FileChange, Place, Version};
+use retake_model::history::{self, FIRST, Link, Step, link_note};
+use retake_model::id::{TakeId, ThreadId};
+use retake_model::operation::{FileChange, Version};
 use retake_model::reference::{Reference, named};
 use retake_model::sharing::Sharing;
 
@@ -50,8 +50,8 @@ pub(crate) struct Sound {
     pub(crate) thread: ThreadId,
     pub(crate) version: Version,
     pub(crate) previous: Option<ContentId>,
-    place: Place,
-    moves_only: bool,
+    step: Step,
+    link: Link,
     pub(crate) after: ContentId,
     pub(crate) surroundings: Option<ContentId>,
     pub(crate) files: Option<FileChange>,
@@ -94,8 +94,8 @@ pub(crate) fn gather(
             thread: stored.operation.thread,
             version: stored.operation.version,
             previous: stored.operation.previous,
-            place: stored.operation.place,
-            moves_only: stored.operation.kind.moves_only(),
+            step: Step::of(&stored.operation),
+            link: Link::of(&stored.operation),
             after: stored.operation.after,
             surroundings: stored.operation.surroundings,
             files: stored.operation.files,
@@ -233,7 +233,12 @@ impl history::Log for Walked {
 
     fn step(&self, version: Version) -> Result<Step, NoSuchVersion> {
         let index = version.checked_sub(1).ok_or(NoSuchVersion)?;
-        self.steps.get(index as usize).copied().ok_or(NoSuchVersion)
+        self.steps.get(index as usize).cloned().ok_or(NoSuchVersion)
+    }
+
+    /// Nothing that is checked here asks for it.
+    fn active(&self, _: Version) -> Result<TakeId, NoSuchVersion> {
+        Err(NoSuchVersion)
     }
 }
 
@@ -242,23 +247,27 @@ impl Walked {
     fn step(&mut self, thread: WhichThread, version: Version, operation: &Sound) -> Option<Problem> {
         let belongs = *self.thread.get_or_insert(operation.thread) == operation.thread;
         let follows = operation.previous == self.last;
-        let expected = self.place(version, operation);
-        // Going on from where the operation should stand keeps one fault from hiding or causing others.
-        let place = expected.unwrap_or(operation.place);
-        let leads = !operation.moves_only
-            || self
-                .after
-                .get((place.position as usize).wrapping_sub(1))
-                .is_some_and(|after| *after == operation.after);
+        let head = version - 1;
+        let placed = operation.link.follows(self, head).unwrap_or(false);
+        let step = if placed { operation.step.clone() } else { self.stand_in(head, operation) };
+        // An old log makes an old state current; in a newer one a note changes nothing, and a move makes a state.
+        let leads = if !operation.step.moves_only {
+            true
+        } else if operation.link.is_old() {
+            let target = (step.place.position as usize).wrapping_sub(1);
+            self.after.get(target).is_some_and(|after| *after == operation.after)
+        } else {
+            operation.link.is_move() || self.after.last() == Some(&operation.after)
+        };
         self.filed = operation.files.map(|_| version).or(self.filed);
         self.last = Some(operation.id);
         self.after.push(operation.after);
-        self.steps.push(Step { place, turn: TurnId::from_bytes([0; 16]) });
+        self.steps.push(step);
         if !belongs || operation.version != version {
             Some(Problem::OperationForeign { thread, version })
         } else if !follows {
             Some(Problem::LogBroken { thread, version })
-        } else if expected != Some(operation.place) {
+        } else if !placed {
             Some(Problem::OperationMisplaced { thread, version })
         } else if !leads {
             Some(Problem::StateMismatch { thread, version })
@@ -269,19 +278,11 @@ impl Walked {
         }
     }
 
-    /// Where the operation should stand; `None` if it cannot stand anywhere.
-    fn place(&self, version: Version, operation: &Sound) -> Option<Place> {
-        let Some(head) = self.steps.last().map(|step| step.place) else {
-            return (!operation.moves_only).then_some(FIRST);
-        };
-        if !operation.moves_only {
-            return place_of_change(self, &head, version).ok();
-        }
-        // Where a move leads is its own choice, as long as both ends are changes that were made before it.
-        let Place { position, tip, .. } = operation.place;
-        let is_change = |version: Version| {
-            history::Log::step(self, version).is_ok_and(|step| step.place.position == version)
-        };
-        (is_change(position) && is_change(tip)).then(|| place_of_move(&head, Move { position, tip }))
+    /// A step that stands where nothing goes astray, for one that does not: going on from there keeps one fault from
+    /// hiding or causing others.
+    fn stand_in(&self, head: Version, operation: &Sound) -> Step {
+        let linked = link_note(self, head).ok();
+        let (place, chains) = linked.map_or((FIRST, None), |(place, chains)| (place, Some(chains)));
+        Step { place, chains, moves_only: head > 0, ..operation.step.clone() }
     }
 }

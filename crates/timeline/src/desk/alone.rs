@@ -10,84 +10,51 @@
 //!
 //! From there an undo goes further back, and a redo forward to the base.
 
-use retake_model::history::{self, place_of_move};
-use retake_model::operation::{Operation, OperationKind, Place, Version};
+use retake_model::history::{Cursor, View, take_position};
+use retake_model::operation::{Operation, OperationKind, Version};
 use retake_store::{Queries, StoreError};
 
 use super::FileError;
-use super::plan::{Here, on_the_way};
+use super::plan::{Here, changes_files};
 use crate::moves::Way;
-use crate::{ChangeError, Goal, Rules};
+use crate::{Goal, Rules};
 
-/// Where the files stand, and where a move of them leads. Only steps that changed files count.
+/// Where a move of the files leads from where they stand. Only steps that changed files count.
 pub(super) fn way_of_files(
     queries: &Queries<'_>,
     thread: i64,
-    head: &Operation,
+    head: Version,
     goal: Goal,
     rules: Rules,
-    here: Here,
-) -> Result<(Version, Way), FileError> {
+    (here, view): (Here, View),
+) -> Result<Way, FileError> {
     let log = queries.log(thread);
-    let (from, tip) = stand_of_files(queries, thread, head)?;
-    let mut place = Place { position: from, tip, ..head.place };
-    let (unit, most) = match goal {
-        Goal::Jump(_) => {
-            let head = Operation { place, ..head.clone() };
-            return Ok((from, goal.destination(queries, thread, &head, rules)?));
-        }
-        Goal::Redo(..) if !history::contains(&log, tip, from)? => {
-            return Err(ChangeError::NothingToRedo.into());
-        }
-        Goal::Undo(unit, most) | Goal::Redo(unit, most) => (unit, most),
-    };
-    let mut way: Option<Way> = None;
-    while way.is_none_or(|way| way.steps < most) {
-        let next = match goal {
-            Goal::Redo(..) => history::redo(&log, &place, unit)?,
-            _ => history::undo(&log, &place, unit)?,
-        };
-        let Some(to) = next else { break };
-        if let (Goal::Undo(..), Some(depth)) = (goal, rules.depth)
-            && history::distance(&log, to)? > depth
-        {
-            return way.map(|way| (from, way)).ok_or_else(|| ChangeError::TooDeep(depth).into());
-        }
-        let (newer, older) = match goal {
-            Goal::Redo(..) => (to.position, place.position),
-            _ => (place.position, to.position),
-        };
-        place = place_of_move(&place, to);
-        if !on_the_way(queries, thread, newer, older, here)?.is_empty() {
-            way = Some(Way { to, steps: way.map_or(0, |way| way.steps) + 1 });
-        }
+    let stand = stand_of_files(queries, thread, head, &view)?;
+    let mut cursor = Cursor::new(&log, head, view)?;
+    if let Some(version) = stand {
+        cursor = cursor.starting_at(&log, version)?;
     }
-    let nothing = match goal {
-        Goal::Redo(..) => ChangeError::NothingToRedo,
-        _ => ChangeError::NothingToUndo,
-    };
-    Ok((from, way.ok_or(nothing)?))
+    let counts = |route: &[_]| changes_files(queries, thread, route, here);
+    Ok(goal.destination_from(queries, thread, head, rules, cursor, &counts)?)
 }
 
-/// Where the files stand, and where a redo of them leads.
+/// The version whose files are there, if files moved without the conversation since its last change.
 fn stand_of_files(
     queries: &Queries<'_>,
     thread: i64,
-    head: &Operation,
-) -> Result<(Version, Version), StoreError> {
-    let (mut base, mut stand) = (head.place.position, None);
-    loop {
-        let found = queries.operation(thread, base)?.map(|found| found.operation);
-        match found {
+    head: Version,
+    view: &View,
+) -> Result<Option<Version>, StoreError> {
+    let mut stand = None;
+    let mut version = take_position(&queries.log(thread), head, view.take)?.position;
+    while version != 0 {
+        match queries.operation(thread, version)?.map(|found| found.operation) {
             Some(Operation { kind: OperationKind::FilesMoved { to, .. }, place, .. }) => {
                 stand.get_or_insert(to);
-                base = place.parent;
+                version = place.parent;
             }
             _ => break,
         }
     }
-    Ok(match stand {
-        Some(stand) => (stand, base),
-        None => (base, head.place.tip),
-    })
+    Ok(stand)
 }

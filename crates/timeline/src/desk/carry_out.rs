@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::AtomicBool;
 
 use retake_model::content::ContentId;
+use retake_model::history;
 use retake_model::id::{FolderId, ThreadId};
 use retake_model::intent::{FolderRecord, Intent};
 use retake_model::object::{Additions, NewObject, load};
@@ -311,10 +312,12 @@ fn publish(
         turn: Some(operation.turn),
         expected: None,
         request: None,
+        take: None,
     };
-    let to = operation.place.position;
+    let step = history::Step::of(operation);
+    let to = history::thread_position(&step, operation.version).position;
     let also =
-        if operation.kind.moves_only() { follow(writing, at, to, &caller, clock)? } else { Vec::new() };
+        if operation.kind.moves_chains() { follow(writing, at, to, &caller, clock)? } else { Vec::new() };
     Ok((finish(writing, at, composed)?.0, also))
 }
 

@@ -235,6 +235,7 @@ impl Found {
             }
             (Whose::Caller, None) => (OperationKind::FilesChanged { paths }, caller, place.take(&at.state)),
         };
+        let caller = Caller { take: Some(take), ..caller };
         let composed = compose_change(
             writing,
             &at,

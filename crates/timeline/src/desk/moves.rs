@@ -3,17 +3,18 @@
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::intent::Apart;
 use retake_model::merge::Labels;
+use retake_model::object::load;
 use retake_model::replay;
 use retake_store::Queries;
 use serde::Serialize;
 
 use super::alone::way_of_files;
-use super::plan::{Between, Here};
+use super::plan::Here;
 use super::report::FileReport;
 use super::work::Publishing;
 use super::{Desk, FileError, Halves, Handling, PlanRequest, plan};
 use crate::change::head_of;
-use crate::moves::Way;
+use crate::moves::view_of;
 use crate::{Caller, Goal, Moved};
 
 /// What came of a move of conversation and files.
@@ -53,22 +54,22 @@ impl Desk {
     ) -> Result<(Publishing, replay::Way), FileError> {
         let (row, head) = head_of(queries, thread)?;
         let (here, rules) = (self.here(), self.timeline.rules);
-        let (from, Way { to, steps }) = match halves {
-            Halves::Files => way_of_files(queries, row.number, &head, goal, rules, here)?,
-            _ => (head.place.position, goal.destination(queries, row.number, &head, rules)?),
+        let view = view_of(queries, thread, &load(queries, head.after)?, self.worktree())?;
+        let way = match halves {
+            Halves::Files => way_of_files(queries, row.number, head.version, goal, rules, (here, view))?,
+            _ => goal.destination(queries, row.number, head.version, rules, view)?,
         };
-        let moved = Between { from, to: to.position, halves };
-        let way = plan::steps_between(queries, row.number, head.version, moved, here)?;
+        let steps = plan::steps_between(queries, row.number, head.version, (&way, halves), here)?;
         let of_thread = |apart: &Apart| apart.thread == thread;
         let open: Vec<TakeId> = queries
             .folders()?
             .into_iter()
             .filter_map(|folder| folder.apart.filter(of_thread).map(|apart| apart.take))
             .collect();
-        if plan::is_elsewhere(queries, row.number, from, to.position, here, &open)? {
+        if plan::is_elsewhere(queries, row.number, way.cursor.route(), here, &open)? {
             return Err(FileError::Elsewhere);
         }
-        Ok((Publishing::Move { goal, from, to, steps }, way))
+        Ok((Publishing::Move { goal, way }, steps))
     }
 
     /// Which folder this is.

@@ -23,8 +23,8 @@ pub struct FilesOfTakes {
     pub takes: BTreeMap<TakeId, TakeFiles>,
     /// Whether there are older operations that were not looked at: a take may have begun before them.
     pub more: bool,
-    /// The last operation then, and the position that it led to.
-    at: Option<(Version, Version)>,
+    /// The last operation then.
+    at: Option<Version>,
 }
 
 /// The files of a take.
@@ -49,17 +49,16 @@ impl Looking<'_> {
         let head = self.head(thread)?.operation;
         let queries = self.queries();
         let log = queries.log(row.number);
-        let position = head.place.position;
-        let mut found = FilesOfTakes { at: Some((head.version, position)), ..FilesOfTakes::default() };
+        let mut found = FilesOfTakes { at: Some(head.version), ..FilesOfTakes::default() };
         let mut known = None;
-        if let Some((before, (version, then))) = before.and_then(|before| Some((before, before.at?))) {
-            // What was known holds as long as the way to the present goes on from there with what is new: a redo goes on
-            // with something older.
-            let mut at = position;
-            while at > version {
-                at = log.step(at)?.place.parent;
+        if let Some((before, version)) = before.and_then(|before| Some((before, before.at?))) {
+            // What was known holds as long as nothing was undone or redone since.
+            let mut holds = version <= head.version;
+            for since in version + 1..=head.version {
+                let step = log.step(since)?;
+                holds &= !(step.moves_only && step.chains.is_none_or(|chains| chains.take.is_some()));
             }
-            known = (at == then).then_some((before, version));
+            known = holds.then_some((before, version));
         }
         for (index, filed) in Filed::up_to(&queries, row.number, head.version)?.enumerate() {
             let (operation, files) = filed?;
@@ -74,9 +73,9 @@ impl Looking<'_> {
                 return Ok(found);
             }
             // What was undone is no part of any take; what was done in a folder of its own is undone there alone.
-            let on_the_way =
-                !operation.kind.moves_only() && history::contains(&log, position, operation.version)?;
-            if files.apart || on_the_way {
+            let done = !operation.kind.moves_only()
+                && history::is_done(&log, head.version, operation.version)?;
+            if files.apart || done {
                 found.pass(&files);
             }
         }

@@ -1,16 +1,13 @@
 //! Which changes of files a move along the log takes back, and which it makes again.
 //!
-//! ```text
-//!   1 ── 2 ── 3* ── 4 ── 5*          from 5 to 8: take back 5 and 3, then make 8 again   (* changed files)
-//!         \
-//!          7 ── 8*
-//! ```
+//! The route of a move ([`retake_model::history::Cursor`]) names the changes in the order in which they are passed over;
+//! those that changed files of the folder are steps from snapshot to snapshot.
 //!
 //! Operations with files form a row of their own (`filed`), so that a long conversation between two of them
 //! costs nothing.
 
 use retake_model::content::ContentId;
-use retake_model::history;
+use retake_model::history::{self, RouteStep};
 use retake_model::id::TakeId;
 use retake_model::operation::{FileChange, Operation, OperationKind, Version};
 use retake_model::replay::{Step, Way};
@@ -83,58 +80,72 @@ impl Iterator for Filed<'_, '_> {
     }
 }
 
-/// A move from one position to another.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Between {
-    pub(super) from: Version,
-    pub(super) to: Version,
-    /// What moves.
-    pub(super) halves: Halves,
-}
-
 /// What a move does to the files of a folder.
 pub(super) fn steps_between(
     queries: &Queries<'_>,
     thread: i64,
     head: Version,
-    moved: Between,
+    (moved, halves): (&crate::moves::Way, Halves),
     here: Here,
 ) -> Result<Way, StoreError> {
-    let first = way_back(queries, thread, head, moved, here)?;
-    let Between { from, to, .. } = moved;
-    let log = queries.log(thread);
-    let common = history::common(&log, from, to)?;
+    let first = way_back(queries, thread, head, (moved, halves), here)?;
     let mut steps = Vec::new();
-    for (_, files) in on_the_way(queries, thread, from, common, here)? {
-        steps.push(Step { from: files.after, to: files.before });
-    }
-    for (_, files) in on_the_way(queries, thread, to, common, here)?.into_iter().rev() {
-        steps.push(Step { from: files.before, to: files.after });
+    for step in moved.cursor.route() {
+        let Some(files) = file_change(queries, thread, step.version())?.filter(|files| here.holds(files)) else {
+            continue;
+        };
+        steps.push(match step {
+            RouteStep::Back(_) => Step { from: files.after, to: files.before },
+            RouteStep::Forward(_) => Step { from: files.before, to: files.after },
+        });
     }
     Ok(Way { first, steps })
 }
 
-/// The changes with files between a position and one of its ancestors, newest first.
-pub(super) fn on_the_way(
+/// Whether any step of a route changed files of a folder.
+pub(super) fn changes_files(
     queries: &Queries<'_>,
     thread: i64,
-    position: Version,
-    ancestor: Version,
+    route: &[RouteStep],
     here: Here,
-) -> Result<Vec<(Version, FileChange)>, StoreError> {
-    let log = queries.log(thread);
-    let mut found = Vec::new();
-    for filed in Filed::up_to(queries, thread, position)? {
-        let (operation, files) = filed?;
-        if operation.version <= ancestor {
-            break;
-        }
-        let changed = files.before != files.after && here.holds(&files);
-        if changed && !operation.kind.moves_only() && history::contains(&log, position, operation.version)? {
-            found.push((operation.version, files));
+) -> Result<bool, StoreError> {
+    for step in route {
+        if file_change(queries, thread, step.version())?.is_some_and(|files| here.holds(&files)) {
+            return Ok(true);
         }
     }
-    Ok(found)
+    Ok(false)
+}
+
+/// The files that an operation changed.
+fn file_change(queries: &Queries<'_>, thread: i64, version: Version) -> Result<Option<FileChange>, StoreError> {
+    let missing = || StoreError::Damaged(format!("operation {version} is missing"));
+    let operation = queries.operation(thread, version)?.ok_or_else(missing)?.operation;
+    Ok(operation.files.filter(|files| files.before != files.after))
+}
+
+/// What a take did to the files of its folder after a version, to be taken back, newest first. What brought its files
+/// into the folder, when it became active again, is none of its doing.
+pub(super) fn undo_take_since(
+    queries: &Queries<'_>,
+    thread: i64,
+    head: Version,
+    take: TakeId,
+    version: Version,
+) -> Result<Vec<Step>, StoreError> {
+    let log = queries.log(thread);
+    let mut steps = Vec::new();
+    for filed in Filed::up_to(queries, thread, head)? {
+        let (operation, files) = filed?;
+        if operation.version <= version {
+            break;
+        }
+        let own = files.take == take && files.left.is_none() && files.before != files.after;
+        if own && !operation.kind.moves_only() && history::is_done(&log, head, operation.version)? {
+            steps.push(Step { from: files.after, to: files.before });
+        }
+    }
+    Ok(steps)
 }
 
 /// The newest move that went just the other way and moved files: going back over it brings back, byte for byte,
@@ -143,73 +154,39 @@ fn way_back(
     queries: &Queries<'_>,
     thread: i64,
     head: Version,
-    Between { from, to, halves }: Between,
+    (way, halves): (&crate::moves::Way, Halves),
     here: Here,
 ) -> Result<Option<Step>, StoreError> {
+    let log = queries.log(thread);
+    let there = way.cursor.clone().place(&log)?;
+    // Where the chains of a take and of the thread were after an operation.
+    let place = |version: Version, take: TakeId| -> Result<(TakeId, Version, Version), StoreError> {
+        let thread = history::thread_position(&history::Log::step(&log, version)?, version);
+        Ok((take, history::take_position(&log, version, take)?.position, thread.position))
+    };
     for filed in Filed::up_to(queries, thread, head)? {
         let (operation, files) = filed?;
         // A move between two changes is younger than both.
-        if operation.version <= from.max(to) {
+        if operation.version <= way.from.max(way.to) {
             break;
         }
-        let moved = match operation.kind {
-            OperationKind::Undone { from, to }
-            | OperationKind::Redone { from, to }
-            | OperationKind::Jumped { from, to } => Some((from, to)),
+        let reverses = match operation.kind {
+            OperationKind::Undone { .. } | OperationKind::Redone { .. } | OperationKind::Jumped { .. } => {
+                let version = operation.version;
+                place(version - 1, there.0)? == there && place(version, way.now.0)? == way.now
+            }
             // Where the conversation moves too, it passes over such a move as over any other change.
-            OperationKind::FilesMoved { from, to, .. } if halves == Halves::Files => Some((from, to)),
-            _ => None,
+            OperationKind::FilesMoved { from, to, .. } => {
+                halves == Halves::Files && (from, to) == (way.to, way.from)
+            }
+            _ => false,
         };
-        if moved == Some((to, from)) && here.holds(&files) {
+        if reverses && here.holds(&files) {
             let went = files.before != files.after;
             return Ok(went.then_some(Step { from: files.after, to: files.before }));
         }
     }
     Ok(None)
-}
-
-/// The way to the files of a take.
-pub(super) struct ToTake {
-    /// What brings them into the project's folder.
-    pub(super) steps: Vec<Step>,
-    /// The position at which they were last there; `None` if they never were.
-    left_at: Option<Version>,
-    take: TakeId,
-}
-
-impl ToTake {
-    /// The same way, and from the take's end back to what its files were at that moment.
-    pub(super) fn back_to(
-        self,
-        queries: &Queries<'_>,
-        thread: i64,
-        head: &Operation,
-        moment: Version,
-        here: Here,
-    ) -> Result<Vec<Step>, StoreError> {
-        let log = queries.log(thread);
-        let mut steps = self.steps;
-        // First what it did in a folder of its own: that came last.
-        for filed in Filed::up_to(queries, thread, head.version)? {
-            let (operation, files) = filed?;
-            if operation.version <= moment {
-                break;
-            }
-            let its_own = files.apart && files.take == self.take && files.before != files.after;
-            if its_own
-                && !operation.kind.moves_only()
-                && history::contains(&log, head.place.position, operation.version)?
-            {
-                steps.push(Step { from: files.after, to: files.before });
-            }
-        }
-        if let Some(position) = self.left_at {
-            let ancestor = history::common(&log, position, moment)?;
-            let changes = on_the_way(queries, thread, position, ancestor, here)?;
-            steps.extend(changes.into_iter().map(|(_, files)| Step { from: files.after, to: files.before }));
-        }
-        Ok(steps)
-    }
 }
 
 /// What brings the files of a take back into the project's folder that it left some time ago: everything that this
@@ -224,7 +201,7 @@ pub(super) fn steps_to_take(
     head: &Operation,
     take: TakeId,
     present: ContentId,
-) -> Result<Option<ToTake>, StoreError> {
+) -> Result<Option<Vec<Step>>, StoreError> {
     let (mut steps, mut last) = (Vec::new(), None);
     for filed in Filed::up_to(queries, thread, head.version)? {
         let (operation, files) = filed?;
@@ -240,16 +217,14 @@ pub(super) fn steps_to_take(
                 steps.push(back);
             }
             steps.extend(last.map(|last| Step { from: known, to: last }));
-            let left = files.left == Some(take);
-            let left_at = Some(if left { operation.place.parent } else { operation.version });
-            return Ok(Some(ToTake { steps, left_at, take }));
+            return Ok(Some(steps));
         }
         if files.before != files.after {
             steps.push(back);
         }
     }
     // It never was in the project's folder: there is nothing to go by but its own last files.
-    Ok(last.map(|last| ToTake { steps: vec![Step { from: present, to: last }], left_at: None, take }))
+    Ok(last.map(|last| vec![Step { from: present, to: last }]))
 }
 
 /// The last files of a take that are known.
@@ -287,37 +262,25 @@ fn last_files(
     } else {
         return Ok(None);
     };
-    let on_the_way = !operation.kind.moves_only()
-        && history::contains(&queries.log(thread), head.place.position, operation.version)?;
-    Ok(on_the_way.then_some(known))
+    let done = !operation.kind.moves_only()
+        && history::is_done(&queries.log(thread), head.version, operation.version)?;
+    Ok(done.then_some(known))
 }
 
-/// Whether changes between two positions were made to files that are in another folder than this one now.
+/// Whether a route passes over changes of files that are in another folder than this one now.
 pub(super) fn is_elsewhere(
     queries: &Queries<'_>,
     thread: i64,
-    from: Version,
-    to: Version,
+    route: &[RouteStep],
     here: Here,
     open: &[TakeId],
 ) -> Result<bool, StoreError> {
-    let log = queries.log(thread);
-    let common = history::common(&log, from, to)?;
-    for position in [from, to] {
-        for filed in Filed::up_to(queries, thread, position)? {
-            let (operation, files) = filed?;
-            if operation.version <= common {
-                break;
-            }
-            // The folder of a take that was closed is nobody's any more.
-            let there = !files.apart || open.contains(&files.take);
-            let changed = files.before != files.after && there && !here.holds(&files);
-            if changed
-                && !operation.kind.moves_only()
-                && history::contains(&log, position, operation.version)?
-            {
-                return Ok(true);
-            }
+    for step in route {
+        let Some(files) = file_change(queries, thread, step.version())? else { continue };
+        // The folder of a take that was closed is nobody's any more.
+        let there = !files.apart || open.contains(&files.take);
+        if there && !here.holds(&files) {
+            return Ok(true);
         }
     }
     Ok(false)

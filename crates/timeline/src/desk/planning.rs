@@ -59,6 +59,8 @@ pub(super) struct Order {
     pub(super) timeline: Timeline,
     /// The folder whose files are involved; none if only the conversation is.
     pub(super) desk: Option<Desk>,
+    /// The take whose worktree the request was made in; none in the project's folder.
+    pub(super) worktree: Option<TakeId>,
     pub(super) thread: ThreadId,
     pub(super) request: PlanRequest,
     pub(super) caller: Caller,
@@ -99,7 +101,7 @@ impl Timeline {
         (files, worktree): (Option<&Options>, Option<TakeId>),
     ) -> Result<Plan, FileError> {
         let desk = self.folder_for(thread, &request, options, (files, worktree))?;
-        Order { timeline: self.clone(), desk, thread, request, caller, options }.plan()
+        Order { timeline: self.clone(), desk, worktree, thread, request, caller, options }.plan()
     }
 
     /// Does what is asked at once, whatever the files and the thread are by then.
@@ -112,7 +114,7 @@ impl Timeline {
         (files, worktree): (Option<&Options>, Option<TakeId>),
     ) -> Result<Executed, FileError> {
         let desk = self.folder_for(thread, &request, options, (files, worktree))?;
-        Order { timeline: self.clone(), desk, thread, request, caller, options }.perform(None)
+        Order { timeline: self.clone(), desk, worktree, thread, request, caller, options }.perform(None)
     }
 
     /// The folder whose files a request involves, resolved from the thread; none if only the conversation is involved.
@@ -220,7 +222,7 @@ impl Desk {
             }
             _ => Some(self.clone()),
         };
-        Ok(Order { timeline, desk, thread, request, caller, options })
+        Ok(Order { timeline, desk, worktree, thread, request, caller, options })
     }
 
     /// Refuses a thread whose files are in another folder than this one.
@@ -300,7 +302,9 @@ impl Order {
     fn without_files(&self, basis: Option<Basis>) -> Result<Executed, FileError> {
         let (timeline, thread, caller) = (&self.timeline, self.thread, self.caller(basis));
         Ok(match self.request.clone() {
-            PlanRequest::Move(goal) => Executed::moved(timeline.go(thread, goal, caller)?, None),
+            PlanRequest::Move(goal) => {
+                Executed::moved(timeline.go_in(thread, self.worktree, goal, caller)?, None)
+            },
             PlanRequest::Change(command) => {
                 Executed::done(Some(timeline.change(thread, command, caller)?), None)
             }
@@ -345,7 +349,7 @@ impl Order {
             }
             _ => {}
         }
-        let steps = publishing.steps();
+        let way = publishing.way().cloned();
         let composing = publishing.composing(self, moving);
         let carried = session.carry_out(thread, &present, plan, &self.caller, composing);
         let CarriedOut { done, also, report } = match carried {
@@ -353,10 +357,12 @@ impl Order {
             other => other?,
         };
         let report = report.in_folder(desk);
-        let Some(steps) = steps else { return Ok(Executed::done(Some(done), Some(report))) };
-        let standing = self.timeline.look()?.standing(thread)?;
+        let Some(way) = way else { return Ok(Executed::done(Some(done), Some(report))) };
+        let standing = self.timeline.look()?.standing_in(thread, self.worktree)?;
         let (position, can_undo, can_redo) = (standing.position, standing.can_undo, standing.can_redo);
-        Ok(Executed::moved(Moved { done, steps, position, can_undo, can_redo, also }, Some(report)))
+        let (steps, route) = (way.steps, way.cursor.route().to_vec());
+        let moved = Moved { done, steps, position, can_undo, can_redo, also, route };
+        Ok(Executed::moved(moved, Some(report)))
     }
 }
 

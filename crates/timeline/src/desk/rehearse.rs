@@ -11,8 +11,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use retake_model::content::{ContentId, Kind};
-use retake_model::id::ThreadId;
-use retake_model::object::{Memory, Objects, Unavailable};
+use retake_model::object::{Memory, Objects, Unavailable, load};
 use retake_model::operation::{OperationKind, Version};
 use retake_model::state::ThreadState;
 use retake_model::tree::Node;
@@ -29,6 +28,7 @@ use super::work::{FileSteps, Publishing, plan_files};
 use super::{Desk, FileError, FileReport, Halves, PathReport, PlanRequest};
 use crate::change::{Head, change, check_no_turn, publish_move};
 use crate::promote::promote_in;
+use crate::moves::view_of;
 use crate::{Caller, Command, Goal};
 
 /// How often a preview begins again because content was destroyed meanwhile.
@@ -153,7 +153,7 @@ impl Order {
     /// What is published where no files are involved.
     fn conversation_alone(&self, queries: &Queries<'_>) -> Result<Publishing, FileError> {
         Ok(match &self.request {
-            PlanRequest::Move(goal) => conversation_move(queries, self.thread, *goal, self.timeline.rules)?,
+            PlanRequest::Move(goal) => conversation_move(queries, self, *goal)?,
             PlanRequest::Change(command) => Publishing::Change(command.clone()),
             PlanRequest::Promote { .. } => Publishing::Promote,
             PlanRequest::Restore { .. } => return Err(FileError::NotKept),
@@ -187,10 +187,10 @@ impl Order {
             publishing @ Publishing::Move { .. } if self.options.halves == Halves::Files => {
                 Ok((Some(publishing.compose(self, 0, writing, at)?.operation.kind), before))
             }
-            Publishing::Move { from, to, .. } if from == to.position => Ok((None, before)),
-            Publishing::Move { goal, from, to, .. } => {
-                let kind = goal.kind(from, to.position);
-                let (done, now) = publish_move(writing, at, to, kind, &self.caller, clock)?;
+            Publishing::Move { way, .. } if way.cursor.route().is_empty() => Ok((None, before)),
+            Publishing::Move { goal, way } => {
+                let kind = goal.kind(way.from, way.to);
+                let (done, now) = publish_move(writing, at, &way.cursor, kind, &self.caller, clock)?;
                 Ok((done.kind, entries(&now.state)?))
             }
             Publishing::Change(command) => {
@@ -205,15 +205,11 @@ impl Order {
 }
 
 /// Where a move of the conversation leads.
-fn conversation_move(
-    queries: &Queries<'_>,
-    thread: ThreadId,
-    goal: Goal,
-    rules: crate::Rules,
-) -> Result<Publishing, FileError> {
-    let (row, head) = crate::change::head_of(queries, thread)?;
-    let way = goal.destination(queries, row.number, &head, rules)?;
-    Ok(Publishing::Move { goal, from: head.place.position, to: way.to, steps: way.steps })
+fn conversation_move(queries: &Queries<'_>, order: &Order, goal: Goal) -> Result<Publishing, FileError> {
+    let (row, head) = crate::change::head_of(queries, order.thread)?;
+    let view = view_of(queries, order.thread, &load(queries, head.after)?, order.worktree)?;
+    let way = goal.destination(queries, row.number, head.version, order.timeline.rules, view)?;
+    Ok(Publishing::Move { goal, way })
 }
 
 impl Desk {

@@ -2,7 +2,6 @@
 
 use retake_model::command::{Applied, Context, apply};
 use retake_model::content::ContentId;
-use retake_model::history;
 use retake_model::id::{EntryId, TakeId, ThreadId};
 use retake_model::object::{Additions, load};
 use retake_model::operation::{Operation, OperationKind, Version};
@@ -76,7 +75,7 @@ impl Desk {
         }
         let heir = self.active_after(queries, &state, &Command::DeleteTake { take })?;
         let steps = plan::steps_to_take(queries, row.number, &head, heir, present)?;
-        let way = Way { first: None, steps: steps.map(|way| way.steps).unwrap_or_default() };
+        let way = Way { first: None, steps: steps.unwrap_or_default() };
         let files: Snapshot = load(queries, present)?;
         if plan_files(queries, &files, &FileSteps::Replay(way), OnConflict::default())?.moving() == 0 {
             return Ok(());
@@ -97,14 +96,10 @@ impl Desk {
     ) -> Result<Vec<Step>, FileError> {
         let (row, head) = head_of(queries, thread)?;
         let state: ThreadState = load(queries, head.after)?;
-        let here = self.here();
         let moment = |entry: EntryId| added_at(queries, row.number, head.version, entry);
         let since = |version: Option<Version>| -> Result<Vec<Step>, FileError> {
             let Some(version) = version else { return Ok(Vec::new()) };
-            // The moment may lie on a branch that was left; only what led to the present can be taken back.
-            let ancestor = history::common(&queries.log(row.number), head.place.position, version)?;
-            let changes = plan::on_the_way(queries, row.number, head.place.position, ancestor, here)?;
-            Ok(changes.into_iter().map(|(_, files)| Step { from: files.after, to: files.before }).collect())
+            Ok(plan::undo_take_since(queries, row.number, head.version, state.active, version)?)
         };
         match command {
             // At the last entry, a branch goes on from now: with all that is there.
@@ -124,7 +119,7 @@ impl Desk {
                 if *take != state.active =>
             {
                 self.check_here(queries, thread, *take)?;
-                let Some(way) = plan::steps_to_take(queries, row.number, &head, *take, present)? else {
+                let Some(mut steps) = plan::steps_to_take(queries, row.number, &head, *take, present)? else {
                     return Ok(Vec::new());
                 };
                 let entry = match command {
@@ -135,15 +130,16 @@ impl Desk {
                     }
                     _ => None,
                 };
-                match entry.map(moment).transpose()?.flatten() {
-                    Some(moment) => Ok(way.back_to(queries, row.number, &head, moment, here)?),
-                    None => Ok(way.steps),
+                // From the take's last files back to those of the entry.
+                if let Some(version) = entry.map(moment).transpose()?.flatten() {
+                    steps.extend(plan::undo_take_since(queries, row.number, head.version, *take, version)?);
                 }
+                Ok(steps)
             }
             Command::DeleteTake { take } if *take == state.active => {
                 let heir = self.active_after(queries, &state, command)?;
-                let way = plan::steps_to_take(queries, row.number, &head, heir, present)?;
-                Ok(way.map(|way| way.steps).unwrap_or_default())
+                let steps = plan::steps_to_take(queries, row.number, &head, heir, present)?;
+                Ok(steps.unwrap_or_default())
             }
             _ => Ok(Vec::new()),
         }

@@ -1,9 +1,8 @@
 //! From a request to what it does: the operation that is published, and the steps of files that go with it.
 
 use retake_model::content::ContentId;
-use retake_model::history::Move;
 use retake_model::object::{Additions, Objects, load};
-use retake_model::operation::{OperationKind, Version};
+use retake_model::operation::OperationKind;
 use retake_model::path::RootPath;
 use retake_model::replay::{self, OnConflict, take_over};
 use retake_model::tree::Snapshot;
@@ -15,13 +14,14 @@ use super::planning::Order;
 use super::restore::check_path;
 use super::{Desk, FileError, Halves, PlanRequest};
 use crate::change::{Composed, Head, check_no_turn, compose_change, compose_move, compose_take_command};
-use crate::{ChangeError, Command, Goal, Rules};
+use crate::moves::Way;
+use crate::{Caller, ChangeError, Command, Goal, Rules};
 
 /// What is published.
 #[derive(Clone, Debug)]
 pub(super) enum Publishing {
     /// A move along the log.
-    Move { goal: Goal, from: Version, to: Move, steps: u64 },
+    Move { goal: Goal, way: Way },
     /// A restore of files.
     Restore { snapshot: ContentId },
     /// A change of the thread.
@@ -111,10 +111,10 @@ fn leaves_active(command: &Command, active: retake_model::id::TakeId) -> bool {
 }
 
 impl Publishing {
-    /// How many steps a move goes.
-    pub(super) fn steps(&self) -> Option<u64> {
+    /// Where a move leads.
+    pub(super) fn way(&self) -> Option<&Way> {
         match self {
-            Self::Move { steps, .. } => Some(*steps),
+            Self::Move { way, .. } => Some(way),
             _ => None,
         }
     }
@@ -136,15 +136,16 @@ impl Publishing {
         let (clock, rules, caller) = (&*order.timeline.clock, order.timeline.rules, &order.caller);
         let on_top = |kind| {
             let additions = Additions::new(&**writing);
-            compose_change(writing, at, additions, &at.state, kind, caller, clock, Rules::default())
+            let caller = Caller { take: order.worktree, ..caller.clone() };
+            compose_change(writing, at, additions, &at.state, kind, &caller, clock, Rules::default())
         };
         match self {
-            Self::Move { from, to, .. } if order.options.halves == Halves::Files => {
-                Ok(on_top(OperationKind::FilesMoved { from, to: to.position, paths })?)
+            Self::Move { way, .. } if order.options.halves == Halves::Files => {
+                Ok(on_top(OperationKind::FilesMoved { from: way.from, to: way.to, paths })?)
             }
-            Self::Move { goal, from, to, .. } => {
-                let kind = goal.kind(from, to.position);
-                Ok(compose_move(writing, at, to, kind, caller, clock)?)
+            Self::Move { goal, way } => {
+                let kind = goal.kind(way.from, way.to);
+                Ok(compose_move(writing, at, &way.cursor, kind, caller, clock)?)
             }
             Self::Restore { snapshot } => Ok(on_top(OperationKind::FilesRestored { snapshot, paths })?),
             Self::Change(command) => {

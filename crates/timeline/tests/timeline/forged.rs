@@ -3,7 +3,7 @@
 use data_encoding::BASE64;
 use retake_model::content::{ContentId, Kind, encode};
 use retake_model::entry::EntryVersion;
-use retake_model::history::{FIRST, Move, place_of_move};
+use retake_model::history::FIRST;
 use retake_model::id::{EntryId, ProjectId, TakeId, ThreadId, TurnId};
 use retake_model::list::{EntryCell, List, TakeCell};
 use retake_model::object::{Additions, Memory, load};
@@ -76,6 +76,7 @@ impl<'base> Forgery<'base> {
             files: None,
             filed: None,
             request: None,
+            chains: None,
         };
         Self { additions, state, operation, lines: Vec::new(), left_out: Vec::new(), second: None }
     }
@@ -112,7 +113,7 @@ impl<'base> Forgery<'base> {
         if let Some(kind) = self.second {
             let previous = Some(ContentId::of(Kind::Operation, &encode(&self.operation)));
             let place = if kind.moves_only() {
-                place_of_move(&FIRST, Move { position: 1, tip: 1 })
+                Place { parent: 1, depth: 0, jump: 0, position: 1, tip: 1 }
             } else {
                 Place { parent: 1, depth: 1, jump: 1, position: 2, tip: 2 }
             };

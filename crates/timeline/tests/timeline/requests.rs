@@ -1,6 +1,6 @@
 //! What is done for a request can be found by its name, also after a crash.
 
-use retake_model::history::place_of_change;
+use retake_model::history::link_change;
 use retake_model::id::RequestId;
 use retake_model::intent::Intent;
 use retake_model::operation::{FileChange, Operation, OperationKind};
@@ -92,11 +92,14 @@ fn a_move_that_a_crash_cut_off_still_has_its_request() {
     let was = head.operation.files.expect("files");
     let files = FileChange { before: was.after, after: was.before, ..was };
     let version = head.operation.version + 1;
+    let (place, chains) =
+        link_change(&queries.log(row.number), head.operation.version, Some(was.take)).expect("a log");
     let operation = Operation {
         version,
         previous: Some(head.id),
         kind: OperationKind::FilesMoved { from: head.operation.version, to: 1, paths: 1 },
-        place: place_of_change(&queries.log(row.number), &head.operation.place, version).expect("a log"),
+        place,
+        chains: Some(chains),
         files: Some(files),
         filed: Some(version),
         request: Some(RequestId::of(b"cut")),

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use retake_model::content::{Content, ContentId, Kind, encode};
-use retake_model::history::{Move, place_of_change, place_of_move};
+use retake_model::history::{link_change, link_note};
 use retake_model::id::{FolderId, Fresh, ProjectId, ThreadId, TurnId};
 use retake_model::intent::{FolderRecord, Intent};
 use retake_model::object::{NewObject, Objects};
@@ -130,11 +130,11 @@ fn next(
     let row = queries.thread(thread).expect("readable").expect("the thread exists");
     let head = queries.head(row.number).expect("readable").expect("a head");
     let version = head.operation.version + 1;
-    let at = head.operation.place;
-    let place = if kind.moves_only() {
-        place_of_move(&at, Move { position: at.position, tip: at.tip })
+    let (log, take) = (queries.log(row.number), row.summary.active.id);
+    let (place, chains) = if kind.moves_only() {
+        link_note(&log, head.operation.version).expect("a place")
     } else {
-        place_of_change(&queries.log(row.number), &at, version).expect("a place")
+        link_change(&log, head.operation.version, Some(take)).expect("a place")
     };
     Operation {
         thread,
@@ -147,9 +147,10 @@ fn next(
         time: dice.now(),
         place,
         surroundings: None,
-        files: Some(FileChange { before, after, take: row.summary.active.id, apart: false, left: None }),
+        files: Some(FileChange { before, after, take, apart: false, left: None }),
         filed: Some(version),
         request: None,
+        chains: Some(chains),
     }
 }
 

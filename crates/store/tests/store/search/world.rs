@@ -116,6 +116,7 @@ impl World {
             files: None,
             filed: None,
             request: None,
+            chains: None,
         };
         let publication = Publication { operation, objects: additions.into_new() };
         self.store

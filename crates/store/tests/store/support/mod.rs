@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use retake_model::command::{Applied, Command, Context, NewEntry, Spot, apply};
 use retake_model::content::ContentId;
 use retake_model::entry::EntryVersion;
-use retake_model::history::{FIRST, Move, Unit, place_of_change, place_of_move, redo, undo};
+use retake_model::history::{Cursor, FIRST, Unit, View, link_change, link_move, link_note};
 use retake_model::id::{EntryId, Fresh, ProjectId, TakeId, ThreadId, TurnId};
 use retake_model::object::{Additions, load};
-use retake_model::operation::{Actor, Operation, OperationKind, Place};
+use retake_model::operation::{Actor, Chains, Operation, OperationKind, Place};
 use retake_model::settings::Settings;
 use retake_model::state::ThreadState;
 use retake_model::surroundings::Surroundings;
@@ -132,6 +132,7 @@ pub(crate) fn create(store: &Store, project: ProjectId, title: &str) -> ThreadId
                 files: None,
                 filed: None,
                 request: None,
+                chains: None,
             };
             let objects = additions.into_new();
             writing.publish(Publication { operation, objects })?;
@@ -172,25 +173,30 @@ pub(crate) fn publish_inside(
     let log = writing.log(row.number);
     let state: ThreadState = load(&**writing, head.operation.after)?;
     let mut additions = Additions::new(&**writing);
-    let position = head.operation.place.position;
     let mut surroundings = None;
-    let (after, kind, place) = match next {
+    let (after, kind, (place, chains)) = match next {
         Next::Undo | Next::Redo => {
             let undoing = matches!(next, Next::Undo);
-            let to = if undoing {
-                undo(&log, &head.operation.place, Unit::Turn)?
+            let version = head.operation.version;
+            let view = View { take: state.active, worktree: false, worktrees: [].into() };
+            let mut cursor = Cursor::new(&log, version, view)?;
+            let from = cursor.position(&log)?;
+            let moved = if undoing {
+                cursor.undo(&log, Unit::Turn)?
             } else {
-                redo(&log, &head.operation.place, Unit::Turn)?
+                cursor.redo(&log, Unit::Turn)?
             };
-            let to = to.expect("there is something to move to");
-            let target = writing.operation(row.number, to.position)?.expect("it exists");
-            let (from, position) = (position, to.position);
+            assert!(moved, "there is something to move to");
+            let to = cursor.position(&log)?;
+            // There is one take, so the state is one that was there before.
+            let target = writing.operation(row.number, to)?.expect("it exists");
             let kind = if undoing {
-                OperationKind::Undone { from, to: position }
+                OperationKind::Undone { from, to }
             } else {
-                OperationKind::Redone { from, to: position }
+                OperationKind::Redone { from, to }
             };
-            (target.operation.after, kind, place_of_move(&head.operation.place, to))
+            let linked = link_move(&log, version, cursor.view(), cursor.thread(), cursor.takes(&log)?)?;
+            (target.operation.after, kind, linked)
         }
         Next::Do(command) => {
             change(writing, &row, &head.operation, &state, command, &mut additions, &mut dice)?
@@ -218,6 +224,7 @@ pub(crate) fn publish_inside(
         files: None,
         filed: head.operation.filed,
         request: None,
+        chains: Some(chains),
     };
     let objects = additions.into_new();
     writing.publish(Publication { operation, objects })
@@ -231,7 +238,7 @@ fn change(
     command: Command,
     additions: &mut Additions<'_, Queries<'_>>,
     dice: &mut Dice,
-) -> Result<(ContentId, OperationKind, Place), PublishError> {
+) -> Result<(ContentId, OperationKind, (Place, Chains)), PublishError> {
     let take_named = |name: &str| Ok(writing.take_named(row.number, name)?.is_some());
     let mut context = Context { additions, fresh: dice, take_named: &take_named };
     let applied = apply(state, command, &mut context).expect("the command is fine");
@@ -239,13 +246,13 @@ fn change(
         panic!("the command changes something");
     };
     let after = additions.add(&state);
-    let place = if kind.moves_only() {
-        let (position, tip) = (head.place.position, head.place.tip);
-        place_of_move(&head.place, Move { position, tip })
+    let log = writing.log(row.number);
+    let linked = if kind.moves_only() {
+        link_note(&log, head.version)?
     } else {
-        place_of_change(&writing.log(row.number), &head.place, head.version + 1)?
+        link_change(&log, head.version, kind.take())?
     };
-    Ok((after, kind, place))
+    Ok((after, kind, linked))
 }
 
 /// An entry at the end of a take.

@@ -1,0 +1,280 @@
+//! Chains, on logs of a few operations that are written down by hand.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+
+use super::*;
+
+/// A log that knows which take is active after each operation.
+struct Steps {
+    steps: Vec<Step>,
+    active: Vec<TakeId>,
+    worktrees: BTreeSet<TakeId>,
+    reads: Cell<usize>,
+}
+
+impl Log for Steps {
+    type Error = Infallible;
+
+    fn step(&self, version: Version) -> Result<Step, Infallible> {
+        self.reads.set(self.reads.get() + 1);
+        Ok(self.steps[version as usize - 1].clone())
+    }
+
+    fn active(&self, version: Version) -> Result<TakeId, Infallible> {
+        Ok(self.active[version as usize - 1])
+    }
+}
+
+const A: TakeId = TakeId::from_bytes([1; 16]);
+const B: TakeId = TakeId::from_bytes([2; 16]);
+
+impl Steps {
+    fn new() -> Self {
+        let first = Step {
+            place: FIRST,
+            turn: turn(0),
+            chains: None,
+            moves_only: false,
+            made: None,
+            in_project: false,
+        };
+        Self { steps: vec![first], active: vec![A], worktrees: BTreeSet::new(), reads: Cell::new(0) }
+    }
+
+    fn head(&self) -> Version {
+        self.steps.len() as Version
+    }
+
+    fn push(&mut self, linked: (Place, Chains), number: u8, moves_only: bool, active: TakeId) {
+        let (place, chains) = (linked.0, Some(linked.1));
+        let step = Step { place, turn: turn(number), chains, moves_only, made: None, in_project: false };
+        self.steps.push(step);
+        self.active.push(active);
+    }
+
+    fn now_active(&self) -> TakeId {
+        *self.active.last().expect("never empty")
+    }
+
+    fn change(&mut self, take: Option<TakeId>, number: u8) -> Version {
+        let Ok(linked) = link_change(self, self.head(), take);
+        self.push(linked, number, false, self.now_active());
+        self.head()
+    }
+
+    /// A step of the thread that makes another take the active one.
+    fn switch(&mut self, to: TakeId, number: u8) -> Version {
+        let Ok(linked) = link_change(self, self.head(), None);
+        self.push(linked, number, false, to);
+        self.head()
+    }
+
+    fn cursor(&self, worktree: Option<TakeId>) -> Cursor {
+        let view = View {
+            take: worktree.unwrap_or_else(|| self.now_active()),
+            worktree: worktree.is_some(),
+            worktrees: self.worktrees.clone(),
+        };
+        let Ok(cursor) = Cursor::new(self, self.head(), view);
+        cursor
+    }
+
+    /// Publishes the move; gives the newest change that is done then.
+    fn go(&mut self, worktree: Option<TakeId>, mut cursor: Cursor) -> Version {
+        let (Ok(takes), Ok(position)) = (cursor.takes(self), cursor.position(self));
+        let Ok(linked) = link_move(self, self.head(), cursor.view(), cursor.thread(), takes);
+        let active = if worktree.is_some() { self.now_active() } else { cursor.view() };
+        self.push(linked, 255, true, active);
+        position
+    }
+
+    fn undo_in(&mut self, worktree: Option<TakeId>) -> Option<Version> {
+        let mut cursor = self.cursor(worktree);
+        let Ok(moved) = cursor.undo(self, Unit::Turn);
+        moved.then(|| self.go(worktree, cursor))
+    }
+
+    fn redo_in(&mut self, worktree: Option<TakeId>) -> Option<Version> {
+        let mut cursor = self.cursor(worktree);
+        let Ok(moved) = cursor.redo(self, Unit::Turn);
+        moved.then(|| self.go(worktree, cursor))
+    }
+
+    fn undo(&mut self) -> Option<Version> {
+        self.undo_in(None)
+    }
+
+    fn redo(&mut self) -> Option<Version> {
+        self.redo_in(None)
+    }
+
+    fn jump(&mut self, version: Version) -> Version {
+        let mut cursor = self.cursor(None);
+        let Ok(()) = cursor.jump(self, version);
+        self.go(None, cursor)
+    }
+
+    fn done(&self, change: Version) -> bool {
+        let Ok(done) = is_done(self, self.head(), change);
+        done
+    }
+}
+
+fn turn(number: u8) -> TurnId {
+    TurnId::from_bytes([number; 16])
+}
+
+#[test]
+fn turns_move_together() {
+    let mut log = Steps::new();
+    for number in [1, 2, 2, 2, 3] {
+        log.change(Some(A), number); // versions 2 to 6
+    }
+    assert_eq!(log.undo(), Some(5));
+    assert_eq!(log.undo(), Some(2));
+    assert_eq!(log.undo(), Some(1));
+    assert_eq!(log.undo(), None);
+    assert_eq!(log.redo(), Some(2));
+    assert_eq!(log.redo(), Some(5));
+    assert_eq!(log.redo(), Some(6));
+    assert_eq!(log.redo(), None);
+}
+
+#[test]
+fn a_turn_that_another_take_interleaves_is_one_undo() {
+    let mut log = Steps::new();
+    log.worktrees.insert(B);
+    let started = log.change(Some(A), 1);
+    let theirs = log.change(Some(B), 2);
+    let ended = log.change(Some(A), 1);
+    let theirs_too = log.change(Some(B), 2);
+    assert_eq!(log.undo(), Some(1));
+    assert_eq!([started, ended].map(|change| log.done(change)), [false, false]);
+    assert_eq!([theirs, theirs_too].map(|change| log.done(change)), [true, true]);
+    assert_eq!(log.undo(), None, "what others did is not this take's to undo");
+    assert_eq!(log.redo(), Some(ended));
+    assert!(log.done(started) && log.done(ended));
+}
+
+#[test]
+fn an_undo_in_a_worktree_leaves_the_project_alone() {
+    let mut log = Steps::new();
+    log.worktrees.insert(B);
+    let project = log.change(Some(A), 1);
+    let own = log.change(Some(B), 2);
+    let project_too = log.change(Some(A), 1);
+    assert_eq!(log.undo_in(Some(B)), Some(1));
+    assert!(!log.done(own) && log.done(project) && log.done(project_too));
+    let renamed = log.change(None, 3);
+    assert_eq!(log.undo_in(Some(B)), Some(1), "a step of the thread is everyone's");
+    assert!(!log.done(renamed) && log.done(project_too));
+    assert_eq!(log.redo_in(Some(B)), Some(renamed));
+}
+
+#[test]
+fn a_turn_is_one_undo_whatever_the_thread_did_in_between() {
+    let mut log = Steps::new();
+    let started = log.change(Some(A), 1);
+    let renamed = log.change(None, 2);
+    let ended = log.change(Some(A), 1);
+    log.undo();
+    assert!(!log.done(started) && !log.done(ended) && log.done(renamed));
+    log.undo();
+    assert!(!log.done(renamed));
+    assert_eq!(log.redo(), Some(ended), "in the order in which they were made");
+    assert!(!log.done(renamed));
+    assert_eq!(log.redo(), Some(ended));
+    assert!(log.done(renamed) && log.done(started));
+}
+
+#[test]
+fn undo_follows_the_take_that_a_switch_leads_to() {
+    let mut log = Steps::new();
+    log.change(Some(A), 1); // 2
+    log.switch(B, 2); // 3
+    log.change(Some(B), 3); // 4
+    log.switch(A, 4); // 5
+    log.change(Some(A), 5); // 6
+    for (position, active) in [(5, A), (4, B), (3, B), (2, A), (1, A)] {
+        assert_eq!(log.undo(), Some(position));
+        assert_eq!(log.now_active(), active);
+    }
+    assert_eq!(log.undo(), None);
+    for (position, active) in [(2, A), (3, B), (4, B), (5, A), (6, A)] {
+        assert_eq!((log.redo(), log.now_active()), (Some(position), active));
+    }
+    // The same in one go.
+    assert_eq!(log.jump(2), 2);
+    assert_eq!((log.now_active(), log.done(4), log.done(6)), (A, false, false));
+    assert_eq!(log.redo(), Some(3));
+    assert_eq!(log.jump(6), 6);
+    assert_eq!((2..=6).map(|change| log.done(change)).collect::<Vec<_>>(), [true; 5]);
+    assert_eq!(log.redo(), None);
+}
+
+#[test]
+fn a_change_clears_redo_and_what_was_undone_can_be_jumped_to() {
+    let mut log = Steps::new();
+    log.change(Some(A), 1); // 2
+    log.change(Some(A), 2); // 3
+    assert_eq!(log.undo(), Some(2)); // operation 4
+    log.change(Some(A), 3); // 5
+    assert_eq!(log.redo(), None);
+    assert_eq!(log.jump(3), 3); // operation 6
+    assert_eq!(log.redo(), None);
+    assert_eq!(log.undo(), Some(2));
+    assert_eq!(log.redo(), Some(3));
+    assert_eq!(log.jump(1), 1);
+    assert_eq!(log.redo(), Some(2), "a jump back keeps what lies ahead");
+    assert_eq!(log.redo(), Some(3));
+    assert_eq!(log.jump(5), 5);
+    assert_eq!(log.redo(), None);
+    assert_eq!(log.undo(), Some(2));
+    log.change(None, 4);
+    assert_eq!(log.redo(), None, "a step of the thread clears redo too");
+}
+
+#[test]
+fn what_another_take_does_clears_no_redo() {
+    let mut log = Steps::new();
+    log.worktrees.insert(B);
+    let own = log.change(Some(A), 1);
+    log.undo();
+    log.change(Some(B), 2);
+    assert_eq!(log.redo(), Some(own));
+}
+
+#[test]
+fn logs_from_before_there_were_chains_are_one_chain() {
+    let mut log = Steps::new();
+    for version in 2..=4 {
+        let Ok(place) = place_of_change(&log, version - 1, version);
+        let first = log.steps[0].clone();
+        log.steps.push(Step { place, turn: turn(version as u8), ..first });
+        log.active.push(A);
+    }
+    log.change(Some(A), 5); // 5
+    for position in [4, 3, 2, 1] {
+        assert_eq!(log.undo(), Some(position));
+    }
+    assert_eq!(log.undo(), None);
+    for position in [2, 3, 4, 5] {
+        assert_eq!(log.redo(), Some(position));
+    }
+}
+
+#[test]
+fn a_hundred_thousand_changes_cost_a_few_reads() {
+    let mut log = Steps::new();
+    for number in 0..100_000u32 {
+        log.change(Some(A), (number % 250) as u8 + 1);
+    }
+    log.worktrees.insert(B);
+    log.change(Some(B), 1);
+    log.reads.set(0);
+    assert_eq!(log.undo(), Some(100_000));
+    assert_eq!(log.redo(), Some(100_001));
+    assert!(log.reads.get() < 300, "{} reads", log.reads.get());
+}
