@@ -9,7 +9,7 @@ use retake_model::history::{Cursor, continues_typing, link_change, link_move, li
 use retake_model::id::{ProjectId, TakeId, ThreadId, TurnId};
 use retake_model::intent::Apart;
 use retake_model::object::{Additions, Objects};
-use retake_model::operation::{Operation, OperationKind, Version};
+use retake_model::operation::{FileChange, Operation, OperationKind, Version};
 use retake_model::state::ThreadState;
 use retake_model::summary::ThreadSummary;
 use retake_store::{Leases, Publication, Queries, StoreError, ThreadFilter, ThreadRow, Writing};
@@ -17,6 +17,7 @@ use retake_workspace::folder::path_from_text;
 use serde::Serialize;
 
 use crate::clock::{Clock, Ticks};
+use crate::desk::files_of_new_take;
 use crate::moves::state_after;
 use crate::{Caller, ChangeError, Command, FileError, Rules, Timeline};
 
@@ -57,15 +58,69 @@ impl Timeline {
             let leases = self.store.leases();
             let done = self.store.write(move |writing| {
                 let at = Head::of(writing, thread, &caller)?;
-                match command {
-                    Command::Delete => check_no_turn(writing, &at, &leases, None)?,
-                    Command::DeleteTake { take } => check_no_turn(writing, &at, &leases, Some(take))?,
-                    _ => {}
-                }
-                change(writing, &at, command, &caller, &*clock, rules)
+                change(writing, &at, command, &caller, &*clock, rules, &leases)
             })?;
             Ok(done)
         })
+    }
+
+    /// Makes a new take in the background: the active one stays the active one, and no file moves.
+    pub(crate) fn change_in_background(
+        &self,
+        thread: ThreadId,
+        command: Command,
+        caller: Caller,
+    ) -> Result<Done, ChangeError> {
+        self.settled(|| {
+            let (command, caller, clock, rules) =
+                (command.clone(), caller.clone(), self.clock.clone(), self.rules);
+            let done = self.store.write(move |writing| {
+                let at = Head::of(writing, thread, &caller)?;
+                if at.state.deleted.is_some() {
+                    return Err(ChangeError::ThreadDeleted);
+                }
+                match compose_in_background(writing, &at, command, &caller, &*clock, rules)? {
+                    None => Ok(at.unchanged()),
+                    Some(composed) => Ok(finish(writing, &at, composed)?.0),
+                }
+            })?;
+            Ok(done)
+        })
+    }
+}
+
+/// Whether a new take stays in the background: a turn runs in the active take, and its files are in the folder; or the
+/// take that the new one comes from has its files in a folder of its own.
+pub(crate) fn stays_in_background(
+    queries: &Queries<'_>,
+    thread: ThreadId,
+    active: TakeId,
+    leases: &Leases,
+    command: &Command,
+) -> Result<bool, StoreError> {
+    let (Command::Branch { from, .. } | Command::Fork { from, .. }) = command else { return Ok(false) };
+    if leases.turn_runs(active)? {
+        return Ok(true);
+    }
+    let open = |apart: Apart| apart.thread == thread && apart.take == *from;
+    Ok(queries.folders()?.iter().any(|folder| folder.apart.is_some_and(open)))
+}
+
+/// Refuses a command that would take a take away, or make another one active, while a turn runs in it.
+fn check_turns(
+    writing: &Writing<'_>,
+    at: &Head,
+    leases: &Leases,
+    command: &Command,
+) -> Result<(), ChangeError> {
+    match command {
+        Command::Delete => check_no_turn(writing, at, leases, None),
+        Command::DeleteTake { take } => check_no_turn(writing, at, leases, Some(*take)),
+        Command::Switch { take } if *take != at.state.active => {
+            check_no_turn(writing, at, leases, Some(at.state.active))
+        }
+        Command::Retry { .. } => check_no_turn(writing, at, leases, Some(at.state.active)),
+        _ => Ok(()),
     }
 }
 
@@ -95,7 +150,9 @@ pub(crate) fn change(
     caller: &Caller,
     clock: &dyn Clock,
     rules: Rules,
+    leases: &Leases,
 ) -> Result<Done, ChangeError> {
+    check_turns(writing, at, leases, &command)?;
     if at.state.deleted.is_some() && !matches!(command, Command::Restore | Command::Delete) {
         return Err(ChangeError::ThreadDeleted);
     }
@@ -105,7 +162,12 @@ pub(crate) fn change(
     if matches!(command, Command::Delete) && at.state.deleted.is_none() {
         check_not_last(writing, &at.row)?;
     }
-    match compose_command(writing, at, command, caller, clock, rules)? {
+    let composed = if stays_in_background(writing, at.row.summary.id, at.state.active, leases, &command)? {
+        compose_in_background(writing, at, command, caller, clock, rules)?
+    } else {
+        compose_command(writing, at, command, caller, clock, rules)?
+    };
+    match composed {
         None => Ok(at.unchanged()),
         Some(composed) => Ok(finish(writing, at, composed)?.0),
     }
@@ -144,9 +206,9 @@ pub(crate) fn with_marks(command: Command, row: &ThreadSummary) -> Option<Comman
     })
 }
 
-/// The same for a command after which another take may be the active one. A new take stays in the background where the
-/// active one cannot give way to it.
-pub(crate) fn compose_take_command<'writing, 'transaction>(
+/// The same for a new take that stays in the background. The files that it would have had are recorded with it, so that
+/// it has them when it gets a folder.
+fn compose_in_background<'writing, 'transaction>(
     writing: &'writing Writing<'transaction>,
     at: &Head,
     command: Command,
@@ -154,7 +216,23 @@ pub(crate) fn compose_take_command<'writing, 'transaction>(
     clock: &dyn Clock,
     rules: Rules,
 ) -> Result<Option<Composed<'writing, 'transaction>>, ChangeError> {
-    compose_command(writing, at, command, caller, clock, rules)
+    let files = files_of_new_take(writing, at.row.number, &at.last.operation, &at.state, &command)?;
+    let mut additions = Additions::new(&**writing);
+    let taken = |name: &str| Ok(writing.take_named(at.row.number, name)?.is_some());
+    let mut context = Context { additions: &mut additions, fresh: &mut Ticks(clock), take_named: &taken };
+    let (state, kind) = match apply(&at.state, command, &mut context)? {
+        Applied::Unchanged => return Ok(None),
+        Applied::Changed { state, kind } => (state, kind),
+    };
+    let take = state.active;
+    let state = ThreadState { active: at.state.active, ..state };
+    let mut composed = compose_change(writing, at, additions, &state, kind, caller, clock, rules)?;
+    if let Some(snapshot) = files {
+        composed.operation.filed = Some(composed.operation.version);
+        composed.operation.files =
+            Some(FileChange { before: snapshot, after: snapshot, take, apart: true, left: None });
+    }
+    Ok(Some(composed))
 }
 
 /// A thread in the index, and its last operation.

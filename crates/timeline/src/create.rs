@@ -4,7 +4,7 @@ use retake_model::history::FIRST;
 use retake_model::id::{ProjectId, ThreadId, TurnId};
 use retake_model::name::{Naming, check};
 use retake_model::object::Additions;
-use retake_model::operation::{Operation, OperationKind};
+use retake_model::operation::{FileChange, Operation, OperationKind};
 use retake_model::state::ThreadState;
 use retake_store::{Publication, Queries, Writing};
 
@@ -100,7 +100,7 @@ fn create(
     let state = ThreadState { private: new.private, tags, ..state };
     let kind = OperationKind::ThreadCreated { project: new.project };
     let thread = ThreadId::fresh(&mut Ticks(clock));
-    let done = publish_first(writing, thread, &state, kind, additions, caller, clock)?;
+    let done = publish_first(writing, thread, &state, (kind, None), additions, caller, clock)?;
     if new.current {
         writing.set_current(new.project, Some(thread))?;
     }
@@ -112,7 +112,7 @@ pub(crate) fn publish_first(
     writing: &Writing<'_>,
     thread: ThreadId,
     state: &ThreadState,
-    kind: OperationKind,
+    (kind, files): (OperationKind, Option<FileChange>),
     mut additions: Additions<'_, Queries<'_>>,
     caller: &Caller,
     clock: &dyn Clock,
@@ -128,8 +128,8 @@ pub(crate) fn publish_first(
         time: clock.now(),
         place: FIRST,
         surroundings: caller.surroundings.as_ref().map(|around| additions.add(around)),
-        files: None,
-        filed: None,
+        files,
+        filed: files.map(|_| 1),
         request: caller.request,
         chains: None,
     };

@@ -65,6 +65,7 @@ pub use rehearse::Preview;
 pub use report::{FileReport, Outcome, PathReport};
 pub use restore::{FilesAt, Restored};
 pub use takes::Changed;
+pub(crate) use takes::{files_of_new_take, files_of_promoted};
 pub use turn::{Advanced, Around};
 
 /// A timeline together with a folder.

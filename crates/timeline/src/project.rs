@@ -6,7 +6,7 @@ mod forget;
 
 use std::path::{Path, PathBuf};
 
-use retake_model::id::{ProjectId, TakeId, ThreadId};
+use retake_model::id::{ProjectId, ThreadId};
 use retake_model::project::{Candidate, Folder, ProjectRecord, Verdict, decide};
 use retake_model::time::Timestamp;
 use retake_store::{ProjectRow, StoreError, ThreadFilter, WriteError, Writing};
@@ -15,9 +15,9 @@ use retake_workspace::root::find_root;
 use retake_workspace::snapshot::{OpenError, check_folder};
 use serde::Serialize;
 
-use crate::change::{Head, change};
+use crate::change::Head;
 use crate::clock::{Clock, Ticks};
-use crate::{Caller, ChangeError, Command, Done, LookError, Looking, Timeline};
+use crate::{Caller, ChangeError, Done, LookError, Looking, Timeline};
 
 pub use forget::ForgottenProject;
 
@@ -284,27 +284,17 @@ impl Timeline {
         Ok(project)
     }
 
-    /// Makes a thread the one that commands of a project mean when they name none; with a take, that take
-    /// becomes the thread's active one in the same moment.
-    pub fn work_on(
-        &self,
-        project: ProjectId,
-        thread: ThreadId,
-        take: Option<TakeId>,
-        caller: Caller,
-    ) -> Result<Done, ChangeError> {
+    /// Makes a thread the one that commands mean when they name none, in the project that it belongs to.
+    pub fn work_on(&self, thread: ThreadId, caller: Caller) -> Result<Done, ChangeError> {
         self.settled(|| {
-            let (clock, rules, caller) = (self.clock.clone(), self.rules, caller.clone());
+            let caller = caller.clone();
             let done = self.store.write(move |writing: &Writing<'_>| -> Result<Done, ChangeError> {
                 let at = Head::of(writing, thread, &caller)?;
                 if at.state.deleted.is_some() {
                     return Err(ChangeError::ThreadDeleted);
                 }
-                writing.set_current(project, Some(thread))?;
-                match take {
-                    Some(take) => change(writing, &at, Command::Switch { take }, &caller, &*clock, rules),
-                    None => Ok(at.unchanged()),
-                }
+                writing.set_current(at.row.home, Some(thread))?;
+                Ok(at.unchanged())
             })?;
             Ok(done)
         })

@@ -14,7 +14,7 @@ use retake_model::content::{ContentId, Kind, encode};
 use retake_model::history;
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::object::Additions;
-use retake_model::operation::{OperationKind, Version};
+use retake_model::operation::{FileChange, OperationKind, Version};
 use retake_model::sharing::Sharing;
 use retake_model::state::ThreadState;
 use retake_store::{Deleted, Facet, Leases, ThreadFilter, Writing};
@@ -23,6 +23,7 @@ use serde::Serialize;
 use crate::change::{Head, check_no_turn, publish};
 use crate::clock::{Clock, Ticks};
 use crate::create::{free_title, publish_first};
+use crate::desk::files_of_promoted;
 use crate::{Caller, ChangeError, Done, Rules, Timeline};
 
 /// What came of a promotion. Both parts are durable.
@@ -87,10 +88,11 @@ pub(crate) fn promote_in(
     // The marks of the thread as they are, and not as its state once had them.
     let Sharing { visibility, private, shared_with_support } = at.row.summary.sharing();
     let state = ThreadState { title, visibility, private, shared_with_support, ..done.promoted };
+    let files = files_of_promoted(writing, at.row.number, &at.last.operation, take)?;
     let source = publish(writing, at, additions, &done.source, done.kind, caller, clock, rules)?;
     let by = source.version;
     let kind = OperationKind::ThreadPromoted { project, from: thread, take, by };
-    let promoted = first_of_promoted(writing, into, &state, kind, caller, clock)?;
+    let promoted = first_of_promoted(writing, into, &state, (kind, files), caller, clock)?;
     Ok(Promoted { source, promoted })
 }
 
@@ -98,12 +100,12 @@ fn first_of_promoted(
     writing: &Writing<'_>,
     into: ThreadId,
     state: &ThreadState,
-    kind: OperationKind,
+    (kind, files): (OperationKind, Option<FileChange>),
     caller: &Caller,
     clock: &dyn Clock,
 ) -> Result<Done, ChangeError> {
     // What the new thread refers to was stored with the operation of the old one.
-    publish_first(writing, into, state, kind, Additions::new(&**writing), caller, clock)
+    publish_first(writing, into, state, (kind, files), Additions::new(&**writing), caller, clock)
 }
 
 /// Brings the threads that were promoted out of one along when that one's own chain moves to another position: where the

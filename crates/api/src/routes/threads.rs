@@ -329,8 +329,7 @@ fn share(call: &Call<'_, ThreadPath, NoQuery, ShareBody>) -> Result<Answer<Done>
 
 fn work_on(call: &Call<'_, ThreadPath, NoQuery, Nothing>) -> Result<Answer<Done>, Problem> {
     let thread = call.path.thread;
-    let home = call.service.timeline.look()?.thread(thread)?.home;
-    let done = call.service.timeline.work_on(home, thread, None, call.caller(thread)?)?;
+    let done = call.service.timeline.work_on(thread, call.caller(thread)?)?;
     let version = done.version;
     Ok(Answer::at(done, version))
 }

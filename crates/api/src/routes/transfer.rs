@@ -165,7 +165,7 @@ fn import(call: &Call<'_, NoPath, ImportQuery, Upload>) -> Result<Answer<Importe
     let imported = timeline.import(from, project, importing, |_, _| ())?;
     let (thread, version) = (imported.thread, imported.version);
     // It has come in, whatever becomes of this: a thread that was put away, for one, is not worked on.
-    let current = query.current && timeline.work_on(project, thread, None, call.caller_in(project)).is_ok();
+    let current = query.current && timeline.work_on(thread, call.caller_in(project)).is_ok();
     let location = format!("/v1/threads/{thread}");
     Ok(Answer::at(answer(imported, current, false), version).found_at(location))
 }

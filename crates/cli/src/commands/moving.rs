@@ -75,8 +75,7 @@ impl Steps {
         let is_back =
             || Ok::<_, Failure>(context.timeline()?.look()?.thread(thread)?.summary.deleted.is_none());
         if deleted.is_some() && is_back()? {
-            let project = context.project()?.id;
-            context.timeline()?.work_on(project, thread, None, context.caller(None)?)?;
+            context.timeline()?.work_on(thread, context.caller(None)?)?;
         }
         if made < self.count {
             let (made, asked) = (counted(made, "step", "steps"), bytes::count(self.count));

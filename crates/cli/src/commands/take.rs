@@ -11,12 +11,14 @@ mod rename;
 mod switch;
 
 use clap::Subcommand;
+use retake_model::operation::OperationKind;
 use retake_model::summary::TakeSummary;
 use retake_timeline::{Changed, Done, FileReport};
 use serde::Serialize;
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::ui::sanitize::{Lines, sanitize};
 
 /// Commands on takes.
 #[derive(Subcommand)]
@@ -62,10 +64,32 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<(), Failure> {
 struct NowOn {
     #[serde(flatten)]
     done: Done,
-    /// The take that is active now.
+    /// The take that was made, or that is active now.
     take: TakeSummary,
     /// What became of files; none where only the conversation changed.
     files: Option<FileReport>,
+}
+
+/// The take that a command made, and where that leaves the user, in words.
+fn new_take(context: &Context, done: &Done) -> Result<(TakeSummary, String), Failure> {
+    let active = done.summary.active.clone();
+    let made = match &done.kind {
+        Some(OperationKind::TakeForked { take, .. } | OperationKind::TakeBranched { take, .. }) => *take,
+        _ => active.id,
+    };
+    let looking = context.timeline()?.look()?;
+    let takes = looking.queries().takes_of(looking.thread(done.thread)?.number)?;
+    match takes.into_iter().find(|take| take.summary.id == made && made != active.id) {
+        None => Ok((active, "; you are on it now".to_owned())),
+        Some(take) => {
+            let place = format!(
+                "; the active take stays {}, and no file moved. `retake take open {} --apart` gives the new one a folder",
+                sanitize(&active.name, Lines::Fold),
+                sanitize(&take.summary.name, Lines::Fold)
+            );
+            Ok((take.summary, place))
+        }
+    }
 }
 
 impl NowOn {

@@ -20,6 +20,7 @@ use super::carry_out::CarriedOut;
 use super::report::{FileReport, of_plan};
 use super::work;
 use super::{Desk, FileError, Halves, Handling, Preview, Restored};
+use crate::change::stays_in_background;
 use crate::{Caller, ChangeError, Command, Done, Goal, Moved, Promoted, Timeline};
 
 /// What a plan is made for.
@@ -65,6 +66,8 @@ pub(super) struct Order {
     pub(super) request: PlanRequest,
     pub(super) caller: Caller,
     pub(super) options: Handling,
+    /// Whether a new take stays in the background, so that no file is involved although files are kept.
+    pub(super) background: bool,
 }
 
 /// What a plan was made for: it holds as long as this does.
@@ -100,8 +103,7 @@ impl Timeline {
         options: Handling,
         (files, worktree): (Option<&Options>, Option<TakeId>),
     ) -> Result<Plan, FileError> {
-        let desk = self.folder_for(thread, &request, options, (files, worktree))?;
-        Order { timeline: self.clone(), desk, worktree, thread, request, caller, options }.plan()
+        self.order(thread, request, caller, options, (files, worktree))?.plan()
     }
 
     /// Does what is asked at once, whatever the files and the thread are by then.
@@ -113,8 +115,24 @@ impl Timeline {
         options: Handling,
         (files, worktree): (Option<&Options>, Option<TakeId>),
     ) -> Result<Executed, FileError> {
-        let desk = self.folder_for(thread, &request, options, (files, worktree))?;
-        Order { timeline: self.clone(), desk, worktree, thread, request, caller, options }.perform(None)
+        self.order(thread, request, caller, options, (files, worktree))?.perform(None)
+    }
+
+    fn order(
+        &self,
+        thread: ThreadId,
+        request: PlanRequest,
+        caller: Caller,
+        options: Handling,
+        place: (Option<&Options>, Option<TakeId>),
+    ) -> Result<Order, FileError> {
+        let worktree = place.1;
+        let desk = self.folder_for(thread, &request, options, place)?;
+        let background = match &request {
+            PlanRequest::Change(command) if desk.is_none() => self.is_background(thread, command)?,
+            _ => false,
+        };
+        Ok(Order { timeline: self.clone(), desk, worktree, thread, request, caller, options, background })
     }
 
     /// The folder whose files a request involves, resolved from the thread; none if only the conversation is involved.
@@ -164,9 +182,18 @@ impl Timeline {
         Ok(match request {
             PlanRequest::Restore { .. } => true,
             PlanRequest::Move(_) => options.halves == Halves::Files || self.has_files(thread, worktree)?,
-            PlanRequest::Change(command) => work::may_switch(command),
+            PlanRequest::Change(command) => {
+                work::may_switch(command) && !self.is_background(thread, command)?
+            }
             PlanRequest::Promote { take, .. } => self.look()?.state(thread)?.active == *take,
         })
+    }
+
+    /// Whether a command makes a take that stays in the background.
+    fn is_background(&self, thread: ThreadId, command: &Command) -> Result<bool, FileError> {
+        let looking = self.look()?;
+        let (active, leases) = (looking.state(thread)?.active, self.store.leases());
+        Ok(stays_in_background(&looking.queries(), thread, active, &leases, command)?)
     }
 
     /// Whether anything is known of files of a thread, or is about to be: what runs in its folder for it, or ran when
@@ -222,7 +249,11 @@ impl Desk {
             }
             _ => Some(self.clone()),
         };
-        Ok(Order { timeline, desk, worktree, thread, request, caller, options })
+        let background = match &request {
+            PlanRequest::Change(command) if desk.is_none() => timeline.is_background(thread, command)?,
+            _ => false,
+        };
+        Ok(Order { timeline, desk, worktree, thread, request, caller, options, background })
     }
 
     /// Refuses a thread whose files are in another folder than this one.
@@ -304,7 +335,10 @@ impl Order {
         Ok(match self.request.clone() {
             PlanRequest::Move(goal) => {
                 Executed::moved(timeline.go_in(thread, self.worktree, goal, caller)?, None)
-            },
+            }
+            PlanRequest::Change(command) if self.background => {
+                Executed::done(Some(timeline.change_in_background(thread, command, caller)?), None)
+            }
             PlanRequest::Change(command) => {
                 Executed::done(Some(timeline.change(thread, command, caller)?), None)
             }

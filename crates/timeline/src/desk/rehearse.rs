@@ -26,10 +26,10 @@ use super::planning::{Basis, Order};
 use super::report::of_plan;
 use super::work::{FileSteps, Publishing, plan_files};
 use super::{Desk, FileError, FileReport, Halves, PathReport, PlanRequest};
-use crate::change::{Head, change, check_no_turn, publish_move};
+use crate::change::{Head, change, publish_move};
 use crate::promote::promote_in;
 use crate::moves::view_of;
-use crate::{Caller, Command, Goal};
+use crate::{Caller, Goal};
 
 /// How often a preview begins again because content was destroyed meanwhile.
 const TRIES: u32 = 8;
@@ -194,10 +194,8 @@ impl Order {
                 Ok((done.kind, entries(&now.state)?))
             }
             Publishing::Change(command) => {
-                if let Command::DeleteTake { take } = command {
-                    check_no_turn(writing, at, &self.timeline.store.leases(), Some(take))?;
-                }
-                let done = change(writing, at, command, &self.caller, clock, self.timeline.rules)?;
+                let leases = self.timeline.store.leases();
+                let done = change(writing, at, command, &self.caller, clock, self.timeline.rules, &leases)?;
                 Ok((done.kind, entries(&self.head(writing, None)?.state)?))
             }
         }

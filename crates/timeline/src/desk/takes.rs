@@ -4,7 +4,7 @@ use retake_model::command::{Applied, Context, apply};
 use retake_model::content::ContentId;
 use retake_model::id::{EntryId, TakeId, ThreadId};
 use retake_model::object::{Additions, load};
-use retake_model::operation::{Operation, OperationKind, Version};
+use retake_model::operation::{FileChange, Operation, OperationKind, Version};
 use retake_model::replay::{OnConflict, Step, Way};
 use retake_model::state::ThreadState;
 use retake_model::take::Take;
@@ -97,8 +97,14 @@ impl Desk {
         let (row, head) = head_of(queries, thread)?;
         let state: ThreadState = load(queries, head.after)?;
         let moment = |entry: EntryId| added_at(queries, row.number, head.version, entry);
-        let since = |version: Option<Version>| -> Result<Vec<Step>, FileError> {
-            let Some(version) = version else { return Ok(Vec::new()) };
+        // What came along when the take became a thread of its own has its moment in the thread that it left. Nothing in
+        // this thread leads there, so there is nothing to go by but the files of that moment.
+        let promoted = |entry: EntryId| -> Result<Vec<Step>, FileError> {
+            let files = files_at_entry(queries, row.number, head.version, state.active, entry)?;
+            Ok(files.into_iter().map(|files| Step { from: present, to: files }).collect())
+        };
+        let since = |entry: EntryId| -> Result<Vec<Step>, FileError> {
+            let Some(version) = moment(entry)? else { return promoted(entry) };
             Ok(plan::undo_take_since(queries, row.number, head.version, state.active, version)?)
         };
         match command {
@@ -108,9 +114,9 @@ impl Desk {
             {
                 Ok(Vec::new())
             }
-            Command::Branch { from, at: Some(entry), .. } if *from == state.active => since(moment(*entry)?),
+            Command::Branch { from, at: Some(entry), .. } if *from == state.active => since(*entry),
             Command::Fork { from, at, .. } | Command::Retry { from, at, .. } if *from == state.active => {
-                since(moment(*at)?)
+                since(*at)
             }
             Command::Switch { take }
             | Command::Branch { from: take, .. }
@@ -183,6 +189,73 @@ fn last_entry(
     let Some(Take { entries, .. }) = state.take(queries, take)? else { return Ok(None) };
     let Some(last) = entries.len().checked_sub(1) else { return Ok(None) };
     Ok(entries.get(queries, last)?.map(|cell| cell.entry))
+}
+
+/// The files that a new take goes on with, as far as they are known: those of the entry that it begins at, or the last
+/// ones of the take that it comes from.
+pub(crate) fn files_of_new_take(
+    queries: &Queries<'_>,
+    thread: i64,
+    head: &Operation,
+    state: &ThreadState,
+    command: &Command,
+) -> Result<Option<ContentId>, ChangeError> {
+    let (from, entry) = match command {
+        Command::Fork { from, at, .. } => (*from, Some(*at)),
+        Command::Branch { from, at, .. } => {
+            (*from, at.filter(|at| last_entry(queries, state, *from).ok().flatten() != Some(*at)))
+        }
+        _ => return Ok(None),
+    };
+    let at_entry = match entry {
+        Some(entry) => files_at_entry(queries, thread, head.version, from, entry)?,
+        None => None,
+    };
+    match at_entry {
+        Some(files) => Ok(Some(files)),
+        None => Ok(plan::files_of_take(queries, thread, head, from)?),
+    }
+}
+
+/// The files as they were when an entry came into a take of a thread, or of the one that it was promoted from.
+fn files_at_entry(
+    queries: &Queries<'_>,
+    thread: i64,
+    last: Version,
+    take: TakeId,
+    entry: EntryId,
+) -> Result<Option<ContentId>, FileError> {
+    let Some(moment) = added_at(queries, thread, last, entry)? else {
+        return match promoted_from(queries, thread)? {
+            Some((source, by)) => files_at_entry(queries, source, by, take, entry),
+            None => Ok(None),
+        };
+    };
+    for filed in plan::Filed::up_to(queries, thread, moment)? {
+        let (_, files) = filed?;
+        if !files.apart || files.take == take {
+            return Ok(Some(files.after));
+        }
+    }
+    Ok(None)
+}
+
+/// The thread that a thread was promoted from, and the last operation there before it was.
+fn promoted_from(queries: &Queries<'_>, thread: i64) -> Result<Option<(i64, Version)>, FileError> {
+    let Some(first) = queries.operation(thread, 1)? else { return Ok(None) };
+    let OperationKind::ThreadPromoted { from, by, .. } = first.operation.kind else { return Ok(None) };
+    Ok(queries.thread(from)?.map(|row| (row.number, by.saturating_sub(1))))
+}
+
+/// The files that a take takes along when it becomes a thread of its own: its last ones.
+pub(crate) fn files_of_promoted(
+    queries: &Queries<'_>,
+    thread: i64,
+    head: &Operation,
+    take: TakeId,
+) -> Result<Option<FileChange>, ChangeError> {
+    let files = plan::files_of_take(queries, thread, head, take)?;
+    Ok(files.map(|files| FileChange { before: files, after: files, take, apart: false, left: None }))
 }
 
 /// The change that brought an entry into the thread; `None` if it came along with others, or from elsewhere.

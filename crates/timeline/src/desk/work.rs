@@ -13,7 +13,9 @@ use super::moves::LABELS;
 use super::planning::Order;
 use super::restore::check_path;
 use super::{Desk, FileError, Halves, PlanRequest};
-use crate::change::{Composed, Head, check_no_turn, compose_change, compose_move, compose_take_command};
+use crate::change::{
+    Composed, Head, check_no_turn, compose_change, compose_command, compose_move, stays_in_background,
+};
 use crate::moves::Way;
 use crate::{Caller, ChangeError, Command, Goal, Rules};
 
@@ -156,7 +158,11 @@ impl Publishing {
                 if let Command::DeleteTake { take } = command {
                     check_no_turn(writing, at, &leases, Some(take))?;
                 }
-                compose_take_command(writing, at, command, caller, clock, rules)?
+                // A turn that began meanwhile keeps its files.
+                if stays_in_background(writing, order.thread, at.state.active, &leases, &command)? {
+                    check_no_turn(writing, at, &leases, Some(at.state.active))?;
+                }
+                compose_command(writing, at, command, caller, clock, rules)?
                     .ok_or_else(|| FileError::Unchanged(Box::new(at.unchanged())))
             }
             Self::Promote => unreachable!("a promotion is published by the timeline"),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use retake_model::id::{ProjectId, TurnId};
+use retake_model::id::{EntryId, ProjectId, TurnId};
 use retake_model::operation::Actor;
 use retake_timeline::{
     Caller, Command, FileError, Goal, Halves, Handling, NewThread, Outcome, Plan, PlanRequest, Unit,
@@ -16,6 +16,12 @@ const UNDO: Goal = Goal::Undo(Unit::Turn, 1);
 fn plan(world: &FileWorld, request: PlanRequest) -> Plan {
     let plan = world.desk.plan(world.world.thread, request, Caller::human(), Handling::default());
     plan.expect("a plan")
+}
+
+/// The user says something.
+fn say(world: &FileWorld) -> EntryId {
+    world.world.say("user", "Say it");
+    world.world.entry(1)
 }
 
 /// Each file of a folder with its length.
@@ -155,4 +161,68 @@ fn a_folder_never_gets_the_files_of_a_thread_of_another_project() {
     let handling = Handling { halves: Halves::Files, ..Handling::default() };
     let moved = world.desk.go(other, UNDO, Caller::human(), handling).expect_err("it is refused");
     assert!(wrong(&moved), "{moved}");
+}
+
+#[test]
+fn a_fork_while_a_turn_runs_stays_in_the_background_with_the_files_of_its_entry() {
+    let world = FileWorld::new();
+    let main = world.world.state().active;
+    world.agent(|world| world.write("a", "1\n"));
+    let entry = say(&world);
+    world.agent(|world| world.write("a", "2\n"));
+    let running = world.world.timeline.store().lease_turn(main).expect("a lease").expect("nobody has it");
+    for command in [
+        Command::Fork { from: main, at: entry, name: Some("forked".to_owned()) },
+        Command::Branch { from: main, at: Some(entry), name: Some("branched".to_owned()) },
+    ] {
+        let shown = plan(&world, PlanRequest::Change(command.clone()));
+        assert!(shown.preview().files.is_none());
+        let done = world.change(command).done.expect("it is made");
+        assert_eq!(done.summary.active.id, main, "the turn goes on where it is");
+    }
+    assert_eq!(world.read("a").as_deref(), Some("2\n"), "and so do its files");
+    let switch = |take| world.world.change(Command::Switch { take });
+    let looking = world.world.look();
+    let row = looking.thread(world.world.thread).expect("a thread");
+    let takes = looking.queries().takes_of(row.number).expect("takes");
+    let forked = takes.iter().find(|take| take.summary.name == "forked").expect("it").summary.id;
+    assert!(switch(forked).is_err(), "no take becomes the active one while a turn runs in another");
+    drop(running);
+    world.change(Command::Switch { take: forked });
+    assert_eq!(world.read("a").as_deref(), Some("1\n"));
+}
+
+#[test]
+fn a_promoted_take_takes_its_files_along_and_a_fork_in_it_has_those_of_its_entry() {
+    let world = FileWorld::new();
+    let main = world.world.state().active;
+    world.agent(|world| world.write("a", "1\n"));
+    let entry = say(&world);
+    world.agent(|world| world.write("a", "2\n"));
+    world.change(Command::Branch { from: main, at: None, name: Some("second".to_owned()) });
+    world.agent(|world| world.write("a", "3\n"));
+    let promoted = world.desk.promote(world.world.thread, main, None, Caller::human(), Halves::Both);
+    let thread = promoted.expect("a promotion").promoted.thread;
+    let looking = world.world.look();
+    let files = looking.files_of_take(thread, main).expect("files").expect("it has its files");
+    assert!(looking.has_snapshot(thread, files).expect("a look"));
+    drop(looking);
+    world.desk.restore(thread, files, &[], Caller::human(), Handling::default()).expect("a restore");
+    assert_eq!(world.read("a").as_deref(), Some("2\n"));
+    let fork = Command::Fork { from: main, at: entry, name: None };
+    world.desk.change(thread, fork, Caller::human(), Handling::default()).expect("a fork");
+    assert_eq!(world.read("a").as_deref(), Some("1\n"));
+}
+
+#[test]
+fn a_fork_of_a_take_that_was_left_has_the_files_of_its_entry() {
+    let world = FileWorld::new();
+    let main = world.world.state().active;
+    world.agent(|world| world.write("a", "1\n"));
+    let entry = say(&world);
+    world.agent(|world| world.write("a", "2\n"));
+    world.change(Command::Branch { from: main, at: None, name: Some("second".to_owned()) });
+    world.agent(|world| world.write("a", "3\n"));
+    world.change(Command::Fork { from: main, at: entry, name: None });
+    assert_eq!(world.read("a").as_deref(), Some("1\n"));
 }

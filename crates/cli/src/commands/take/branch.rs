@@ -3,7 +3,7 @@
 use clap::Args;
 use retake_timeline::Command;
 
-use super::NowOn;
+use super::{NowOn, new_take};
 use crate::arguments::Target;
 use crate::context::Context;
 use crate::describe::files::write_if_any;
@@ -46,6 +46,8 @@ impl Arguments {
         let changed =
             context.change_takes(meant.thread.summary.id, branch, self.target.expect, self.files)?;
         let Some(answer) = NowOn::of(changed) else { return Ok(()) };
+        let (take, place) = new_take(context, &answer.done)?;
+        let answer = NowOn { take, ..answer };
         context.report(&answer, |out, styles| {
             let muted = styles.muted;
             let (name, from) =
@@ -58,7 +60,7 @@ impl Arguments {
             }
             writeln!(
                 out,
-                "; you are on it now. {muted}version {}; `retake undo` takes it back{muted:#}",
+                "{place}. {muted}version {}; `retake undo` takes it back{muted:#}",
                 answer.done.version
             )?;
             write_if_any(out, context, answer.files.as_ref())

@@ -8,6 +8,7 @@ use retake_timeline::{Command, Done, FileReport, LookError};
 use retake_words::story::draft;
 use serde::Serialize;
 
+use super::new_take;
 use crate::arguments::Target;
 use crate::context::Context;
 use crate::describe::files::write_if_any;
@@ -59,7 +60,7 @@ impl Arguments {
         let Some((done, files)) = changed.and_then(|changed| Some((changed.done?, changed.files))) else {
             return Ok(());
         };
-        let take = done.summary.active.clone();
+        let (take, place) = new_take(context, &done)?;
         // The fork is made, whether its draft can be shown or not.
         let forked = as_forked(context, &done, take.id).ok().flatten();
         let preview = forked.as_ref().map(draft).unwrap_or_default();
@@ -71,7 +72,7 @@ impl Arguments {
                 (sanitize(&answer.take.name, Lines::Fold), sanitize(&meant.take.name, Lines::Fold));
             writeln!(
                 out,
-                "Forked {name} off {from} before entry {}; you are on it now. {muted}version {}; `retake undo` takes it back{muted:#}",
+                "Forked {name} off {from} before entry {}{place}. {muted}version {}; `retake undo` takes it back{muted:#}",
                 position + 1,
                 answer.done.version,
             )?;

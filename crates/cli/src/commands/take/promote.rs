@@ -66,7 +66,7 @@ impl Arguments {
             Carried::Previewed(preview) => return context.report_preview(preview),
         };
         if self.switch {
-            timeline.work_on(thread.home, promoted.promoted.thread, None, context.caller(None)?)?;
+            timeline.work_on(promoted.promoted.thread, context.caller(None)?)?;
         }
         let title = promoted.promoted.summary.title.clone();
         let answer = Answer { promoted, title, switched: self.switch };

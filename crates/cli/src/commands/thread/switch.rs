@@ -1,9 +1,11 @@
 //! `retake thread switch`
 
 use clap::Args;
+use retake_timeline::Command;
 use serde::Serialize;
 
 use crate::context::Context;
+use crate::desk::FileFlags;
 use crate::failure::Failure;
 use crate::ui::sanitize::{Lines, sanitize};
 
@@ -24,21 +26,41 @@ struct Answer {
     thread: retake_model::id::ThreadId,
     title: String,
     take: String,
+    /// The folder of the thread's project, if it is another one than where the command was started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    folder: Option<String>,
 }
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let timeline = context.timeline()?;
         // A thread that is not found leaves no project behind.
-        let found = timeline.look()?.find(Some(context.project()?.id), &self.thread)?;
-        let project = context.own_project()?.id;
-        let take = found.take.map(|take| take.summary.id);
-        let caller = context.caller(None)?;
-        let summary = timeline.work_on(project, found.thread.summary.id, take, caller)?.summary;
-        let answer = Answer { thread: summary.id, title: summary.title, take: summary.active.name };
+        let here = context.project()?.id;
+        let found = timeline.look()?.find(Some(here), &self.thread)?;
+        let thread = found.thread.summary.id;
+        // Before anything is switched: a thread that cannot be worked on keeps its take.
+        timeline.work_on(thread, context.caller(None)?)?;
+        if let Some(take) = found.take.map(|take| take.summary.id) {
+            context.change_takes(thread, Command::Switch { take }, None, FileFlags::default())?;
+        }
+        let summary = timeline.look()?.thread(thread)?.summary;
+        let project = timeline.look()?.queries().project(found.thread.home)?;
+        let elsewhere = project.filter(|project| project.id != here).map(|project| project.path);
+        let answer =
+            Answer { thread, title: summary.title, take: summary.active.name, folder: elsewhere.clone() };
         context.report(&answer, |out, _| {
             let (title, take) = (sanitize(&answer.title, Lines::Fold), sanitize(&answer.take, Lines::Fold));
-            writeln!(out, "Working on {title}, take {take}.")
+            match &answer.folder {
+                None => writeln!(out, "Working on {title}, take {take}."),
+                Some(folder) => {
+                    let folder = sanitize(folder, Lines::Fold);
+                    writeln!(
+                        out,
+                        "Thread {title} belongs to {folder}, and is the current one there now, on take {take}. \
+                         The current thread of this folder is as it was."
+                    )
+                }
+            }
         })
     }
 }
