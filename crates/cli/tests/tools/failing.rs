@@ -111,6 +111,9 @@ fn a_failed_command_in_an_empty_folder_changes_nothing() {
     );
 }
 
+/// The take that the second test makes.
+const BRANCH: &str = "main_take_1";
+
 #[test]
 fn a_failed_command_in_a_project_changes_nothing() {
     let user = User::new();
@@ -122,7 +125,6 @@ fn a_failed_command_in_a_project_changes_nothing() {
     user.run(&["snapshot", "take"]);
     user.run(&["take", "branch"]);
     user.run(&["take", "switch", "main"]);
-    const BRANCH: &str = "main_take_1";
     let mut commands = EVERYWHERE.to_vec();
     commands.extend_from_slice(&[
         // A take that is switched to before a turn runs in it.
