@@ -402,11 +402,12 @@ pub(crate) fn compose_change<'writing, 'transaction>(
         None if kind.changes_files_only() => Some(caller.take.unwrap_or(state.active)),
         take => take,
     };
-    let turn = match running_turn(&at.state, &additions, take)?.filter(|_| !kind.moves_only()) {
-        Some(turn) => turn,
-        None => match (caller.turn, typing_before(writing, at, &kind, take)?) {
-            (Some(turn), _) => turn,
-            (None, Some(last))
+    let running = running_turn(&at.state, &additions, take)?.filter(|_| !kind.moves_only());
+    let turn = match (running, caller.turn) {
+        (Some(turn), _) if take.is_some() => turn,
+        (_, Some(turn)) | (Some(turn), None) => turn,
+        (None, None) => match typing_before(writing, at, &kind, take)? {
+            Some(last)
                 if continues_typing(&last, &kind, &caller.actor, clock.now(), rules.typing_pause) =>
             {
                 last.turn

@@ -182,8 +182,8 @@ fn way_back(
             _ => false,
         };
         if reverses && here.holds(&files) {
-            let went = files.before != files.after;
-            return Ok(went.then_some(Step { from: files.after, to: files.before }));
+            // Also where no file moved: what that move left alone, this one leaves alone.
+            return Ok(Some(Step { from: files.after, to: files.before }));
         }
     }
     Ok(None)

@@ -7,7 +7,8 @@ use retake_model::history::FIRST;
 use retake_model::id::{EntryId, ProjectId, TakeId, ThreadId, TurnId};
 use retake_model::list::{EntryCell, List, TakeCell};
 use retake_model::object::{Additions, Memory, load};
-use retake_model::operation::{Actor, Added, FileChange, Operation, OperationKind, Place, TurnStep};
+use retake_model::operation::{
+    Actor, Added, ChainPosition, Chains, FileChange, Operation, OperationKind, Place, TakePosition, TurnStep};
 use retake_model::path::FileName;
 use retake_model::settings::Settings;
 use retake_model::state::{ThreadState, Visibility};
@@ -31,6 +32,8 @@ struct Forgery<'base> {
     left_out: Vec<ContentId>,
     /// A second operation, which changes nothing.
     second: Option<OperationKind>,
+    /// Where the second operation says that it stands, if not as in an old log.
+    linked: Option<(Place, Chains)>,
 }
 
 fn take_of(number: u8, name: &str) -> Take {
@@ -78,7 +81,7 @@ impl<'base> Forgery<'base> {
             request: None,
             chains: None,
         };
-        Self { additions, state, operation, lines: Vec::new(), left_out: Vec::new(), second: None }
+        Self { additions, state, operation, lines: Vec::new(), left_out: Vec::new(), second: None, linked: None }
     }
 
     fn with_takes(&mut self, takes: &[Take]) {
@@ -117,7 +120,11 @@ impl<'base> Forgery<'base> {
             } else {
                 Place { parent: 1, depth: 1, jump: 1, position: 2, tip: 2 }
             };
-            let second = Operation { version: 2, previous, kind, place, ..self.operation };
+            let (place, chains) = match self.linked {
+                Some((place, chains)) => (place, Some(chains)),
+                None => (place, None),
+            };
+            let second = Operation { version: 2, previous, kind, place, chains, ..self.operation };
             line(&json!({"operation": 2, "data": BASE64.encode(&encode(&second))}).to_string());
         }
         let digest = blake3::hash(text.as_bytes()).to_hex().to_string();
@@ -500,4 +507,45 @@ fn a_move_says_which_versions_it_went_between() {
         let (_folder, timeline) = elsewhere();
         import(forgery.file(), &timeline, Importing::Same).expect("the control");
     }
+}
+
+/// How a second operation that changes a take is linked.
+fn linked() -> (Place, Chains) {
+    let place = Place { parent: 0, depth: 0, jump: 2, position: 2, tip: 2 };
+    let take = Some(TakeId::from_bytes([1; 16]));
+    (place, Chains { take, thread: ChainPosition::at(1), takes: Vec::new(), other: 1 })
+}
+
+#[test]
+fn an_operation_in_the_wrong_chain_is_refused() {
+    type Forge = fn(&mut Place, &mut Chains);
+    let wrong: [(&str, Forge); 9] = [
+        ("a parent of another chain", |place, _| place.parent = 1),
+        ("a depth that is none", |place, _| place.depth = 7),
+        ("a hop to nowhere", |place, _| place.jump = 9),
+        ("a position that is not reached", |place, _| place.position = 1),
+        ("another take's", |_, chains| chains.take = Some(TakeId::from_bytes([2; 16]))),
+        ("the thread's", |_, chains| chains.take = None),
+        ("a chain of the thread elsewhere", |_, chains| chains.thread.position = 2),
+        ("a hop over nothing", |_, chains| chains.other = 2),
+        ("a take that is moved by a change", |_, chains| {
+            let take = TakeId::from_bytes([1; 16]);
+            chains.takes.push(TakePosition { take, at: ChainPosition::at(1) });
+        }),
+    ];
+    for (what, forge) in wrong {
+        refused(what, "in the wrong place", |forgery| {
+            forgery.second = Some(OperationKind::DraftChanged { take: forgery.state.active });
+            let (mut place, mut chains) = linked();
+            forge(&mut place, &mut chains);
+            forgery.linked = Some((place, chains));
+        });
+    }
+    // The control: linked as it should be.
+    let base = Memory::default();
+    let mut forgery = Forgery::new(&base);
+    forgery.second = Some(OperationKind::DraftChanged { take: forgery.state.active });
+    forgery.linked = Some(linked());
+    let (_folder, timeline) = elsewhere();
+    import(forgery.file(), &timeline, Importing::Same).expect("it is right in every way");
 }

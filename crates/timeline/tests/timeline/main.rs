@@ -18,3 +18,4 @@ mod projects;
 mod requests;
 mod support;
 mod takes;
+mod undo_by_take;

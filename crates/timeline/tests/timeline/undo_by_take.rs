@@ -1,0 +1,189 @@
+//! Undo belongs to a take: what other takes do at the same time is neither taken back nor taken apart.
+
+use retake_model::agent::AgentState;
+use retake_model::command::{Advance, Prompt, Start};
+use retake_model::entry::EntryVersion;
+use retake_model::id::{TakeId, TurnId};
+use retake_model::operation::{Actor, TurnStep};
+use retake_timeline::{Caller, Command, Desk, Goal, Handling, Spot, Unit};
+use retake_workspace::snapshot::Workspace;
+use tempfile::TempDir;
+
+use crate::support::FileWorld;
+
+const UNDO: Goal = Goal::Undo(Unit::Turn, 1);
+const REDO: Goal = Goal::Redo(Unit::Turn, 1);
+
+/// A thread with two takes: one in the project's folder, one in a worktree.
+struct TwoTakes {
+    world: FileWorld,
+    main: TakeId,
+    other: TakeId,
+    worktree: Desk,
+    folder: TempDir,
+}
+
+impl TwoTakes {
+    fn new() -> Self {
+        let world = FileWorld::new();
+        world.write("shared", "as it was\n");
+        world.look();
+        world.world.say("User", "first");
+        let main = world.world.state().active;
+        world.change(Command::Branch { from: main, at: Some(world.world.entry(1)), name: None });
+        let other = world.world.state().active;
+        world.change(Command::Switch { take: main });
+        let folder = tempfile::tempdir().expect("a folder");
+        let opened = world
+            .desk
+            .open_apart(world.world.thread, other, &folder.path().join("worktree"), &Caller::human())
+            .expect("a worktree");
+        let known = world.world.look().apart_folder_at(&opened.path).expect("a look").expect("it is known");
+        let workspace = Workspace::of(&opened.path).expect("a folder");
+        let worktree = Desk::at_apart(world.world.timeline.clone(), &known, workspace);
+        Self { world, main, other, worktree, folder }
+    }
+
+    fn start(&self, take: TakeId, turn: TurnId, text: &str) {
+        let prompt = EntryVersion::from_text("User", text, self.world.world.timeline.now());
+        let start = Start {
+            turn,
+            context: Vec::new(),
+            prompt: Prompt::Entry(prompt.into()),
+            settings: Vec::new(),
+            sent: None,
+        };
+        self.change(Command::StartTurn { take, start }, turn);
+    }
+
+    fn answer(&self, take: TakeId, turn: TurnId, text: &str, state: AgentState) {
+        let entry = EntryVersion::from_text("AI", text, self.world.world.timeline.now());
+        let advance =
+            Advance { turn, entries: vec![entry.into()], settings: Vec::new(), state, step: TurnStep::Answered };
+        self.change(Command::AdvanceTurn { take, advance }, turn);
+    }
+
+    fn change(&self, command: Command, turn: TurnId) {
+        let caller = Caller { turn: Some(turn), actor: Actor::Agent, ..Caller::human() };
+        let world = &self.world.world;
+        world.timeline.change(world.thread, command, caller).expect("a step that is allowed");
+    }
+
+    /// What a program did in a folder is recorded, in a turn of its own or in the one given.
+    fn record(&self, desk: &Desk, turn: Option<TurnId>) {
+        let caller = Caller { turn, actor: Actor::Agent, ..Caller::human() };
+        desk.record(self.world.world.thread, caller).expect("a record");
+    }
+
+    fn go(&self, desk: &Desk, goal: Goal) {
+        desk.go(self.world.world.thread, goal, Caller::human(), Handling::default()).expect("a move");
+    }
+
+    fn texts(&self, take: TakeId) -> Vec<String> {
+        let (world, looking) = (&self.world.world, self.world.world.look());
+        let take = world.state().take(&looking.queries(), take).expect("readable").expect("a take");
+        world.texts_of(&take)
+    }
+
+    fn in_worktree(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join("worktree").join(name)
+    }
+
+    fn runs(&self, take: TakeId) -> bool {
+        let (world, looking) = (&self.world.world, self.world.world.look());
+        let take = world.state().take(&looking.queries(), take).expect("readable").expect("a take");
+        take.agent.is_some_and(|agent| agent.state.is_running())
+    }
+}
+
+fn turn(number: u8) -> TurnId {
+    TurnId::from_bytes([number; 16])
+}
+
+fn calling() -> AgentState {
+    AgentState::Calling { attempt: 1, steered: false }
+}
+
+#[test]
+fn an_undo_in_a_worktree_leaves_the_running_turn_of_the_project_alone() {
+    let takes = TwoTakes::new();
+    takes.start(takes.other, turn(1), "in the worktree");
+    takes.start(takes.main, turn(2), "in the project");
+    takes.world.write("project", "of the running turn\n");
+    takes.record(&takes.world.desk, Some(turn(2)));
+    std::fs::write(takes.in_worktree("there"), "of the worktree\n").expect("a file");
+    takes.record(&takes.worktree, Some(turn(1)));
+    takes.answer(takes.other, turn(1), "done there", AgentState::Waiting);
+    takes.answer(takes.main, turn(2), "still at it", calling());
+
+    takes.go(&takes.worktree, UNDO);
+    assert_eq!(takes.texts(takes.other), ["first"]);
+    assert!(!takes.in_worktree("there").exists());
+    assert_eq!(takes.texts(takes.main), ["first", "in the project", "still at it"]);
+    assert_eq!(takes.world.read("project").as_deref(), Some("of the running turn\n"));
+    assert!(takes.runs(takes.main));
+    takes.answer(takes.main, turn(2), "goes on", calling());
+
+    takes.go(&takes.worktree, REDO);
+    assert_eq!(takes.texts(takes.other), ["first", "in the worktree", "done there"]);
+    assert_eq!(std::fs::read_to_string(takes.in_worktree("there")).expect("a file"), "of the worktree\n");
+    assert_eq!(takes.texts(takes.main).last().map(String::as_str), Some("goes on"));
+}
+
+#[test]
+fn a_turn_that_another_take_interleaves_is_undone_whole_with_its_files() {
+    let takes = TwoTakes::new();
+    takes.start(takes.main, turn(1), "one");
+    takes.start(takes.other, turn(2), "two");
+    takes.world.write("a", "first file\n");
+    takes.record(&takes.world.desk, Some(turn(1)));
+    std::fs::write(takes.in_worktree("b"), "theirs\n").expect("a file");
+    takes.record(&takes.worktree, Some(turn(2)));
+    takes.answer(takes.main, turn(1), "answer", calling());
+    takes.world.write("c", "second file\n");
+    takes.record(&takes.world.desk, Some(turn(1)));
+    takes.answer(takes.other, turn(2), "their answer", AgentState::Waiting);
+    takes.answer(takes.main, turn(1), "the end", AgentState::Waiting);
+
+    takes.go(&takes.world.desk, UNDO);
+    assert_eq!(takes.texts(takes.main), ["first"]);
+    assert_eq!(takes.world.files().into_keys().collect::<Vec<_>>(), ["shared"]);
+    assert_eq!(takes.texts(takes.other), ["first", "two", "their answer"]);
+    assert!(takes.in_worktree("b").exists());
+    takes.go(&takes.world.desk, REDO);
+    assert_eq!(takes.texts(takes.main), ["first", "one", "answer", "the end"]);
+    assert_eq!(takes.world.files().into_keys().collect::<Vec<_>>(), ["a", "c", "shared"]);
+}
+
+#[test]
+fn a_program_that_runs_during_a_turn_does_not_split_it() {
+    let takes = TwoTakes::new();
+    takes.start(takes.main, turn(1), "one");
+    takes.world.write("a", "of the program\n");
+    takes.record(&takes.world.desk, Some(turn(9)));
+    takes.answer(takes.main, turn(1), "the end", AgentState::Waiting);
+    takes.go(&takes.world.desk, UNDO);
+    assert_eq!(takes.texts(takes.main), ["first"]);
+    assert_eq!(takes.world.read("a"), None);
+}
+
+#[test]
+fn a_step_of_the_thread_is_undone_from_any_take_and_a_take_made_elsewhere_is_not() {
+    let takes = TwoTakes::new();
+    let world = &takes.world.world;
+    world.done(Command::Rename { title: "Renamed".to_owned() });
+    takes.go(&takes.worktree, UNDO);
+    assert_ne!(world.state().title, "Renamed");
+    takes.go(&takes.worktree, REDO);
+    assert_eq!(world.state().title, "Renamed");
+    // A branch in the project's folder is the project's to take back.
+    world.done(Command::Branch { from: takes.main, at: None, name: Some("third".to_owned()) });
+    let entry = EntryVersion::from_text("User", "theirs", world.timeline.now());
+    world.done(Command::AddEntries { take: takes.other, at: Spot::End, entries: vec![entry.into()] });
+    takes.go(&takes.worktree, UNDO);
+    assert_eq!(takes.texts(takes.other), ["first"]);
+    assert!(world.take_names().contains(&"third".to_owned()));
+    let again = takes.worktree.go(world.thread, UNDO, Caller::human(), Handling::default());
+    assert!(again.is_err(), "nothing else of the worktree can be undone from there: {again:?}");
+    assert!(world.take_names().contains(&"third".to_owned()));
+}
