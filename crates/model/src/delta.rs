@@ -46,7 +46,7 @@ pub fn carry<O: Objects + ?Sized>(
         ),
         roles: pick(&present.roles, &from.roles, &to.roles),
         settings: carry_settings(additions, present.settings, from.settings, to.settings)?,
-        takes: present.takes.clone(),
+        takes: present.takes,
         active: pick(&present.active, &from.active, &to.active),
         deleted: pick(&present.deleted, &from.deleted, &to.deleted),
         parent: pick(&present.parent, &from.parent, &to.parent),
@@ -100,12 +100,23 @@ fn carry_take<O: Objects + ?Sized>(
     let new = to.takes.find(additions, id.bytes())?;
     let here = state.takes.find(additions, id.bytes())?;
     let content = |found: &Option<(u64, TakeCell)>| found.as_ref().map(|(_, cell)| cell.content);
-    if content(&old) == content(&new) || (content(&here) != content(&old) && !owned) {
+    if content(&old) == content(&new) {
         return Ok(());
     }
-    let cell = match &new {
-        Some((_, cell)) => Some(with_free_name(additions, state, *cell)?),
-        None => None,
+    let cell = match (&old, &new, &here) {
+        // Changed since, by others: it keeps that, and only its name goes back.
+        (Some((_, old)), Some((_, new)), Some((_, here))) if here.content != old.content && !owned => {
+            let (old, new): (Take, Take) = (load(additions, old.content)?, load(additions, new.content)?);
+            let here: Take = load(additions, here.content)?;
+            if old.name == new.name || here.name != old.name {
+                return Ok(());
+            }
+            let content = additions.add(&Take { name: new.name, ..here });
+            Some(with_free_name(additions, state, TakeCell { take: id, content })?)
+        }
+        _ if content(&here) != content(&old) && !owned => return Ok(()),
+        (_, Some((_, cell)), _) => Some(with_free_name(additions, state, *cell)?),
+        (_, None, _) => None,
     };
     let range = match (&here, &new) {
         (Some((position, _)), _) => *position..position + 1,
@@ -137,8 +148,12 @@ fn with_free_name<O: Objects + ?Sized>(
         return Ok(cell);
     }
     let base = crate::name::base(&take.name).to_owned();
-    let free = (1u64..).map(|number| format!("{base}_take_{number}")).find(|name| !others.contains(name));
-    let name = free.expect("numbers do not end");
+    let mut number = 1u64;
+    let mut name = format!("{base}_take_{number}");
+    while others.contains(&name) {
+        number += 1;
+        name = format!("{base}_take_{number}");
+    }
     let content = additions.add(&Take { name, ..take });
     Ok(TakeCell { take: cell.take, content })
 }

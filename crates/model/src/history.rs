@@ -25,7 +25,9 @@ mod cursor;
 mod tests;
 
 use crate::id::{TakeId, TurnId};
-use crate::operation::{Actor, ChainPosition, Chains, Operation, OperationKind, Place, TakePosition, Version};
+use crate::operation::{
+    Actor, ChainPosition, Chains, Operation, OperationKind, Place, TakePosition, Version,
+};
 use crate::time::Timestamp;
 
 pub use cursor::{Cursor, RouteStep, View};
@@ -158,8 +160,7 @@ pub fn link_move<L: Log>(
         Some(moved) => moved.at,
         None => take_position(log, head, view)?,
     };
-    let place =
-        place_of_move(&last.place, at.position.max(thread.position), at.tip.max(thread.tip));
+    let place = place_of_move(&last.place, at.position.max(thread.position), at.tip.max(thread.tip));
     let chains = Chains { take: Some(view), thread, takes, other: other(&last, head, Some(view)) };
     Ok((place, chains))
 }
@@ -189,6 +190,10 @@ impl Link {
             _ if operation.kind.moves_chains() => LinkRole::Move,
             _ if operation.kind.moves_only() => LinkRole::Note,
             Some(files) if operation.kind.changes_files_only() => LinkRole::Change(Some(files.take)),
+            // An export without files does not say whose they were.
+            None if operation.kind.changes_files_only() => {
+                LinkRole::Change(operation.chains.as_ref().and_then(|chains| chains.take))
+            }
             _ => LinkRole::Change(operation.kind.take()),
         };
         Self { place: operation.place, chains: operation.chains.clone(), role }
@@ -303,7 +308,8 @@ fn place_of_change<L: Log>(log: &L, on: Version, version: Version) -> Result<Pla
     let near = log.step(parent.jump)?.place;
     let far = log.step(near.jump)?.place;
     // Two equal hops in a row are joined into one: the hops grow like the digits of a skew-binary number.
-    let jump = if parent.depth.abs_diff(near.depth) == near.depth.abs_diff(far.depth) { near.jump } else { on };
+    let jump =
+        if parent.depth.abs_diff(near.depth) == near.depth.abs_diff(far.depth) { near.jump } else { on };
     Ok(Place { parent: on, depth: parent.depth + 1, jump, position: version, tip: version })
 }
 

@@ -577,7 +577,6 @@ impl OperationKind {
             | Self::EntriesReplaced { take, .. }
             | Self::Truncated { take, .. }
             | Self::Cleared { take, .. }
-            | Self::TakeRenamed { take, .. }
             | Self::DraftChanged { take }
             | Self::FilesListed { take, .. }
             | Self::SendRecorded { take }

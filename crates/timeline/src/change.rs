@@ -407,9 +407,7 @@ pub(crate) fn compose_change<'writing, 'transaction>(
         (Some(turn), _) if take.is_some() => turn,
         (_, Some(turn)) | (Some(turn), None) => turn,
         (None, None) => match typing_before(writing, at, &kind, take)? {
-            Some(last)
-                if continues_typing(&last, &kind, &caller.actor, clock.now(), rules.typing_pause) =>
-            {
+            Some(last) if continues_typing(&last, &kind, &caller.actor, clock.now(), rules.typing_pause) => {
                 last.turn
             }
             _ => TurnId::fresh(&mut Ticks(clock)),

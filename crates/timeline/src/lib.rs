@@ -142,7 +142,14 @@ impl Default for Rules {
 impl Caller {
     /// The person at the keyboard, who has looked at no version in particular.
     pub fn human() -> Self {
-        Self { actor: Actor::Human, surroundings: None, turn: None, expected: None, request: None, take: None }
+        Self {
+            actor: Actor::Human,
+            surroundings: None,
+            turn: None,
+            expected: None,
+            request: None,
+            take: None,
+        }
     }
 
     /// The same caller, who expects the thread to be at that version.

@@ -164,7 +164,7 @@ impl Looking<'_> {
         let row = self.thread(thread)?;
         let queries = self.queries();
         let head = queries.last_operation(&row)?.operation.version;
-        let position = self.standing(thread)?.position;
+        let (position, active) = (self.standing(thread)?.position, self.state(thread)?.active);
         let from = before.map_or(row.summary.version, |before| before.saturating_sub(1));
         let found = queries.operations_back(row.number, from, limit)?;
         let lowest = found.last().map_or(0, |last| last.operation.version);
@@ -176,12 +176,15 @@ impl Looking<'_> {
             if stored.operation.kind.moves_only() || chains.contains_key(&take) {
                 continue;
             }
-            let at = match take {
-                Some(take) => take_position(&log, head, take)?,
-                None => thread_position(&log.step(head)?, head),
+            let of_thread = thread_position(&log.step(head)?, head);
+            let (at, beside) = match take {
+                Some(take) => (take_position(&log, head, take)?, of_thread),
+                None => (of_thread, take_position(&log, head, active)?),
             };
             let done = path_down_to(&log, at.position, lowest)?;
-            let ahead = path_down_to(&log, at.tip, lowest.max(at.position))?;
+            // A change that was made since clears redo.
+            let tip = if beside.changed > at.since { at.position } else { at.tip };
+            let ahead = path_down_to(&log, tip, lowest.max(at.position))?;
             chains.insert(take, (at.position, done, ahead));
         }
         Ok(found

@@ -79,13 +79,14 @@ impl Cursor {
         Ok(Self { view, head, thread, thread_before: thread, take_before, takes, route })
     }
 
-    /// Starts from where chains were at an older version, with the present as what redo leads to.
-    pub fn starting_at<L: Log>(mut self, log: &L, version: Version) -> Result<Self, L::Error> {
+    /// Starts from where chains were at an older version; redo leads to the present of the thread, and to that change of
+    /// the take.
+    pub fn starting_at<L: Log>(mut self, log: &L, version: Version, tip: Version) -> Result<Self, L::Error> {
         let thread = thread_position(&log.step(version)?, version);
         self.thread = ChainPosition { position: thread.position, tip: self.thread.position, ..self.thread };
         let now = self.take(log)?;
         let then = take_position(log, version, self.view.take)?;
-        let at = ChainPosition { position: then.position, tip: now.position, ..now };
+        let at = ChainPosition { position: then.position, tip, ..now };
         self.takes.insert(self.view.take, at);
         Ok(self)
     }
@@ -191,7 +192,10 @@ impl Cursor {
         };
         let turn = log.step(first)?.turn;
         self.pass(log, first, chain, direction)?;
-        while unit == Unit::Turn {
+        if unit == Unit::Operation {
+            return Ok(true);
+        }
+        loop {
             let mut same = None;
             for (version, chain) in self.candidates(log, direction)? {
                 if log.step(version)?.turn == turn {

@@ -8,7 +8,7 @@ use super::*;
 
 /// A log that knows which take is active after each operation.
 struct Steps {
-    steps: Vec<Step>,
+    all: Vec<Step>,
     active: Vec<TakeId>,
     worktrees: BTreeSet<TakeId>,
     reads: Cell<usize>,
@@ -19,7 +19,7 @@ impl Log for Steps {
 
     fn step(&self, version: Version) -> Result<Step, Infallible> {
         self.reads.set(self.reads.get() + 1);
-        Ok(self.steps[version as usize - 1].clone())
+        Ok(self.all[version as usize - 1].clone())
     }
 
     fn active(&self, version: Version) -> Result<TakeId, Infallible> {
@@ -40,17 +40,17 @@ impl Steps {
             made: None,
             in_project: false,
         };
-        Self { steps: vec![first], active: vec![A], worktrees: BTreeSet::new(), reads: Cell::new(0) }
+        Self { all: vec![first], active: vec![A], worktrees: BTreeSet::new(), reads: Cell::new(0) }
     }
 
     fn head(&self) -> Version {
-        self.steps.len() as Version
+        self.all.len() as Version
     }
 
     fn push(&mut self, linked: (Place, Chains), number: u8, moves_only: bool, active: TakeId) {
         let (place, chains) = (linked.0, Some(linked.1));
         let step = Step { place, turn: turn(number), chains, moves_only, made: None, in_project: false };
-        self.steps.push(step);
+        self.all.push(step);
         self.active.push(active);
     }
 
@@ -251,8 +251,8 @@ fn logs_from_before_there_were_chains_are_one_chain() {
     let mut log = Steps::new();
     for version in 2..=4 {
         let Ok(place) = place_of_change(&log, version - 1, version);
-        let first = log.steps[0].clone();
-        log.steps.push(Step { place, turn: turn(version as u8), ..first });
+        let first = log.all[0].clone();
+        log.all.push(Step { place, turn: turn(version as u8), ..first });
         log.active.push(A);
     }
     log.change(Some(A), 5); // 5

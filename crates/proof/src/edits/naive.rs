@@ -207,7 +207,7 @@ impl Naive {
         let take = self.threads[thread].operation(to).take;
         let (first, steps) = self.threads[thread].steps(to);
         let first =
-            first.filter(|_| self.mistake != Some(Mistake::RedoForgetsWhatUndoFound));
+            first.filter(|(from, to)| from != to && self.mistake != Some(Mistake::RedoForgetsWhatUndoFound));
         let files = filed.then(|| {
             let before = Rc::new(self.present.clone());
             let wanted = match (self.mistake, steps.last()) {

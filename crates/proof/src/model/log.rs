@@ -205,8 +205,11 @@ impl NaiveThread {
 
     /// Whether a change is undone, and lies on the way to where redo leads.
     pub fn is_ahead(&self, version: usize) -> bool {
-        let at = self.chain(self.version(), self.at(version).owner);
-        self.path(at.tip).contains(&version) && !self.path(at.position).contains(&version)
+        let owner = self.at(version).owner;
+        let beside = if owner.is_some() { None } else { Some(self.picture().active) };
+        let (at, beside) = (self.chain(self.version(), owner), self.chain(self.version(), beside));
+        let cleared = beside.changed > at.since;
+        !cleared && self.path(at.tip).contains(&version) && !self.path(at.position).contains(&version)
     }
 
     /// Whether the thread is as it was made, but for having been put away.

@@ -355,7 +355,6 @@ pub fn owner(command: &Command) -> Option<TakeId> {
         | Command::ReplaceEntries { take, .. }
         | Command::Truncate { take, .. }
         | Command::Clear { take }
-        | Command::RenameTake { take, .. }
         | Command::SetDraft { take, .. }
         | Command::Attach { take, .. }
         | Command::Detach { take, .. }

@@ -277,7 +277,8 @@ impl<'join, 'transaction> Joining<'join, 'transaction> {
         let before = thread_position(&log.step(head)?, head);
         let wanted = thread_position(&history::Step::of(operation), operation.version);
         let Some(thread) = now(wanted, before) else { return Ok(None) };
-        let thread = if (thread.position, thread.tip) == (before.position, before.tip) { before } else { thread };
+        let thread =
+            if (thread.position, thread.tip) == (before.position, before.tip) { before } else { thread };
         let mut takes = Vec::new();
         for moved in operation.chains.iter().flat_map(|chains| &chains.takes) {
             let before = history::take_position(&log, head, moved.take)?;

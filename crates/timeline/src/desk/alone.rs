@@ -31,20 +31,21 @@ pub(super) fn way_of_files(
     let log = queries.log(thread);
     let stand = stand_of_files(queries, thread, head, &view)?;
     let mut cursor = Cursor::new(&log, head, view)?;
-    if let Some(version) = stand {
-        cursor = cursor.starting_at(&log, version)?;
+    if let Some((version, base)) = stand {
+        cursor = cursor.starting_at(&log, version, base)?;
     }
     let counts = |route: &[_]| changes_files(queries, thread, route, here);
     Ok(goal.destination_from(queries, thread, head, rules, cursor, &counts)?)
 }
 
-/// The version whose files are there, if files moved without the conversation since its last change.
+/// The version whose files are there, and the change of the take that they left, if files moved without the conversation
+/// since that change.
 fn stand_of_files(
     queries: &Queries<'_>,
     thread: i64,
     head: Version,
     view: &View,
-) -> Result<Option<Version>, StoreError> {
+) -> Result<Option<(Version, Version)>, StoreError> {
     let mut stand = None;
     let mut version = take_position(&queries.log(thread), head, view.take)?.position;
     while version != 0 {
@@ -56,5 +57,5 @@ fn stand_of_files(
             _ => break,
         }
     }
-    Ok(stand)
+    Ok(stand.map(|stand| (stand, version)))
 }

@@ -73,8 +73,8 @@ impl Looking<'_> {
                 return Ok(found);
             }
             // What was undone is no part of any take; what was done in a folder of its own is undone there alone.
-            let done = !operation.kind.moves_only()
-                && history::is_done(&log, head.version, operation.version)?;
+            let done =
+                !operation.kind.moves_only() && history::is_done(&log, head.version, operation.version)?;
             if files.apart || done {
                 found.pass(&files);
             }

@@ -91,7 +91,8 @@ pub(super) fn steps_between(
     let first = way_back(queries, thread, head, (moved, halves), here)?;
     let mut steps = Vec::new();
     for step in moved.cursor.route() {
-        let Some(files) = file_change(queries, thread, step.version())?.filter(|files| here.holds(files)) else {
+        let Some(files) = file_change(queries, thread, step.version())?.filter(|files| here.holds(files))
+        else {
             continue;
         };
         steps.push(match step {
@@ -118,7 +119,11 @@ pub(super) fn changes_files(
 }
 
 /// The files that an operation changed.
-fn file_change(queries: &Queries<'_>, thread: i64, version: Version) -> Result<Option<FileChange>, StoreError> {
+fn file_change(
+    queries: &Queries<'_>,
+    thread: i64,
+    version: Version,
+) -> Result<Option<FileChange>, StoreError> {
     let missing = || StoreError::Damaged(format!("operation {version} is missing"));
     let operation = queries.operation(thread, version)?.ok_or_else(missing)?.operation;
     Ok(operation.files.filter(|files| files.before != files.after))
@@ -182,8 +187,8 @@ fn way_back(
             _ => false,
         };
         if reverses && here.holds(&files) {
-            // Also where no file moved: what that move left alone, this one leaves alone.
-            return Ok(Some(Step { from: files.after, to: files.before }));
+            let went = files.before != files.after;
+            return Ok(went.then_some(Step { from: files.after, to: files.before }));
         }
     }
     Ok(None)

@@ -167,9 +167,9 @@ pub(super) fn present_roots(
             *main = match timeline.folder_of_project(record.project) {
                 Ok(path) => path_to_text(&path),
                 Err(FileError::ProjectAway(path)) => return Err(FileError::FolderGone(path)),
-                Err(FileError::NoSuchProject(_) | FileError::ProjectForgotten(_)) => {
-                    return Err(FileError::FolderGone(path));
-                }
+                Err(FileError::ProjectForgotten(_)) => return Err(FileError::FolderGone(path)),
+                // A library may name a project that was never recorded: there is nothing to tell its folder by but the path.
+                Err(FileError::NoSuchProject(_)) => path_to_text(&path),
                 Err(error) => return Err(error),
             };
         }

@@ -27,8 +27,8 @@ use super::report::of_plan;
 use super::work::{FileSteps, Publishing, plan_files};
 use super::{Desk, FileError, FileReport, Halves, PathReport, PlanRequest};
 use crate::change::{Head, change, publish_move};
-use crate::promote::promote_in;
 use crate::moves::view_of;
+use crate::promote::promote_in;
 use crate::{Caller, Goal};
 
 /// How often a preview begins again because content was destroyed meanwhile.

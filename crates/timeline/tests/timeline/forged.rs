@@ -8,7 +8,8 @@ use retake_model::id::{EntryId, ProjectId, TakeId, ThreadId, TurnId};
 use retake_model::list::{EntryCell, List, TakeCell};
 use retake_model::object::{Additions, Memory, load};
 use retake_model::operation::{
-    Actor, Added, ChainPosition, Chains, FileChange, Operation, OperationKind, Place, TakePosition, TurnStep};
+    Actor, Added, ChainPosition, Chains, FileChange, Operation, OperationKind, Place, TakePosition, TurnStep,
+};
 use retake_model::path::FileName;
 use retake_model::settings::Settings;
 use retake_model::state::{ThreadState, Visibility};
@@ -81,7 +82,15 @@ impl<'base> Forgery<'base> {
             request: None,
             chains: None,
         };
-        Self { additions, state, operation, lines: Vec::new(), left_out: Vec::new(), second: None, linked: None }
+        Self {
+            additions,
+            state,
+            operation,
+            lines: Vec::new(),
+            left_out: Vec::new(),
+            second: None,
+            linked: None,
+        }
     }
 
     fn with_takes(&mut self, takes: &[Take]) {

@@ -58,8 +58,13 @@ impl TwoTakes {
 
     fn answer(&self, take: TakeId, turn: TurnId, text: &str, state: AgentState) {
         let entry = EntryVersion::from_text("AI", text, self.world.world.timeline.now());
-        let advance =
-            Advance { turn, entries: vec![entry.into()], settings: Vec::new(), state, step: TurnStep::Answered };
+        let advance = Advance {
+            turn,
+            entries: vec![entry.into()],
+            settings: Vec::new(),
+            state,
+            step: TurnStep::Answered,
+        };
         self.change(Command::AdvanceTurn { take, advance }, turn);
     }
 

@@ -39,7 +39,17 @@ pub(super) fn carry(
         let (old, new) = (from.take(id), to.take(id));
         let here = after.takes.iter().position(|take| take.id == id);
         let untouched = here.map(|place| &after.takes[place]) == old;
-        if old == new || !(untouched || owned.contains(&id)) {
+        if old == new {
+            continue;
+        }
+        if !(untouched || owned.contains(&id)) {
+            // Its name goes back, whatever else was done to it.
+            if let (Some(old), Some(new), Some(here)) = (old, new, here)
+                && old.name != new.name
+                && after.takes[here].name == old.name
+            {
+                after.takes[here].name.clone_from(&new.name);
+            }
             continue;
         }
         put(&mut after.takes, here, new, to.takes.iter().position(|take| take.id == id));

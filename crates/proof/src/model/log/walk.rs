@@ -97,9 +97,10 @@ impl<'thread> Walk<'thread> {
         let mut found = Vec::new();
         for (at, beside) in [(take, thread), (thread, take)] {
             let path = self.thread.path(at.tip);
-            let next = path.into_iter().rev().find(|version| {
-                *version > at.position && self.thread.at(*version).parent == at.position
-            });
+            let next = path
+                .into_iter()
+                .rev()
+                .find(|version| *version > at.position && self.thread.at(*version).parent == at.position);
             let Some(next) = next.filter(|_| at.tip != at.position && beside.changed <= at.since) else {
                 continue;
             };
@@ -132,7 +133,10 @@ impl<'thread> Walk<'thread> {
         self.pass(first, back);
         let turn = self.thread.at(first).turn;
         let whole = unit == Unit::Turn && !(back && self.mutant == Some(Mutant::UndoForgetsTurns));
-        while whole {
+        if !whole {
+            return true;
+        }
+        loop {
             let same = next(self).into_iter().find(|version| self.thread.at(*version).turn == turn);
             let Some(version) = same else { break };
             self.pass(version, back);

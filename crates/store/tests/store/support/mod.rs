@@ -181,20 +181,14 @@ pub(crate) fn publish_inside(
             let view = View { take: state.active, worktree: false, worktrees: [].into() };
             let mut cursor = Cursor::new(&log, version, view)?;
             let from = cursor.position(&log)?;
-            let moved = if undoing {
-                cursor.undo(&log, Unit::Turn)?
-            } else {
-                cursor.redo(&log, Unit::Turn)?
-            };
+            let moved =
+                if undoing { cursor.undo(&log, Unit::Turn)? } else { cursor.redo(&log, Unit::Turn)? };
             assert!(moved, "there is something to move to");
             let to = cursor.position(&log)?;
             // There is one take, so the state is one that was there before.
             let target = writing.operation(row.number, to)?.expect("it exists");
-            let kind = if undoing {
-                OperationKind::Undone { from, to }
-            } else {
-                OperationKind::Redone { from, to }
-            };
+            let kind =
+                if undoing { OperationKind::Undone { from, to } } else { OperationKind::Redone { from, to } };
             let linked = link_move(&log, version, cursor.view(), cursor.thread(), cursor.takes(&log)?)?;
             (target.operation.after, kind, linked)
         }
