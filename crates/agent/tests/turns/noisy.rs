@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use retake_agent::{Cancel, Sender, TurnEvent};
 use retake_model::agent::Ended;
-use retake_timeline::{Caller, Goal, Handling, Unit};
+use retake_timeline::{Caller, Goal, Halves, Handling, Unit};
 use serde_json::json;
 
 use crate::world::{Witness, World, calls, text};
@@ -48,7 +48,9 @@ fn a_noisy_tool_is_stopped_by_an_undo_of_its_turn() {
     let world = World::new(vec![calls(&[("s", "shell", json!({ "command": NOISY }))])]);
     let (desk, thread) = (world.shop.desk.clone().expect("files are kept"), world.thread);
     let (ended, took) = meanwhile(&world, || {
-        desk.go(thread, Goal::Undo(Unit::Turn, 1), Caller::human(), Handling::default()).expect("an undo");
+        // An undo that would move files is refused while a tool works on them.
+        let handling = Handling { halves: Halves::Conversation, ..Handling::default() };
+        desk.go(thread, Goal::Undo(Unit::Turn, 1), Caller::human(), handling).expect("an undo");
     });
     assert!(ended.is_err(), "{ended:?}");
     assert!(took < PROMPTLY, "{took:?}");
