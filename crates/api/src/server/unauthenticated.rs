@@ -116,7 +116,7 @@ mod tests {
             let runtime =
                 tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
             let wait = async {
-                tokio::time::timeout(Duration::ZERO, connection.expired(Duration::from_secs(60)))
+                tokio::time::timeout(Duration::ZERO, connection.expired(Duration::from_mins(1)))
                     .await
                     .is_ok()
             };

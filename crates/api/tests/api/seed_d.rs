@@ -374,8 +374,6 @@ fn defect_10_a_thread_is_not_pulled_from_under_a_turn() {
         let others = [
             (at("turns"), json!({"prompt": "say hi"})),
             (at("retry"), json!({})),
-            (at("fork"), json!({"entry": message})),
-            (at("branch"), json!({"entry": message})),
         ];
         for (path, body) in others {
             let answer = client.post(&path, &body);
@@ -383,6 +381,14 @@ fn defect_10_a_thread_is_not_pulled_from_under_a_turn() {
             assert_eq!(found, (409, "turn_running".to_owned()), "{prompt}, {path}: {}", answer.text());
             assert_eq!(picture(&client, &thread), before, "{prompt}, {path}");
         }
+        // A fork and a branch stay in the background, and the turn goes on.
+        let active = client.get(&format!("/v1/threads/{thread}")).done()["active"]["id"].clone();
+        for (path, body) in ["fork", "branch"].map(|route| (at(route), json!({"entry": message}))) {
+            client.post(&path, &body).done();
+            let thread = client.get(&format!("/v1/threads/{thread}")).done();
+            assert_eq!(thread["active"]["id"], active, "{prompt}, {path}");
+        }
+        assert_eq!(client.turn(&thread)["running"], true, "{prompt}");
         // Whoever undoes a turn that runs ends it: nothing is added to what was undone.
         let undone = client.post(&at("undo"), &json!({}));
         if undone.status == 409 {
