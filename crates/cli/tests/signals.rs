@@ -78,7 +78,10 @@ impl Terminal {
 
     fn echoes(&self) -> bool {
         let modes = self.master.get_termios().expect("a terminal has modes");
-        format!("{:?}", modes.local_flags).contains("ECHO")
+        // Other flags begin with the same letters.
+        format!("{:?}", modes.local_flags)
+            .split(|mark: char| !mark.is_alphanumeric())
+            .any(|flag| flag == "ECHO")
     }
 }
 

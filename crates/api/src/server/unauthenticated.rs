@@ -116,9 +116,7 @@ mod tests {
             let runtime =
                 tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
             let wait = async {
-                tokio::time::timeout(Duration::ZERO, connection.expired(Duration::from_mins(1)))
-                    .await
-                    .is_ok()
+                tokio::time::timeout(Duration::ZERO, connection.expired(Duration::from_mins(1))).await.is_ok()
             };
             runtime.block_on(wait)
         };

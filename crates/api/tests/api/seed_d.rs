@@ -371,10 +371,7 @@ fn defect_10_a_thread_is_not_pulled_from_under_a_turn() {
         });
         let before = picture(&client, &thread);
         let at = |rest: &str| format!("/v1/threads/{thread}/{rest}");
-        let others = [
-            (at("turns"), json!({"prompt": "say hi"})),
-            (at("retry"), json!({})),
-        ];
+        let others = [(at("turns"), json!({"prompt": "say hi"})), (at("retry"), json!({}))];
         for (path, body) in others {
             let answer = client.post(&path, &body);
             let found = (answer.status, answer.code());
