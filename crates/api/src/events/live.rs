@@ -108,7 +108,9 @@ mod tests {
     use super::*;
 
     fn live(number: usize, bytes: usize) -> Live {
-        Live { thread: ThreadId::from_key([1; 16]), text: format!("{number:0bytes$}") }
+        let number = number.to_string();
+        let text = "0".repeat(bytes.saturating_sub(number.len())) + &number;
+        Live { thread: ThreadId::from_key([1; 16]), text }
     }
 
     #[test]

@@ -25,7 +25,7 @@ fn stop(lab: &Lab, name: &str, input: Value) -> (Output, Duration) {
 fn search_stops_in_the_middle_of_a_line() {
     let lab = Lab::new();
     lab.file("long.txt", "a".repeat(5_000_000));
-    for pattern in ["(a{50}){40}b", r"(\w{7}){20}[^a]", r"(a|aa|aaa){60}(b|c)"] {
+    for pattern in ["(a{50}){40}[^a]", r"(\w{7}){20}[^a]", "(a|aa|aaa){60}[^a]"] {
         let (output, took) = stop(&lab, "search", json!({ "pattern": pattern }));
         assert!(output.failed && took < PROMPTLY, "{pattern}: {took:?}, {}", output.text);
     }
