@@ -63,6 +63,8 @@ pub(super) fn carry(
 fn put(takes: &mut Vec<TakePicture>, here: Option<usize>, new: Option<&TakePicture>, place: Option<usize>) {
     match (here, new) {
         (Some(here), Some(new)) => takes[here] = new.clone(),
+        // A thread always has a take.
+        (Some(_), None) if takes.len() == 1 => {}
         (Some(here), None) => {
             takes.remove(here);
         }
