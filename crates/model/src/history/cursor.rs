@@ -162,8 +162,17 @@ impl Cursor {
             return Ok(None);
         }
         let moved = log.step(last)?.chains.map(|chains| chains.takes).unwrap_or_default();
-        let mut takes: BTreeSet<TakeId> = moved.iter().map(|moved| moved.take).collect();
-        takes.extend(self.takes(log)?.iter().map(|moved| moved.take));
+        let mut takes = BTreeSet::new();
+        for moved in moved {
+            if moved.at.position != take_position(log, last - 1, moved.take)?.position {
+                takes.insert(moved.take);
+            }
+        }
+        for (take, at) in &self.takes {
+            if at.position != take_position(log, self.head, *take)?.position {
+                takes.insert(*take);
+            }
+        }
         for take in takes {
             let now = match self.takes.get(&take) {
                 Some(at) => *at,
