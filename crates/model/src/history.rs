@@ -13,7 +13,8 @@
 //! ```
 //!
 //! In a take, undo takes back the newest step of the take's chain and the thread's: steps of other takes are passed over, and
-//! so are their running turns. The operations of one turn go together, whatever lies between them.
+//! so are their running turns. The operations of one turn go together, whatever lies between them. Redo makes first what was
+//! taken back last; each chain knows the move that took back its next step, and finds the one before in the log.
 //!
 //! A chain may have a hundred thousand changes, and redo from the far end must cost no more than an undo, so
 //! each change also knows one far ancestor (`jump`), placed such that any ancestor is found in O(log n) hops.
@@ -45,6 +46,8 @@ pub struct Step {
     pub moves_only: bool,
     /// The take that it made.
     pub made: Option<TakeId>,
+    /// Whether it emptied every take.
+    pub resets: bool,
     /// Whether it changed files in the project's folder.
     pub in_project: bool,
 }
@@ -58,6 +61,7 @@ impl Step {
             chains: operation.chains.clone(),
             moves_only: operation.kind.moves_only(),
             made: operation.kind.made(),
+            resets: matches!(operation.kind, OperationKind::Reset),
             in_project: operation.files.is_some_and(|files| !files.apart && files.before != files.after),
         }
     }
@@ -99,6 +103,7 @@ pub fn thread_position(step: &Step, version: Version) -> ChainPosition {
             tip: step.place.tip,
             changed: version,
             since: version,
+            undone: 0,
         },
     }
 }
@@ -288,7 +293,13 @@ fn can_be<L: Log>(
             return Ok(false);
         }
     }
-    Ok(at.changed == before.changed && at.since == version && contains(log, at.tip, at.position)?)
+    let by_a_move = match at.undone {
+        0 => true,
+        undone if undone == version => at.position != at.tip,
+        undone => undone >= 2 && undone < version && log.step(undone)?.moves_only,
+    };
+    let continues = at.changed == before.changed && at.since == version;
+    Ok(by_a_move && continues && contains(log, at.tip, at.position)?)
 }
 
 /// The newest earlier operation that is not a change of the same chain.

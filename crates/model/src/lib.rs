@@ -16,7 +16,6 @@ pub mod agent;
 pub mod check;
 pub mod command;
 pub mod content;
-pub mod delta;
 pub mod diff;
 pub mod entry;
 pub mod history;

@@ -167,19 +167,6 @@ impl Settings {
         Ok(self)
     }
 
-    /// Makes the change from one to the other here, for settings that are still as they were there.
-    pub fn carry(&mut self, from: &Self, to: &Self) {
-        for name in NAMES {
-            let (old, new) = (from.get(name), to.get(name));
-            if old != new
-                && self.get(name) == old
-                && let Some(Ok(changed)) = new.map(|value| self.with(name, &value))
-            {
-                *self = changed;
-            }
-        }
-    }
-
     /// The names of the settings that differ between the two.
     pub fn changed(&self, other: &Self) -> Vec<String> {
         NAMES.iter().filter(|name| self.get(name) != other.get(name)).map(ToString::to_string).collect()

@@ -1,18 +1,18 @@
 //! Undo, redo and jump. Each is one operation, however many steps it goes.
 //!
 //! A move belongs to a take: the one whose files are in the folder where it is made, which is the active one for whoever
-//! has no folder. It goes along the chains of that take and of the thread ([`retake_model::history`]), and what its steps
-//! changed is carried over to the present state ([`retake_model::delta`]): other takes stay as they are.
+//! has no folder. It goes along the chains of that take and of the thread ([`retake_model::history`]); the new state
+//! follows from where the chains are then, so other takes stay as they are.
 
 use std::collections::BTreeSet;
 
-use retake_model::content::{ContentId, Kind, encode};
-use retake_model::delta;
-use retake_model::history::{Cursor, Log as _, RouteStep, Unit, View};
+use retake_model::history::{Cursor, Log as _, RouteStep, Unit, View, thread_position};
 use retake_model::id::{TakeId, ThreadId};
+use retake_model::list::{List, TakeCell};
 use retake_model::object::{Additions, load};
 use retake_model::operation::{OperationKind, Version};
 use retake_model::state::ThreadState;
+use retake_model::take::Take;
 use retake_store::{Queries, StoreError, Writing};
 use serde::Serialize;
 
@@ -226,7 +226,8 @@ impl Goal {
     }
 }
 
-/// The present state with the steps of a route taken back and made again.
+/// The state where a cursor is. It depends on where the chains are alone, and not on the way there: the thread is as it was
+/// after its own last step that is done, and each take as it was after the last one that touched it.
 pub(crate) fn state_after(
     queries: &Queries<'_>,
     additions: &mut Additions<'_, Queries<'_>>,
@@ -235,46 +236,42 @@ pub(crate) fn state_after(
     cursor: &Cursor,
 ) -> Result<ThreadState, ChangeError> {
     let log = queries.log(thread);
-    let mut owned = BTreeSet::from([cursor.view()]);
-    for step in cursor.route() {
-        owned.extend(log.step(step.version())?.chains.and_then(|chains| chains.take));
-    }
-    let after = |version: Version| -> Result<ContentId, StoreError> {
+    let load_state = |version: Version| -> Result<ThreadState, ChangeError> {
         let missing = || StoreError::Damaged(format!("operation {version} is missing"));
-        Ok(queries.operation(thread, version)?.ok_or_else(missing)?.operation.after)
+        Ok(load(queries, queries.operation(thread, version)?.ok_or_else(missing)?.operation.after)?)
     };
-    let mut steps = Vec::new();
-    if let Some(reversed) = cursor.reverses(&log)? {
-        steps.push((after(reversed)?, after(reversed - 1)?));
-    } else {
-        for step in cursor.route() {
-            let (before, after) = (after(step.version() - 1)?, after(step.version())?);
-            steps.push(match step {
-                RouteStep::Back(_) => (after, before),
-                RouteStep::Forward(_) => (before, after),
-            });
+    let mut moved: BTreeSet<TakeId> = cursor.takes(&log)?.into_iter().map(|moved| moved.take).collect();
+    let position = cursor.thread().position;
+    let mut state = present.clone();
+    let mut touched = moved.clone();
+    if position != thread_position(&log.step(head)?, head).position {
+        state = load_state(position)?;
+        if cursor.passes_reset(&log)? {
+            moved.extend(state.all_takes(queries)?.into_iter().map(|take| take.id));
         }
+        for hunk in List::diff(queries, &state.takes, &present.takes)? {
+            touched.extend(hunk.removed.iter().chain(&hunk.added).map(|cell: &TakeCell| cell.take));
+        }
+        touched.extend(&moved);
     }
-    let (mut state, mut id) = (Some(present.clone()), after(head)?);
-    for (from, to) in steps {
-        if id == from {
-            // Nobody else changed anything: the state on the other side of the step, as it is.
-            (state, id) = (None, to);
-            continue;
-        }
-        let now = match state.take() {
-            Some(state) => state,
-            None => load(additions, id)?,
+    for id in touched {
+        // A take that is gone there is kept by its chain, and comes back with the step that made it.
+        let Some((place, there)) = state.takes.find(additions, id.bytes())? else { continue };
+        let take = match present.take(queries, id)? {
+            Some(take) if !moved.contains(&id) => take,
+            _ => {
+                let missing = || StoreError::Damaged(format!("take {id} is missing where its chain is"));
+                let origin = load_state(cursor.origin(&log, id)?)?;
+                origin.take(queries, id)?.ok_or_else(missing)?
+            }
         };
-        let (from, to) = (load(additions, from)?, load(additions, to)?);
-        let carried = delta::carry(additions, &now, (&from, &to), &owned)?;
-        id = ContentId::of(Kind::State, &encode(&carried));
-        state = Some(carried);
+        // What a take is called is for the thread to say.
+        let name = load::<Take>(additions, there.content)?.name;
+        let content = additions.add(&Take { name, ..take });
+        state.takes =
+            state.takes.splice(additions, place..place + 1, vec![TakeCell { take: id, content }])?;
     }
-    match state {
-        Some(state) => Ok(state),
-        None => Ok(load(additions, id)?),
-    }
+    Ok(state)
 }
 
 /// The answer: what can be done in the take after a move.

@@ -11,6 +11,7 @@
 //!   undo from the end:  8  7  6  5  4  3  2        each time the newest step of what is seen
 //! ```
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Log, Unit, common, contains, distance, next_on, take_position, thread_position};
@@ -52,7 +53,6 @@ pub struct Cursor {
     head: Version,
     thread: ChainPosition,
     thread_before: ChainPosition,
-    take_before: TakeId,
     takes: BTreeMap<TakeId, ChainPosition>,
     route: Vec<RouteStep>,
 }
@@ -74,19 +74,19 @@ impl Cursor {
     /// Where the chains are after the operation with that version.
     pub fn new<L: Log>(log: &L, head: Version, view: View) -> Result<Self, L::Error> {
         let thread = thread_position(&log.step(head)?, head);
-        let take_before = view.take;
         let (takes, route) = (BTreeMap::new(), Vec::new());
-        Ok(Self { view, head, thread, thread_before: thread, take_before, takes, route })
+        Ok(Self { view, head, thread, thread_before: thread, takes, route })
     }
 
     /// Starts from where chains were at an older version; redo leads to the present of the thread, and to that change of
     /// the take.
     pub fn starting_at<L: Log>(mut self, log: &L, version: Version, tip: Version) -> Result<Self, L::Error> {
         let thread = thread_position(&log.step(version)?, version);
-        self.thread = ChainPosition { position: thread.position, tip: self.thread.position, ..self.thread };
+        self.thread =
+            ChainPosition { position: thread.position, tip: self.thread.position, undone: 0, ..self.thread };
         let now = self.take(log)?;
         let then = take_position(log, version, self.view.take)?;
-        let at = ChainPosition { position: then.position, tip, ..now };
+        let at = ChainPosition { position: then.position, tip, undone: 0, ..now };
         self.takes.insert(self.view.take, at);
         Ok(self)
     }
@@ -149,40 +149,29 @@ impl Cursor {
         Ok(moved)
     }
 
-    /// The move that this one reverses: the last one that brought the chains here, if they go back to just where they were
-    /// before it. A way back is exact, whatever others changed on the way there.
-    pub fn reverses<L: Log>(&self, log: &L) -> Result<Option<Version>, L::Error> {
-        let before = take_position(log, self.head, self.take_before)?;
-        let last = before.since.max(self.thread_before.since);
-        if last < 2 || !log.step(last)?.moves_only {
-            return Ok(None);
-        }
-        let thread = thread_position(&log.step(last - 1)?, last - 1);
-        if thread.position != self.thread.position {
-            return Ok(None);
-        }
-        let moved = log.step(last)?.chains.map(|chains| chains.takes).unwrap_or_default();
-        let mut takes = BTreeSet::new();
-        for moved in moved {
-            if moved.at.position != take_position(log, last - 1, moved.take)?.position {
-                takes.insert(moved.take);
+    /// Whether the route takes back a reset, or makes one again.
+    pub fn passes_reset<L: Log>(&self, log: &L) -> Result<bool, L::Error> {
+        for step in &self.route {
+            if log.step(step.version())?.resets {
+                return Ok(true);
             }
         }
-        for (take, at) in &self.takes {
-            if at.position != take_position(log, self.head, *take)?.position {
-                takes.insert(*take);
+        Ok(false)
+    }
+
+    /// The operation after which a take was as it is here: of those that are done, the newest one that touched it. Steps
+    /// of the thread touch a take when they make it, or reset it; in a log from before takes had chains, all may have.
+    pub fn origin<L: Log>(&self, log: &L, take: TakeId) -> Result<Version, L::Error> {
+        let position = self.position_of(log, take)?.position;
+        let mut version = self.thread.position;
+        while version > position {
+            let step = log.step(version)?;
+            if step.resets || step.made == Some(take) || step.chains.is_none() {
+                return Ok(version);
             }
+            version = step.place.parent;
         }
-        for take in takes {
-            let now = match self.takes.get(&take) {
-                Some(at) => *at,
-                None => take_position(log, self.head, take)?,
-            };
-            if now.position != take_position(log, last - 1, take)?.position {
-                return Ok(None);
-            }
-        }
-        Ok(Some(last))
+        Ok(position)
     }
 
     /// Takes one step back; says whether there was one.
@@ -242,18 +231,28 @@ impl Cursor {
         {
             found.push((version, Chain::Thread));
         }
-        found.sort_by_key(|(version, _)| *version);
-        if direction == Direction::Back {
-            found.reverse();
+        match direction {
+            Direction::Back => found.sort_by_key(|(version, _)| Reverse(*version)),
+            Direction::Forward => found.sort_by_key(|(version, chain)| {
+                let at = if *chain == Chain::Take { take } else { thread };
+                (Reverse(at.undone), *version)
+            }),
         }
         Ok(found)
     }
 
-    /// Whether a step of the thread would reach into another folder, or is the first of all.
+    /// Whether a step of the thread would reach into another folder, would take away a take that was worked on, or is
+    /// the first of all.
     fn is_blocked<L: Log>(&self, log: &L, version: Version, direction: Direction) -> Result<bool, L::Error> {
         let step = log.step(version)?;
-        if step.place.parent == 0 || step.made.is_some_and(|take| self.view.worktrees.contains(&take)) {
+        if step.place.parent == 0 {
             return Ok(true);
+        }
+        if let Some(made) = step.made {
+            let worked_on = direction == Direction::Back && self.position_of(log, made)?.position != 0;
+            if worked_on || self.view.worktrees.contains(&made) {
+                return Ok(true);
+            }
         }
         let (before, after) = (log.active(version - 1)?, log.active(version)?);
         if self.view.worktree {
@@ -276,13 +275,18 @@ impl Cursor {
             Direction::Forward => (version, RouteStep::Forward(version)),
         };
         self.route.push(step);
+        let (take, thread) = (self.take(log)?, self.thread);
         match chain {
             Chain::Take => {
-                let at = self.take(log)?;
-                self.takes.insert(self.view.take, ChainPosition { position: to, ..at });
+                let seen = self.view.take;
+                let at =
+                    self.moved(take, thread, to, direction, |before| take_position(log, before, seen))?;
+                self.takes.insert(seen, at);
             }
             Chain::Thread => {
-                self.thread.position = to;
+                self.thread = self.moved(thread, take, to, direction, |before| {
+                    Ok(thread_position(&log.step(before)?, before))
+                })?;
                 if !self.view.worktree {
                     let (before, after) = (log.active(version - 1)?, log.active(version)?);
                     if before != after {
@@ -292,6 +296,32 @@ impl Cursor {
             }
         }
         Ok(())
+    }
+
+    /// Where a chain is when it has passed over a change; `at_version` says where it was.
+    fn moved<E>(
+        &self,
+        at: ChainPosition,
+        beside: ChainPosition,
+        position: Version,
+        direction: Direction,
+        at_version: impl Fn(Version) -> Result<ChainPosition, E>,
+    ) -> Result<ChainPosition, E> {
+        let now = self.head + 1;
+        // What a change beside it has cleared does not come back because the chain moves.
+        let tip = if beside.changed > at.since { at.position } else { at.tip };
+        let mut undone = if direction == Direction::Back { now } else { at.undone };
+        if direction == Direction::Forward && undone != 0 {
+            // All that this move had taken back is made again: on with what the one before it took back.
+            let before = at_version(undone - 1)?;
+            if before.position == position {
+                undone = before.undone;
+            }
+        }
+        if position == tip {
+            undone = 0;
+        }
+        Ok(ChainPosition { position, tip, since: now, undone, ..at })
     }
 
     /// Goes to where everything that is seen was just after the operation with that version.
@@ -357,7 +387,7 @@ impl Cursor {
     fn keep_tips<L: Log>(&mut self, log: &L) -> Result<(), L::Error> {
         let kept = |at: ChainPosition| -> Result<ChainPosition, L::Error> {
             let ahead = contains(log, at.tip, at.position)?;
-            Ok(ChainPosition { tip: if ahead { at.tip } else { at.position }, ..at })
+            Ok(if ahead { at } else { ChainPosition { tip: at.position, undone: 0, ..at } })
         };
         self.thread = kept(self.thread)?;
         for at in self.takes.values_mut() {
@@ -368,12 +398,16 @@ impl Cursor {
 
     /// Where the chain of the take is that is seen.
     fn take<L: Log>(&mut self, log: &L) -> Result<ChainPosition, L::Error> {
-        let take = self.view.take;
-        if let Some(at) = self.takes.get(&take) {
-            return Ok(*at);
-        }
-        let at = take_position(log, self.head, take)?;
-        self.takes.insert(take, at);
+        let at = self.position_of(log, self.view.take)?;
+        self.takes.insert(self.view.take, at);
         Ok(at)
+    }
+
+    /// Where the chain of a take is.
+    fn position_of<L: Log>(&self, log: &L, take: TakeId) -> Result<ChainPosition, L::Error> {
+        match self.takes.get(&take) {
+            Some(at) => Ok(*at),
+            None => take_position(log, self.head, take),
+        }
     }
 }

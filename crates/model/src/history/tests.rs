@@ -38,6 +38,7 @@ impl Steps {
             chains: None,
             moves_only: false,
             made: None,
+            resets: false,
             in_project: false,
         };
         Self { all: vec![first], active: vec![A], worktrees: BTreeSet::new(), reads: Cell::new(0) }
@@ -49,7 +50,15 @@ impl Steps {
 
     fn push(&mut self, linked: (Place, Chains), number: u8, moves_only: bool, active: TakeId) {
         let (place, chains) = (linked.0, Some(linked.1));
-        let step = Step { place, turn: turn(number), chains, moves_only, made: None, in_project: false };
+        let step = Step {
+            place,
+            turn: turn(number),
+            chains,
+            moves_only,
+            made: None,
+            resets: false,
+            in_project: false,
+        };
         self.all.push(step);
         self.active.push(active);
     }

@@ -39,6 +39,9 @@ pub struct ChainPosition {
     /// The operation that brought the chain here.
     #[n(3)]
     pub since: Version,
+    /// The move that took back the step that redo makes next; 0 if nothing is ahead.
+    #[n(4)]
+    pub undone: Version,
 }
 
 /// Where the chain of a take is.
@@ -55,6 +58,6 @@ pub struct TakePosition {
 impl ChainPosition {
     /// Just after a change.
     pub fn at(version: Version) -> Self {
-        Self { position: version, tip: version, changed: version, since: version }
+        Self { position: version, tip: version, changed: version, since: version, undone: 0 }
     }
 }

@@ -10,7 +10,7 @@ use retake_model::take::{FileItem, FileList, NewPicture};
 use retake_timeline::{Command, Unit};
 
 use super::log::{Event, NaiveThread};
-use super::picture::{TakePicture, ThreadPicture};
+use super::picture::{EntryPicture, TakePicture, ThreadPicture};
 use super::{speech, words};
 use crate::dice::Dice;
 
@@ -83,6 +83,10 @@ fn command(thread: &NaiveThread, now: i64, dice: &mut Dice) -> Command {
     let take = any_take(picture, dice);
     let missing = missing_take();
     let entries = picture.take(take).unwrap_or(&missing);
+    // Few drafts have pictures, and fewer would be sent.
+    if !entries.attached.is_empty() && dice.once_in(8) {
+        return Command::SendDraft { take, role: None };
+    }
     let crowded = entries.entries.len() > MOST_ENTRIES && !thread.long;
     // Long threads stay long.
     let choice = if thread.long { dice.below(60) } else { dice.below(100) };
@@ -151,7 +155,7 @@ fn take_command(thread: &NaiveThread, take: TakeId, entries: &TakePicture, dice:
             // Of an empty take only an empty branch can be made.
             Command::Branch { from: take, at, name }
         }
-        3..=5 => Command::Fork { from: take, at: any_entry(entries, dice), name },
+        3..=5 => Command::Fork { from: take, at: message(entries, dice), name },
         6 | 7 => Command::RenameTake { take, name: words::name(dice) },
         _ if thread.long => Command::Switch { take },
         _ => Command::DeleteTake { take },
@@ -209,6 +213,16 @@ fn any_entry(take: &TakePicture, dice: &mut Dice) -> EntryId {
         Some(entry) if !dice.once_in(25) => entry.id,
         _ => EntryId::from_bytes([dice.below(256) as u8; 16]),
     }
+}
+
+/// An entry to fork at: now and then one with a picture, which few have.
+fn message(take: &TakePicture, dice: &mut Dice) -> EntryId {
+    let shows = |entry: &&EntryPicture| entry.said.is_from_user() && !entry.said.pictures().is_empty();
+    let found: Vec<_> = take.entries.iter().filter(shows).collect();
+    if found.is_empty() || dice.once_in(2) {
+        return any_entry(take, dice);
+    }
+    found[dice.index(found.len())].id
 }
 
 /// New text for an entry, or the text that some entry has.

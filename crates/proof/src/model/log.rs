@@ -1,9 +1,8 @@
 //! The history of one thread: every state it ever had, copied whole, with where every chain was then.
 //!
 //! Undo, redo and jump are walks along the links from change to change, one by one. There are no hops, no depths, nothing
-//! that is remembered to make them fast, and what a step changed is carried over one step at a time.
+//! that is remembered to make them fast.
 
-mod carry;
 mod walk;
 
 use std::collections::BTreeMap;
@@ -39,6 +38,10 @@ pub struct Moment {
     pub picture: Option<Box<ThreadPicture>>,
     /// The hash of all of it.
     pub digest: Digest,
+    /// The active take.
+    pub active: TakeId,
+    /// All takes.
+    pub takes: Vec<TakeId>,
     /// What led here.
     pub event: Event,
     /// The take whose step it is; `None` for the thread's.
@@ -79,6 +82,10 @@ pub enum Event {
     TakenBack,
     /// A take became a thread.
     Promoted(ThreadId),
+    /// A take was made.
+    Made,
+    /// All takes were emptied.
+    Reset,
     /// Undo, redo, jump, or a name for the moment: nothing of its own.
     Moved,
 }
@@ -90,6 +97,8 @@ impl NaiveThread {
         let marks = picture.marks();
         let at = At { position: 1, tip: 1, changed: 1, since: 1 };
         let first = Moment {
+            active: picture.active,
+            takes: picture.take_ids(),
             picture: Some(Box::new(picture)),
             digest,
             event: Event::Change,
@@ -115,6 +124,11 @@ impl NaiveThread {
     /// The present picture.
     pub fn picture(&self) -> &ThreadPicture {
         self.head().picture.as_deref().expect("the last picture is never dropped")
+    }
+
+    /// Whether every picture is kept.
+    pub fn is_whole(&self) -> bool {
+        self.log.iter().all(|moment| moment.picture.is_some())
     }
 
     /// The moment with that version.
@@ -145,6 +159,8 @@ impl NaiveThread {
         chains.insert(owner, At { position: version, tip, changed: version, since: version });
         self.log.push(Moment {
             digest: picture.digest(),
+            active: picture.active,
+            takes: picture.take_ids(),
             picture: Some(Box::new(picture)),
             event,
             owner,
@@ -173,10 +189,11 @@ impl NaiveThread {
             }
         }
         let time = now.max(head.time);
-        let (digest, picture) = (way.picture.digest(), Some(Box::new(way.picture)));
         self.log.push(Moment {
-            picture,
-            digest,
+            digest: way.picture.digest(),
+            active: way.picture.active,
+            takes: way.picture.take_ids(),
+            picture: Some(Box::new(way.picture)),
             event: Event::Moved,
             owner: None,
             parent: 0,

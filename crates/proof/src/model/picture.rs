@@ -235,6 +235,11 @@ pub fn append(entries: &mut Vec<u8>, id: EntryId, digest: Digest) {
 }
 
 impl ThreadPicture {
+    /// Its takes, by identity.
+    pub fn take_ids(&self) -> Vec<TakeId> {
+        self.takes.iter().map(|take| take.id).collect()
+    }
+
     /// The hash of all of it.
     pub fn digest(&self) -> Digest {
         let takes = self.takes.iter().map(TakePicture::digest).collect::<Vec<_>>();

@@ -141,6 +141,10 @@ impl Run {
         for other in answered.also {
             let other = self.world.find(other).ok_or("a thread came from nowhere")?;
             self.checker.thread(&self.timeline, &self.world.threads[other])?;
+            // Of one that was set aside, not enough is kept to ask it more.
+            if !self.world.threads[other].is_whole() {
+                continue;
+            }
             if matches!(question, Question::Promote(..)) {
                 self.episode = Some((index, other, self.dice.below(12)));
             }
@@ -293,6 +297,19 @@ impl Run {
         let mut back = ask::redo(&self.timeline, &mut self.world, index, (Unit::Turn, 1), &asking)?;
         let after = self.checker.thread(&self.timeline, &self.world.threads[index])?;
         if nothing_ahead {
+            if after != before {
+                for (v, m) in (1..).zip(&self.world.threads[index].log) {
+                    eprintln!(
+                        "DBG {v} {:?} owner {:?} parent {} turn {} active {:?} chains {:?}",
+                        m.event,
+                        m.owner,
+                        m.parent,
+                        m.turn,
+                        m.picture.as_ref().map(|p| p.active),
+                        m.chains
+                    );
+                }
+            }
             same("state after undo and redo", &after, &before)?;
             self.summary.identities += 1;
         }

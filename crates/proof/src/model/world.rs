@@ -145,6 +145,8 @@ impl World {
             Command::SetDraft { take, .. } => Event::Typed(*take, asking.actor.clone()),
             Command::Delete => Event::PutAway,
             Command::Restore => Event::TakenBack,
+            Command::Branch { .. } | Command::Fork { .. } => Event::Made,
+            Command::Reset => Event::Reset,
             _ => Event::Change,
         };
         let turn = match asking.turn {

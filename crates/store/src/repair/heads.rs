@@ -181,6 +181,7 @@ impl Recovery<'_, '_> {
             tip: then.position,
             changed: now.changed,
             since: head + 1,
+            undone: 0,
         };
         let mut takes = BTreeMap::new();
         for later in version + 1..=head {

@@ -272,7 +272,12 @@ impl<'join, 'transaction> Joining<'join, 'transaction> {
         let now = |at: ChainPosition, before: ChainPosition| -> Option<ChainPosition> {
             let position = if at.position == 0 { 0 } else { self.now_at(at.position)? };
             let tip = if at.tip == 0 { 0 } else { self.now_at(at.tip).unwrap_or(position) };
-            Some(ChainPosition { position, tip, changed: before.changed, since: head + 1 })
+            let undone = match at.undone {
+                _ if position == tip => 0,
+                undone if undone == operation.version => head + 1,
+                undone => self.now_at(undone).unwrap_or(0),
+            };
+            Some(ChainPosition { position, tip, changed: before.changed, since: head + 1, undone })
         };
         let before = thread_position(&log.step(head)?, head);
         let wanted = thread_position(&history::Step::of(operation), operation.version);

@@ -1,5 +1,6 @@
 //! Undo, redo and jump in one take, step by step.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use retake_model::id::TakeId;
@@ -7,8 +8,7 @@ use retake_timeline::Unit;
 
 use super::super::mutant::Mutant;
 use super::super::naive::Refused;
-use super::super::picture::ThreadPicture;
-use super::carry::carry;
+use super::super::picture::{TakePicture, ThreadPicture};
 use super::{At, Event, NaiveThread};
 
 /// Someone who goes along the log: what is seen, and what was passed over.
@@ -18,7 +18,6 @@ pub struct Walk<'thread> {
     worktree: bool,
     chains: BTreeMap<Option<TakeId>, At>,
     passed: Vec<(usize, bool)>,
-    began: TakeId,
     mutant: Option<Mutant>,
 }
 
@@ -38,7 +37,7 @@ impl<'thread> Walk<'thread> {
     pub fn new(thread: &'thread NaiveThread, worktree: Option<TakeId>, mutant: Option<Mutant>) -> Self {
         let take = worktree.unwrap_or(thread.picture().active);
         let chains = thread.head().chains.clone();
-        Self { thread, take, worktree: worktree.is_some(), chains, passed: Vec::new(), began: take, mutant }
+        Self { thread, take, worktree: worktree.is_some(), chains, passed: Vec::new(), mutant }
     }
 
     fn chain(&self, owner: Option<TakeId>) -> At {
@@ -48,7 +47,7 @@ impl<'thread> Walk<'thread> {
     /// The newest change that is done here and can be undone from here.
     pub fn position(&self) -> usize {
         let (take, thread) = (self.chain(Some(self.take)).position, self.chain(None).position);
-        if thread == 1 || !self.is_blocked(thread) {
+        if thread == 1 || !self.is_blocked_back(thread) {
             return take.max(thread);
         }
         match self.passed.last() {
@@ -65,11 +64,21 @@ impl<'thread> Walk<'thread> {
     }
 
     fn active(&self, version: usize) -> TakeId {
-        self.thread.at(version).picture.as_ref().expect("a thread that is worked on is kept whole").active
+        self.thread.at(version).active
     }
 
     fn is_blocked(&self, version: usize) -> bool {
         version == 1 || (self.worktree && self.active(version - 1) != self.active(version))
+    }
+
+    /// A take that was worked on is not taken away by an undo elsewhere.
+    fn is_blocked_back(&self, version: usize) -> bool {
+        let worked_on = |take: &TakeId| {
+            !self.thread.at(version - 1).takes.contains(take) && self.chain(Some(*take)).position != 0
+        };
+        self.is_blocked(version)
+            || self.thread.at(version).event == Event::Made
+                && self.thread.at(version).takes.iter().any(worked_on)
     }
 
     /// The changes that could be taken back, the newest first.
@@ -83,7 +92,7 @@ impl<'thread> Walk<'thread> {
             found.push(take);
         }
         let thread = self.chain(None).position;
-        if !self.is_blocked(thread) {
+        if !self.is_blocked_back(thread) {
             found.push(thread);
         }
         found.sort_unstable();
@@ -109,14 +118,32 @@ impl<'thread> Walk<'thread> {
                 found.push(next);
             }
         }
-        found.sort_unstable();
+        found.sort_by_key(|version| (Reverse(self.undone(*version)), *version));
         found
+    }
+
+    /// The moment that took back a change: the last one after which it is not done, and before which it was.
+    fn undone(&self, change: usize) -> usize {
+        let owner = self.thread.at(change).owner;
+        let done = |at: At| self.thread.path(at.position).contains(&change);
+        let head = self.thread.version();
+        if done(self.thread.chain(head, owner)) {
+            return head + 1;
+        }
+        let was_done = |version: &usize| done(self.thread.chain(*version, owner));
+        (1..head).rev().find(was_done).map_or(0, |version| version + 1)
     }
 
     fn pass(&mut self, version: usize, back: bool) {
         let moment = self.thread.at(version);
         let to = if back { moment.parent } else { version };
-        self.chains.entry(moment.owner).or_default().position = to;
+        let beside = if moment.owner.is_some() { None } else { Some(self.take) };
+        let cleared = self.chain(beside).changed > self.chain(moment.owner).since;
+        let at = self.chains.entry(moment.owner).or_default();
+        if cleared {
+            at.tip = at.position;
+        }
+        (at.position, at.since) = (to, self.thread.version() + 1);
         self.passed.push((version, back));
         if moment.owner.is_none() && !self.worktree {
             let (before, after) = (self.active(version - 1), self.active(version));
@@ -156,7 +183,9 @@ impl<'thread> Walk<'thread> {
         let mut back: Vec<usize> = now.iter().copied().filter(|step| !target.contains(step)).collect();
         let mut forward: Vec<usize> = target.iter().copied().filter(|step| !now.contains(step)).collect();
         forward.reverse();
-        if self.worktree && back.iter().chain(&forward).any(|step| self.is_blocked(*step)) {
+        let blocked = back.iter().any(|step| self.is_blocked_back(*step))
+            || forward.iter().any(|step| self.is_blocked(*step));
+        if self.worktree && blocked {
             (back, forward) = (Vec::new(), Vec::new());
         }
         for step in back {
@@ -192,42 +221,29 @@ impl<'thread> Walk<'thread> {
         }
     }
 
-    /// The move that this one takes back, if it leads to just where that one came from.
-    fn reverses(&self) -> Option<usize> {
-        let now = self.thread.version();
-        let since = |owner| self.thread.chain(now, owner).since;
-        let last = since(None).max(since(Some(self.began)));
-        if last < 2 || self.thread.at(last).event != Event::Moved || self.passed.is_empty() {
-            return None;
+    /// The picture here: the thread as its own last step left it, each take as the last step left it that touched it.
+    pub fn end(self) -> Way {
+        let steps = self.thread.path(self.chain(None).position);
+        let mut picture = self.picture(steps[0]).clone();
+        for take in &mut picture.takes {
+            let own = self.thread.path(self.chain(Some(take.id)).position);
+            let of_thread = steps.iter().filter(|step| self.touches(**step, take.id));
+            let newest = *own.iter().chain(of_thread).max().expect("a take was made by some step");
+            let found =
+                self.picture(newest).take(take.id).expect("the step that touched a take left it there");
+            *take = TakePicture { name: take.name.clone(), ..found.clone() };
         }
-        let was = |owner| self.thread.chain(last - 1, owner).position;
-        let moved_then = |owner| self.thread.chain(last, owner).position != was(owner);
-        let moved_now = |owner| self.chain(owner).position != self.thread.chain(now, owner).position;
-        let all = self.chains.keys().copied().filter(|owner| moved_then(*owner) || moved_now(*owner));
-        (was(None) == self.chain(None).position)
-            .then_some(last)
-            .filter(|_| all.into_iter().all(|owner| self.chain(owner).position == was(owner)))
+        Way { picture, moved: !self.passed.is_empty(), chains: self.chains }
     }
 
-    /// The present picture with all that was passed over taken back or made again.
-    pub fn end(self) -> Way {
-        let mut owned: Vec<TakeId> =
-            self.passed.iter().filter_map(|(version, _)| self.thread.at(*version).owner).collect();
-        owned.push(self.take);
-        let picture = |version: usize| {
-            self.thread.at(version).picture.as_deref().expect("a thread that is worked on is kept whole")
-        };
-        let mut present = self.thread.picture().clone();
-        if let Some(last) = self.reverses() {
-            present = carry(&present, picture(last), picture(last - 1), &owned);
-            return Way { picture: present, moved: true, chains: self.chains };
-        }
-        for (version, back) in &self.passed {
-            let (before, after) = (picture(version - 1), picture(*version));
-            let (from, to) = if *back { (after, before) } else { (before, after) };
-            present = carry(&present, from, to, &owned);
-        }
-        // Only chains that were passed over can have moved.
-        Way { picture: present, moved: !self.passed.is_empty(), chains: self.chains }
+    /// Whether a step of the thread made a take, or emptied it.
+    fn touches(&self, step: usize, take: TakeId) -> bool {
+        step == 1
+            || self.thread.at(step).event == Event::Reset
+            || (!self.thread.at(step - 1).takes.contains(&take) && self.thread.at(step).takes.contains(&take))
+    }
+
+    fn picture(&self, version: usize) -> &ThreadPicture {
+        self.thread.at(version).picture.as_deref().expect("a thread that is worked on is kept whole")
     }
 }
