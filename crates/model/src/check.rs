@@ -24,6 +24,7 @@ use crate::list::BadList;
 use crate::name::{BadName, Naming, base, check};
 use crate::object::Unavailable;
 use crate::path::{BadPath, FileName};
+use crate::sealed::SealedFiles;
 use crate::settings::{BadSetting, Settings};
 use crate::state::ThreadState;
 use crate::surroundings::Surroundings;
@@ -114,7 +115,8 @@ pub fn content(kind: Kind, bytes: &[u8]) -> Result<(), BadContent> {
         Kind::Snapshot => Ok(decode::<Snapshot>(bytes)?.check()?),
         Kind::Parts => decode::<Parts>(bytes).map(|_| ()).map_err(BadContent::from),
         Kind::LeftOut => decode::<LeftOut>(bytes).map(|_| ()).map_err(BadContent::from),
-        Kind::Blob | Kind::Entries | Kind::Takes => Ok(()),
+        Kind::SealedFiles => Ok(decode::<SealedFiles>(bytes)?.check()?),
+        Kind::Blob | Kind::Entries | Kind::Takes | Kind::Sealed => Ok(()),
     }
 }
 

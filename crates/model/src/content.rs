@@ -59,6 +59,12 @@ pub enum Kind {
     /// What a snapshot does not hold.
     #[n(12)]
     LeftOut = 12,
+    /// Encrypted bytes of a file that snapshots leave out.
+    #[n(13)]
+    Sealed = 13,
+    /// The sealed files of a root at one moment.
+    #[n(14)]
+    SealedFiles = 14,
 }
 
 /// Content with a kind and one canonical encoding.
@@ -77,7 +83,7 @@ pub struct Malformed {
 
 impl Kind {
     /// Every kind, in the order of its number.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::Blob,
         Self::Entry,
         Self::Entries,
@@ -91,6 +97,8 @@ impl Kind {
         Self::Parts,
         Self::Snapshot,
         Self::LeftOut,
+        Self::Sealed,
+        Self::SealedFiles,
     ];
 
     /// The kind with that number, if there is one.

@@ -35,6 +35,7 @@ pub mod reference;
 pub mod replay;
 #[cfg(feature = "schema")]
 mod schema;
+pub mod sealed;
 pub mod settings;
 pub mod sharing;
 pub mod state;

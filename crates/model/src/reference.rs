@@ -4,6 +4,7 @@ use crate::content::{Content, ContentId, Kind, Malformed, decode};
 use crate::entry::{Block, EntryVersion};
 use crate::list::{Cell, EntryCell, List, NodeContents, TakeCell, parse_node};
 use crate::operation::OperationKind;
+use crate::sealed::SealedFiles;
 use crate::settings::Settings;
 use crate::state::ThreadState;
 use crate::surroundings::Surroundings;
@@ -17,7 +18,7 @@ pub type Reference = (Kind, ContentId);
 /// refused, so this is also the check that importers rely on.
 pub fn references(kind: Kind, bytes: &[u8]) -> Result<Vec<Reference>, Malformed> {
     Ok(match kind {
-        Kind::Blob => Vec::new(),
+        Kind::Blob | Kind::Sealed => Vec::new(),
         Kind::Entry => {
             let entry: EntryVersion = decode(bytes)?;
             entry
@@ -78,9 +79,15 @@ pub fn references(kind: Kind, bytes: &[u8]) -> Result<Vec<Reference>, Malformed>
                 snapshot.roots.iter().map(|root| (Kind::Tree, root.tree)).collect();
             found
                 .extend(snapshot.roots.iter().filter_map(|root| root.left_out).map(|id| (Kind::LeftOut, id)));
+            let sealed = snapshot.roots.iter().filter_map(|root| root.sealed);
+            found.extend(sealed.map(|id| (Kind::SealedFiles, id)));
             found
         }
         Kind::LeftOut => none::<LeftOut>(bytes)?,
+        Kind::SealedFiles => {
+            let sealed: SealedFiles = decode(bytes)?;
+            sealed.parts().map(|part| (Kind::Sealed, part)).collect()
+        }
     })
 }
 

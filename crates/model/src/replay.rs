@@ -24,6 +24,7 @@
 //! someone has made a file of a folder, or a folder of a file.
 
 mod path;
+mod sealed;
 mod settle;
 
 use std::collections::BTreeMap;
@@ -157,8 +158,8 @@ pub fn replay<O: Objects + ?Sized>(
         path::report_changed(additions, present, &left, passed_over, &mut touched)?;
     }
     settle::settle(additions, present, &mut touched)?;
-    let snapshot = with_paths(additions, present, &touched)?;
-    let paths = touched
+    let mut snapshot = with_paths(additions, present, &touched)?;
+    let mut paths: Vec<ReplayedPath> = touched
         .into_iter()
         .map(|(path, touched)| ReplayedPath {
             path,
@@ -167,6 +168,8 @@ pub fn replay<O: Objects + ?Sized>(
             how: touched.how,
         })
         .collect();
+    paths.extend(sealed::carry(additions, present, &mut snapshot, way, on_conflict)?);
+    paths.sort_by(|left, right| left.path.cmp(&right.path));
     Ok(Replayed { snapshot, paths: with_unknown(paths, unknown) })
 }
 
@@ -210,11 +213,13 @@ pub fn take_over<O: Objects + ?Sized>(
         }
     }
     settle::settle(additions, present, &mut touched)?;
-    let snapshot = with_paths(additions, present, &touched)?;
-    let paths = touched
+    let mut snapshot = with_paths(additions, present, &touched)?;
+    let mut paths: Vec<ReplayedPath> = touched
         .into_iter()
         .map(|(path, Touched { present, wanted, how, .. })| ReplayedPath { path, present, wanted, how })
         .collect();
+    paths.extend(sealed::take_over(additions, present, target, &mut snapshot, only)?);
+    paths.sort_by(|left, right| left.path.cmp(&right.path));
     Ok(Replayed { snapshot, paths })
 }
 

@@ -116,6 +116,10 @@ pub struct SnapshotRoot {
     /// How many bytes they have.
     #[n(4)]
     pub bytes: u64,
+    /// Files that it leaves out and that a tool has replaced, sealed: [`crate::sealed::SealedFiles`]. It is the last
+    /// field, so that a root without any is encoded as it was before there were any.
+    #[n(5)]
+    pub sealed: Option<ContentId>,
 }
 
 /// Paths that a snapshot does not hold, or holds in part ([`Reason::ModeBits`]), in the order of their bytes. Of a
@@ -172,6 +176,11 @@ pub enum Reason {
     /// owner.
     #[n(9)]
     ModeBits,
+    /// A tool replaced it, and its bytes are not sealed here: it is too large, there was no key, or it happened on another
+    /// machine. No snapshot leaves a
+    /// path out for this reason; a move that cannot bring one back gives it.
+    #[n(10)]
+    NotSealed,
 }
 
 impl Content for Tree {
@@ -274,6 +283,7 @@ impl Reason {
             Self::Repository => "a repository's own data",
             Self::BadName => "a name that cannot be restored",
             Self::Mounted => "another file system",
+            Self::NotSealed => "its bytes were not sealed here: too large, no key, or an imported thread",
             Self::ModeBits => "held without its setuid, setgid or sticky bit",
         }
     }

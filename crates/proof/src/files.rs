@@ -12,6 +12,8 @@
 //!
 //! The controls of [`kill`] are programs of `mistaken` order: files first, conversation second; and a folder of a take
 //! that is forgotten first and removed second.
+//! [`sealed`] strikes undo and redo of a turn whose tools replaced ignored and secret files; its control runs without
+//! the key.
 
 mod check;
 mod errors;
@@ -19,6 +21,7 @@ mod kill;
 mod laboratory;
 mod mistaken;
 mod script;
+mod sealed;
 
 pub use check::{Expectation, Said, Sight, Told};
 pub use errors::{Errors, errors, errors_control};
@@ -26,6 +29,7 @@ pub use kill::{advance, kill, kill_control, rehearse, removal_control};
 pub use laboratory::{Folders, Home, Laboratory, Program};
 pub use mistaken::{remove as mistaken_remove, undo as mistaken_undo};
 pub use script::{APART, BEGINNING, Nature, PROJECT, SCRIPT, Step};
+pub use sealed::{sealed, sealed_control};
 
 use crate::ground::Ground;
 use crate::violation::{Failed, Trouble};

@@ -34,6 +34,7 @@ pub mod model;
 pub mod processes;
 pub mod projection;
 pub mod restless;
+pub mod secrets;
 pub mod shim;
 pub mod turns;
 pub mod violation;

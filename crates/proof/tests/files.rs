@@ -2,7 +2,9 @@
 //! command: see the README.
 
 use retake_proof::faults::{ErrorsPlan, KillPlan};
-use retake_proof::files::{Program, errors, errors_control, kill, kill_control, removal_control};
+use retake_proof::files::{
+    Program, errors, errors_control, kill, kill_control, removal_control, sealed, sealed_control,
+};
 use retake_proof::violation::caught;
 
 #[test]
@@ -36,4 +38,17 @@ fn a_failing_call_leaves_files_and_conversation_as_they_were() {
 #[test]
 fn a_failed_move_taken_for_a_success_is_caught() {
     caught("failures taken for successes", errors_control()).unwrap_or_else(|trouble| panic!("{trouble}"));
+}
+
+#[test]
+fn secret_and_ignored_files_come_back_whatever_dies() {
+    let kills = sealed(KillPlan { seed: 1, points: Some(60) }).unwrap_or_else(|failed| panic!("{failed}"));
+    assert!(kills.kills >= 40, "{kills:?}: too few for a proof");
+}
+
+#[test]
+fn sealed_files_without_their_key_are_caught() {
+    let violation = caught("sealed files without their key", sealed_control());
+    let violation = violation.unwrap_or_else(|trouble| panic!("{trouble}"));
+    assert!(violation.what.contains(".env"), "{violation}");
 }

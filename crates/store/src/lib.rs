@@ -43,6 +43,7 @@ mod repair;
 mod salvage;
 mod scan;
 mod schema;
+mod seal;
 mod search;
 mod shares;
 mod tail;
@@ -81,6 +82,7 @@ pub use redact::{RedactError, Redacted, Secrets};
 pub use repair::{Change, Repaired};
 pub use salvage::{Salvaged, UnreadableRows};
 pub use schema::CURRENT as SCHEMA_VERSION;
+pub use seal::{OpenSealedError, Sealer};
 pub use search::{
     CaughtUp, Hit, Order, Piece, Progress, Rebuilt, Scope, SearchError, SearchIndex, SearchProblem,
     SearchQuery, Snippet,

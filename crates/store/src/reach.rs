@@ -115,7 +115,7 @@ fn below(
     id: ContentId,
     on_damage: OnDamage,
 ) -> Result<Vec<Reference>, StoreError> {
-    if kind == Kind::Blob {
+    if matches!(kind, Kind::Blob | Kind::Sealed) {
         // Bytes refer to nothing, and there are far too many of them to be read for that.
         return Ok(Vec::new());
     }

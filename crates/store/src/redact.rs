@@ -85,7 +85,7 @@ impl Store {
             return Err(RedactError::Moving);
         }
         for &(kind, id) in contents {
-            if !matches!(kind, Kind::Entry | Kind::Blob) {
+            if !matches!(kind, Kind::Entry | Kind::Blob | Kind::Sealed) {
                 return Err(RedactError::Structure { kind, id });
             }
         }

@@ -36,6 +36,7 @@ mod rehearse;
 mod report;
 mod restore;
 mod roots;
+mod sealed;
 mod takes;
 mod turn;
 mod work;

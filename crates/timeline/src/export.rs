@@ -76,6 +76,15 @@ pub struct Exported {
     pub objects: u64,
     /// How many bytes of text.
     pub bytes: u64,
+    /// How many sealed parts of files were left out: what tools replaced in ignored or secret files. They can be opened
+    /// on this machine alone.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub sealed_left_out: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Why an export failed. What was written so far has no end line, so no import takes it for whole.
@@ -132,7 +141,7 @@ impl Looking<'_> {
             "version": row.summary.version,
             "program": env!("CARGO_PKG_VERSION"),
         }))?;
-        let mut walk = Walk { looking: self, half, seen: HashSet::new(), objects: 0 };
+        let mut walk = Walk { looking: self, half, seen: HashSet::new(), objects: 0, sealed: 0 };
         for version in 1..=row.summary.version {
             let stored = self.queries().operation(row.number, version).map_err(LookError::from)?;
             let stored =
@@ -152,7 +161,12 @@ impl Looking<'_> {
         let count = lines.count;
         lines.line(&json!({"end": true, "lines": count, "digest": digest}))?;
         lines.to.flush()?;
-        Ok(Exported { operations: row.summary.version, objects: walk.objects, bytes: lines.bytes })
+        Ok(Exported {
+            operations: row.summary.version,
+            objects: walk.objects,
+            bytes: lines.bytes,
+            sealed_left_out: walk.sealed,
+        })
     }
 }
 
@@ -170,6 +184,7 @@ struct Walk<'looking, 'timeline> {
     half: Half,
     seen: HashSet<Reference>,
     objects: u64,
+    sealed: u64,
 }
 
 impl Walk<'_, '_> {
@@ -184,7 +199,9 @@ impl Walk<'_, '_> {
                     return Err(ExportError::NamesFiles);
                 }
                 Step::Open((kind, id)) => {
-                    if self.is_gone(kind, id)? {
+                    // Sealed bytes can be opened on this machine alone, and stay here.
+                    self.sealed += u64::from(kind == Kind::Sealed);
+                    if kind == Kind::Sealed || self.is_gone(kind, id)? {
                         lines.line(&json!({"redacted": id, "kind": kind_name(kind)}))?;
                         continue;
                     }
@@ -235,7 +252,7 @@ impl Lines<'_> {
 }
 
 /// Names of the kinds that can be exported, as the file writes them.
-const KINDS: [(Kind, &str); 12] = [
+const KINDS: [(Kind, &str); 14] = [
     (Kind::Blob, "blob"),
     (Kind::Entry, "entry"),
     (Kind::Entries, "entries"),
@@ -248,6 +265,8 @@ const KINDS: [(Kind, &str); 12] = [
     (Kind::Parts, "parts"),
     (Kind::Snapshot, "snapshot"),
     (Kind::LeftOut, "left_out"),
+    (Kind::Sealed, "sealed"),
+    (Kind::SealedFiles, "sealed_files"),
 ];
 
 fn kind_name(kind: Kind) -> &'static str {

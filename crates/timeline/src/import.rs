@@ -309,6 +309,9 @@ impl<R: BufRead> Import<'_, '_, R> {
 
     fn object(&mut self, kind: &str, data: &str) -> Result<(), ImportError> {
         let kind = kind_named(kind).ok_or_else(|| self.damaged("an object of an unknown kind"))?;
+        if kind == Kind::Sealed {
+            return Err(self.damaged("sealed bytes, which no export holds"));
+        }
         let bytes = BASE64.decode(data.as_bytes()).map_err(|_| self.damaged("data that is not base64"))?;
         let needed = references(kind, &bytes).map_err(|error| self.damaged(&error.to_string()))?;
         for reference in needed {
@@ -345,7 +348,7 @@ impl<R: BufRead> Import<'_, '_, R> {
     fn redacted(&mut self, id: ContentId, kind: &str) -> Result<(), ImportError> {
         let kind = kind_named(kind).ok_or_else(|| self.damaged("an object of an unknown kind"))?;
         if !can_be_redacted(kind) {
-            return Err(self.damaged("only entries and blobs can be redacted"));
+            return Err(self.damaged("only entries, blobs and sealed bytes can be redacted"));
         }
         // Recorded when something refers to it as what it is said to be, and not before.
         self.redacted.insert((kind, id));
@@ -498,5 +501,5 @@ fn ends(kind: &OperationKind) -> Option<[Version; 2]> {
 
 /// Only what holds no structure can be destroyed by itself.
 fn can_be_redacted(kind: Kind) -> bool {
-    matches!(kind, Kind::Entry | Kind::Blob)
+    matches!(kind, Kind::Entry | Kind::Blob | Kind::Sealed)
 }

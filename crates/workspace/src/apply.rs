@@ -25,6 +25,7 @@ mod moves;
 mod plan;
 mod recover;
 mod rename;
+mod sealed;
 mod set_aside;
 pub(crate) mod stage;
 #[cfg(test)]
@@ -45,6 +46,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 pub use look::{Identity, content_of};
+pub use sealed::{PlainFile, Replacement, Stamped, read_plain, replace_plain};
 pub use set_aside::{SetAside, set_aside};
 
 /// The folder that is to be changed, held open: a path that is moved meanwhile does not lead elsewhere.
@@ -201,6 +203,9 @@ pub enum Skip {
     /// It is on another file system than the root.
     #[error("it is on another file system")]
     OtherFileSystem,
+    /// It could not be written.
+    #[error("it could not be written")]
+    NotWritten,
     /// It belongs to a version control system.
     #[error("it belongs to a version control system, whose data is never written")]
     Repository,

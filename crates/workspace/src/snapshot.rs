@@ -28,6 +28,7 @@
 
 mod build;
 mod cache;
+mod excluded;
 mod found;
 mod include;
 mod kept;
@@ -45,6 +46,7 @@ mod taken;
 mod walk;
 mod workspace;
 
+pub use excluded::is_excluded;
 pub(crate) use kept::{Kept, Patch};
 pub use known::Known;
 pub(crate) use narrow::{Found, Watches, erasures, look_at_all, look_at_some};

@@ -10,6 +10,7 @@ use retake_model::content::ContentId;
 use retake_model::entry::{Fields, Usage};
 use retake_model::id::{EntryId, TakeId, ThreadId, TurnId};
 use retake_model::operation::{Actor, TurnStep, Version};
+use retake_model::path::TreePath;
 use retake_model::turn::{Letter, RunningTurn};
 use retake_timeline::store::{Alive, Ledger, TurnLease};
 use retake_timeline::{Around, Caller, Command, Done, Spot};
@@ -366,6 +367,7 @@ impl<'a> Driver<'a> {
         turn_step: TurnStep,
         actor: Actor,
         around: Around,
+        named: &[TreePath],
     ) -> Result<u64, TurnError> {
         let Some(desk) = &self.shop.desk else {
             self.go(event, entries, turn_step, actor)?;
@@ -373,7 +375,7 @@ impl<'a> Driver<'a> {
         };
         let (advance, actions) = self.next(event, entries, turn_step);
         let caller = self.caller(actor);
-        let advanced = desk.advance(self.thread, self.take, advance.clone(), caller, around)?;
+        let advanced = desk.advance(self.thread, self.take, advance.clone(), caller, around, named)?;
         self.arrived(&advanced.done, advance.state, actions);
         self.forget_published()?;
         Ok(advanced.paths)

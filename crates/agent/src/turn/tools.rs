@@ -19,7 +19,7 @@ use super::progress::{Mailbox, Report, Taken};
 use crate::approval;
 use crate::cancel::Cancel;
 use crate::comms::Said;
-use crate::tools::{self, Call, Output, Reach, Room};
+use crate::tools::{self, Call, Output, Reach, Room, Touches};
 
 /// The shortest time between two reports of progress: whatever comes meanwhile is one report.
 const BETWEEN_REPORTS: Duration = Duration::from_millis(20);
@@ -31,7 +31,11 @@ impl Driver<'_> {
         let step = TurnStep::ToolRuns { call: call.id.clone(), tool: call.name.clone() };
         let actor = actor(call);
         if writes(call) {
-            match self.go_around(event, Vec::new(), step, actor, Around::Before) {
+            let named = match tools::touches(call, &self.shop.folder) {
+                Touches::Paths(named) => named,
+                Touches::Nothing | Touches::Anything => Vec::new(),
+            };
+            match self.go_around(event, Vec::new(), step, actor, Around::Before, &named) {
                 Err(TurnError::Files(error @ FileError::OtherTake)) => {
                     let message = error.to_string();
                     let fault = Fault { origin: Origin::Tool, message, retryable: false, retry_after: None };
@@ -73,7 +77,7 @@ impl Driver<'_> {
         let event = Event::ToolEnded { call: call.id.clone(), outcome };
         let step = TurnStep::ToolEnded { call: call.id.clone(), tool: call.name.clone(), outcome };
         let files = if writes(&call) {
-            self.go_around(event, vec![entry], step, actor(&call), Around::After)?
+            self.go_around(event, vec![entry], step, actor(&call), Around::After, &[])?
         } else {
             self.go(event, vec![entry], step, actor(&call))?;
             0

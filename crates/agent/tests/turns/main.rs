@@ -7,5 +7,7 @@ mod noisy;
 mod retry;
 #[cfg(feature = "schema")]
 mod schemas;
+mod sealed;
+mod stored;
 mod tools;
 mod world;

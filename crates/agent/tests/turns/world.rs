@@ -24,7 +24,7 @@ pub(crate) const KEY: &str = "key-that-nobody-may-see";
 
 /// A project with a thread in it.
 pub(crate) struct World {
-    _folder: TempDir,
+    pub(crate) folder: TempDir,
     pub(crate) project: PathBuf,
     pub(crate) shop: Workshop,
     pub(crate) thread: ThreadId,
@@ -114,7 +114,7 @@ impl World {
             surroundings: None,
             hidden: Vec::new(),
         };
-        Self { _folder: folder, project, shop, thread, server }
+        Self { folder, project, shop, thread, server }
     }
 
     pub(crate) fn take(&self) -> TakeId {

@@ -71,6 +71,7 @@ struct Counts {
     operations: Option<u64>,
     objects: Option<u64>,
     entries: Option<u64>,
+    sealed_left_out: u64,
 }
 
 #[derive(Serialize)]
@@ -86,6 +87,8 @@ struct Answer {
     objects: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     entries: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sealed_left_out: Option<u64>,
 }
 
 impl Arguments {
@@ -119,6 +122,7 @@ impl Arguments {
             operations: counts.operations,
             objects: counts.objects,
             entries: counts.entries,
+            sealed_left_out: Some(counts.sealed_left_out).filter(|count| *count > 0),
         };
         context.report(&answer, |out, styles| {
             let muted = styles.muted;
@@ -127,7 +131,13 @@ impl Arguments {
                 (Some(operations), _) => counted(operations, "operation", "operations"),
                 (None, entries) => counted(entries.unwrap_or_default(), "entry", "entries"),
             };
-            writeln!(out, "Wrote {title} to {file}. {muted}{what}, {}{muted:#}", size(bytes))
+            writeln!(out, "Wrote {title} to {file}. {muted}{what}, {}{muted:#}", size(bytes))?;
+            if answer.sealed_left_out.is_some() {
+                let note =
+                    "Left out: the sealed content of ignored or secret files; only this machine can open it.";
+                writeln!(out, "{muted}{note}{muted:#}")?;
+            }
+            Ok(())
         })
     }
 
@@ -176,7 +186,8 @@ impl Arguments {
                     looking.export(thread, out, &mut on)?
                 };
                 let (operations, objects) = (Some(exported.operations), Some(exported.objects));
-                Ok(Counts { operations, objects, entries: None })
+                let sealed_left_out = exported.sealed_left_out;
+                Ok(Counts { operations, objects, entries: None, sealed_left_out })
             }
             Format::Markdown => {
                 let entries =

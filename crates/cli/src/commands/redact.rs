@@ -29,7 +29,7 @@ Examples:
 
 Every version that the entry ever had is destroyed, in every thread that has it; \"[redacted]\" stands in its
 place. Titles, drafts, names, what was sent to models, and the trace are rid of its text too: the log is written anew
-from where it held it. Other entries and files that hold the same text are not changed; the answer counts such entries.
+from where it held it. Other entries and files (captured or sealed) that hold the same text are not changed; the answer counts such entries.
 Refused while a turn runs there. This cannot be undone. An entry that was deleted can be named by its whole id.")]
 pub(crate) struct Arguments {
     /// Which entry: its number, `last`, or the beginning of its id.

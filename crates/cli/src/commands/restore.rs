@@ -22,7 +22,8 @@ Examples:
   retake restore 12 --dry-run
 
 Unlike undo, this does not ask who changed what: the files become that moment's. What is there now is recorded
-first, and `retake undo` brings it back. What is not held (ignored files, secrets) is never touched.")]
+first, and `retake undo` brings it back. What is not held (ignored files, secrets) is never touched,
+but for files that the agent's own tools replaced, once they are sealed.")]
 pub(crate) struct Arguments {
     /// A version, the name of a saved moment, `take:NAME`, or the beginning of a snapshot's id.
     #[arg(value_name = "MOMENT")]

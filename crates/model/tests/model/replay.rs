@@ -37,7 +37,8 @@ impl World {
         }
         let empty = additions.add(&Tree::default());
         let tree = graft(&mut additions, empty, &nodes).expect("all is in memory");
-        let root = SnapshotRoot { name: String::new(), tree, left_out: None, files: 0, bytes: 0 };
+        let root =
+            SnapshotRoot { name: String::new(), tree, left_out: None, files: 0, bytes: 0, sealed: None };
         let id = additions.add(&Snapshot { roots: vec![root] });
         let new = additions.into_new();
         self.memory.keep(new);

@@ -48,13 +48,15 @@ impl All {
             kills: KILLS,
             early: false,
         };
-        let rows: [(&str, Row<'_>); 28] = [
+        let rows: [(&str, Row<'_>); 30] = [
             ("kill, control", &kill::controlled),
             ("kill", &|| kill::campaign(seed, None)),
             ("errors, control", &errors::controlled),
             ("errors", &|| errors::campaign(seed, None)),
             ("files kill, control", &files::killed_control),
             ("files kill", &|| files::killed(seed, None)),
+            ("files sealed, control", &files::sealed_killed_control),
+            ("files sealed", &|| files::sealed_killed(seed, None)),
             ("files errors, control", &files::failed_control),
             ("files errors", &|| files::failed(seed, None)),
             ("cuts, control", &cuts::control),

@@ -2,7 +2,9 @@
 
 use clap::{Args, Subcommand};
 use retake_proof::faults::{ErrorsPlan, KillPlan};
-use retake_proof::files::{Program, errors, errors_control, kill, kill_control, removal_control};
+use retake_proof::files::{
+    Program, errors, errors_control, kill, kill_control, removal_control, sealed, sealed_control,
+};
 use retake_proof::violation::{Trouble, caught};
 
 /// The real program, struck while it moves files.
@@ -27,6 +29,8 @@ enum Fault {
     Kill,
     /// Every write-class system call fails.
     Errors,
+    /// Killed while ignored and secret files that tools replaced come back.
+    Sealed,
 }
 
 impl Files {
@@ -37,6 +41,8 @@ impl Files {
             (Fault::Kill, true) => killed_control(),
             (Fault::Errors, false) => failed(self.seed, self.points),
             (Fault::Errors, true) => failed_control(),
+            (Fault::Sealed, false) => sealed_killed(self.seed, self.points),
+            (Fault::Sealed, true) => sealed_killed_control(),
         };
         println!("files: {}", said?);
         Ok(())
@@ -69,5 +75,18 @@ pub(super) fn failed(seed: u64, points: Option<u64>) -> Result<String, Trouble> 
 
 pub(super) fn failed_control() -> Result<String, Trouble> {
     let violation = caught("failures taken for successes", errors_control())?;
+    Ok(format!("the control was caught: {}", violation.what))
+}
+
+pub(super) fn sealed_killed(seed: u64, points: Option<u64>) -> Result<String, Trouble> {
+    let kills = sealed(KillPlan { seed, points })?;
+    Ok(format!(
+        "{} kills while ignored and secret files came back: every byte did, and none is in the store in clear",
+        kills.kills
+    ))
+}
+
+pub(super) fn sealed_killed_control() -> Result<String, Trouble> {
+    let violation = caught("sealed files without their key", sealed_control())?;
     Ok(format!("the control was caught: {}", violation.what))
 }

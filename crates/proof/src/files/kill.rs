@@ -20,8 +20,7 @@ pub fn kill(plan: KillPlan) -> Result<Kills, Failed> {
     let ground = ground()?;
     let mut laboratory = Laboratory::new(ground.path(), retake()?, Home::Beside)?;
     // About this many points there are in all; a smaller plan takes its share of each command's.
-    let share = plan.points.map(|points| (9000 / points.max(1)).max(1));
-    let mut strikes = Strikes { dice: Dice::new(plan.seed), seed: plan.seed, share, kills: Kills::default() };
+    let mut strikes = Strikes::new(plan, 9000);
     for (number, step) in (1..).zip(SCRIPT) {
         strikes.step(&mut laboratory, number, step)?;
     }
@@ -41,7 +40,7 @@ pub fn removal_control(mistaken: Program) -> Result<Kills, Failed> {
 fn control(mistaken: Program, strikes_at: impl Fn(&Step) -> bool) -> Result<Kills, Failed> {
     let ground = ground()?;
     let mut laboratory = Laboratory::new(ground.path(), retake()?, Home::Beside)?;
-    let mut strikes = Strikes { dice: Dice::new(1), seed: 1, share: None, kills: Kills::default() };
+    let mut strikes = Strikes::new(KillPlan { seed: 1, points: None }, 0);
     for (number, step) in (1..).zip(SCRIPT) {
         if strikes_at(step) {
             laboratory.instead(mistaken);
@@ -54,16 +53,28 @@ fn control(mistaken: Program, strikes_at: impl Fn(&Step) -> bool) -> Result<Kill
     Ok(strikes.kills)
 }
 
-struct Strikes {
+/// Kills, and what they came to so far.
+pub(super) struct Strikes {
     dice: Dice,
     seed: u64,
     share: Option<u64>,
-    kills: Kills,
+    pub(super) kills: Kills,
 }
 
 impl Strikes {
+    /// None yet. Of `all` points that there are, about as many as the plan wants are struck.
+    pub(super) fn new(plan: KillPlan, all: u64) -> Self {
+        let share = plan.points.map(|points| (all / points.max(1)).max(1));
+        Self { dice: Dice::new(plan.seed), seed: plan.seed, share, kills: Kills::default() }
+    }
+
     /// Kills one command at its points, and then lets it be.
-    fn step(&mut self, laboratory: &mut Laboratory, number: u64, step: &Step) -> Result<(), Failed> {
+    pub(super) fn step(
+        &mut self,
+        laboratory: &mut Laboratory,
+        number: u64,
+        step: &Step,
+    ) -> Result<(), Failed> {
         let expectation = rehearse(laboratory, step)?;
         self.kills.commands += 1;
         for death in DEATHS {

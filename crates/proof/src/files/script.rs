@@ -33,11 +33,11 @@ pub const PROJECT: &str = "project";
 /// The folder of the take that is opened apart.
 pub const APART: &str = "apart";
 
-const fn step(arguments: &'static [&'static str]) -> Step {
+pub(super) const fn step(arguments: &'static [&'static str]) -> Step {
     Step { by_hand: None, arguments, place: PROJECT, nature: Nature::Whole }
 }
 
-const fn hand(by_hand: &'static str, arguments: &'static [&'static str]) -> Step {
+pub(super) const fn hand(by_hand: &'static str, arguments: &'static [&'static str]) -> Step {
     Step { by_hand: Some(by_hand), ..step(arguments) }
 }
 

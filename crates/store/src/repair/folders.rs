@@ -21,8 +21,9 @@ pub(super) fn mend(
     changes: &mut Vec<Change>,
 ) -> Result<(), StoreError> {
     let rows = FolderRows::read(writing, &mut Vec::new())?;
+    let bytes = |kind: Kind| matches!(kind, Kind::Blob | Kind::Sealed);
     let blobs: HashSet<ContentId> =
-        inventory.lost.iter().filter(|(kind, _)| *kind == Kind::Blob).map(|&(_, id)| id).collect();
+        inventory.lost.iter().filter(|(kind, _)| bytes(*kind)).map(|&(_, id)| id).collect();
     // To compare a folder with what it was, the bytes of its files are not needed; to put them there, they are.
     let mut comparable = Wholeness::new(writing, &blobs, &inventory.present);
     let mut writable = Wholeness::new(writing, &HashSet::new(), &inventory.present);

@@ -70,7 +70,16 @@ pub(super) fn mend(
 
 /// Whether content of that kind only hangs on a conversation, which can be read without it.
 fn is_attached(kind: Kind) -> bool {
-    matches!(kind, Kind::Blob | Kind::Snapshot | Kind::Tree | Kind::Parts | Kind::LeftOut)
+    matches!(
+        kind,
+        Kind::Blob
+            | Kind::Snapshot
+            | Kind::Tree
+            | Kind::Parts
+            | Kind::LeftOut
+            | Kind::Sealed
+            | Kind::SealedFiles
+    )
 }
 
 /// The newest version whose state can be read in full.

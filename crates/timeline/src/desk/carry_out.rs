@@ -21,6 +21,7 @@ use retake_workspace::folder::path_from_text;
 
 use super::look::with_files;
 use super::report::{FileReport, Outcome, of_plan};
+use super::sealed::{self, move_sealed};
 use super::{FileError, Present, Session};
 use crate::change::{Composed, Head, finish};
 use crate::clock::{Clock, Ticks};
@@ -195,6 +196,8 @@ fn try_move_files(timeline: &Timeline, intent: &StoredIntent) -> Result<Applied,
             }
         }
     }
+    // Last, since they are not put back: what cannot be done about one is its outcome.
+    applied.paths.extend(move_sealed(timeline, &queries, intent, (&before, &after), &token)?);
     Ok(applied)
 }
 
@@ -260,7 +263,7 @@ fn put_back(queries: &Queries<'_>, moved: &[(OpenRoot, Vec<Difference>)], token:
 }
 
 /// What became of a path, in the words of the timeline.
-fn outcome(outcome: apply::Outcome) -> Outcome {
+pub(super) fn outcome(outcome: apply::Outcome) -> Outcome {
     match outcome {
         apply::Outcome::Written => Outcome::Written,
         apply::Outcome::Removed => Outcome::Removed,
@@ -332,9 +335,10 @@ fn as_left(
     }
     let (before, after): (Snapshot, Snapshot) =
         (load(additions, files.before)?, load(additions, files.after)?);
+    let (after, left) = sealed::as_left(additions, &before, after, left)?;
     let mut stays = BTreeMap::new();
     let mut before = SnapshotCursor::new(&before);
-    for path in left {
+    for path in &left {
         let node = before.get(additions, path)?;
         // What is in a folder has paths of its own.
         let node = match node {

@@ -114,6 +114,12 @@ pub enum FileError {
          `retake status` lists what is not held"
     )]
     NotHeld(RootPath, &'static str),
+    /// An ignored or secret path whose bytes one side does not have.
+    #[error(
+        "{0} is ignored or likely a secret, and its bytes at that moment are not kept: they are sealed from the first \
+         time that a tool replaces the file. Nothing was changed; restore a moment since then, or use undo"
+    )]
+    NotSealedThere(RootPath),
     /// The folder that a take was to have is not empty.
     #[error("{} exists already; name another folder, or remove that one", .0.display())]
     InTheWay(PathBuf),

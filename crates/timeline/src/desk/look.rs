@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use super::place::{Known, Place};
 use super::report::{FileReport, Outcome, PathReport};
+use super::sealed::{WithSealed, changed_sealed};
 use super::{Desk, FileError, Session};
 use crate::change::{Composed, Head, compose_change, finish};
 use crate::clock::Clock;
@@ -110,12 +111,13 @@ impl Session<'_> {
     fn try_take_stock(&self, thread: ThreadId, caller: &Caller, whose: Whose) -> Result<Stock, FileError> {
         let desk = self.desk;
         let taken = Arc::new(snapshot::snapshot(&desk.timeline.store, &desk.workspace)?);
-        let (id, snapshot) = (taken.id, taken.snapshot.clone());
+        let WithSealed { id, snapshot, objects } =
+            desk.with_sealed(taken.id, &taken.snapshot, &taken.objects)?;
         if self.expected.is_some_and(|expected| expected != id) {
             return Err(FileError::PlanOutdated);
         }
         // A plan is carried out on the files that it was made for; what tools left is removed by other looks.
-        if self.expected.is_none() && self.remove_leftovers(&taken)? {
+        if self.expected.is_none() && self.remove_leftovers(&taken, id)? {
             return Err(FileError::Outdated);
         }
         if taken.is_stored()
@@ -123,12 +125,13 @@ impl Session<'_> {
         {
             return Ok((Present { id, snapshot, version }, None, None));
         }
-        desk.sync_changes(&taken, whose == Whose::Caller)?;
+        desk.sync_changes(&taken, (id, &objects), whose == Whose::Caller)?;
         let found = Found { thread, caller: caller.clone(), whose, dead: desk.run_is_dead()?, snapshot: id };
         let (clock, place) = (desk.timeline.clock.clone(), Place::of(desk));
         let stored = Arc::clone(&taken);
         let (version, done, before) = desk.timeline.store.write(move |writing| -> Result<_, FileError> {
             stored.store(writing, clock.now())?;
+            writing.put_contents(&objects, clock.now())?;
             found.record(writing, &place, &*clock)
         })?;
         // That it is not remembered costs time at the next look, and nothing else.
@@ -137,13 +140,13 @@ impl Session<'_> {
     }
 
     /// Removes temporary files that killed tools left in the folder; says whether there were any.
-    fn remove_leftovers(&self, taken: &snapshot::Taken) -> Result<bool, FileError> {
+    fn remove_leftovers(&self, taken: &snapshot::Taken, id: ContentId) -> Result<bool, FileError> {
         let desk = self.desk;
         let looking = desk.timeline.look()?;
         let queries = looking.queries();
         let record = queries.folder(desk.folder)?;
         // A folder that is as it was known has nothing new in it; one that a tool works in is left to the tool.
-        if record.as_ref().is_some_and(|record| record.snapshot == Some(taken.id)) {
+        if record.as_ref().is_some_and(|record| record.snapshot == Some(id)) {
             return Ok(false);
         }
         if record.and_then(|record| record.running).is_some() && !desk.run_is_dead()? {
@@ -324,5 +327,6 @@ pub(super) fn changed_paths(
         let excluded = compared.excluded.into_iter();
         found.extend(excluded.map(|difference| PathReport::new(&root.name, difference, Outcome::Written)));
     }
+    found.extend(changed_sealed(objects, &old, &new)?);
     Ok(found)
 }

@@ -81,6 +81,14 @@ impl Place {
         identify(&path_from_text(path), self.id).ok()
     }
 
+    /// Writes down what the folder is, and leaves alone what runs in it.
+    pub(super) fn look_like(&self, writing: &Writing<'_>, snapshot: ContentId) -> Result<(), StoreError> {
+        match writing.folder(self.id)? {
+            Some(record) => writing.put_folder(&FolderRecord { snapshot: Some(snapshot), ..record }),
+            None => Ok(()),
+        }
+    }
+
     /// The take whose files are in the folder.
     pub(super) fn take(&self, state: &ThreadState) -> TakeId {
         self.apart.map_or(state.active, |apart| apart.take)

@@ -216,7 +216,10 @@ impl Desk {
         if self.timeline.look()?.queries().intent_on(self.folder)?.is_some() {
             return Err(FileError::MoveUnfinished(self.path().to_owned()));
         }
-        Ok(snapshot::observe(&self.timeline.store, &self.workspace)?)
+        let seen = snapshot::observe(&self.timeline.store, &self.workspace)?;
+        let sealed = self.with_sealed(seen.id, &seen.snapshot, &seen.objects)?;
+        let objects = [seen.objects, sealed.objects].concat();
+        Ok(Observation { id: sealed.id, snapshot: sealed.snapshot, objects, epoch: seen.epoch })
     }
 }
 

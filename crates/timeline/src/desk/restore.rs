@@ -6,6 +6,7 @@ use retake_model::intent::FolderRecord;
 use retake_model::object::{Objects, load};
 use retake_model::operation::{FileChange, OperationKind, Version};
 use retake_model::path::RootPath;
+use retake_model::sealed::sealed_of;
 use retake_model::time::Timestamp;
 use retake_model::tree::{LeftOut, Snapshot, resolve};
 use serde::Serialize;
@@ -72,6 +73,15 @@ pub(super) fn check_path(
             let left_out: LeftOut = load(queries, left_out)?;
             not_held = not_held.or(left_out.covering(&path.path.bytes()).map(|left| left.reason));
         }
+    }
+    let is_sealed = |snapshot: &Snapshot| -> Result<bool, FileError> {
+        let sealed = sealed_of(queries, snapshot.root(&path.root))?;
+        Ok(sealed.keys().any(|sealed| sealed.starts_with(&path.path)))
+    };
+    match (is_sealed(present)?, is_sealed(target)?) {
+        (true, true) => return Ok(()),
+        (false, false) => {}
+        _ => return Err(FileError::NotSealedThere(path.clone())),
     }
     Err(match not_held {
         Some(reason) => FileError::NotHeld(path.clone(), reason.words()),

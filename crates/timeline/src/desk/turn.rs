@@ -15,12 +15,14 @@ use retake_model::command::{Advance, Command};
 use retake_model::content::ContentId;
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::intent::Running;
+use retake_model::path::TreePath;
 use retake_store::Writing;
 use retake_workspace::snapshot;
 use serde::Serialize;
 
 use super::look::{count, with_files};
 use super::place::{Known, Place};
+use super::sealed::WithSealed;
 use super::{Desk, FileError};
 use crate::change::{Composed, Head, compose_command, finish};
 use crate::clock::Clock;
@@ -49,7 +51,8 @@ pub struct Advanced {
 }
 
 impl Desk {
-    /// Goes on with a turn at one side of a tool's work in the folder. The caller holds the take's lease.
+    /// Goes on with a turn at one side of a tool's work in the folder. The caller holds the take's lease. `named` are
+    /// the paths that the tool is known to replace: those that snapshots leave out are sealed before it runs.
     pub fn advance(
         &self,
         thread: ThreadId,
@@ -57,11 +60,15 @@ impl Desk {
         advance: Advance,
         caller: Caller,
         around: Around,
+        named: &[TreePath],
     ) -> Result<Advanced, FileError> {
         let session = self.begin()?;
         match around {
             Around::Before => {
                 let present = session.present(thread, &Caller { turn: None, ..caller.clone() })?;
+                // What is on disk before the tool runs is what an undo needs, even if the tool's program is killed.
+                let sealed = self.seal_before(&present, named)?;
+                let snapshot = sealed.as_ref().map_or(present.id, |sealed| sealed.id);
                 let (place, clock, rules) =
                     (Place::of(self), self.timeline.clock.clone(), self.timeline.rules);
                 let run = Running { thread, take, turn: advance.turn, actor: caller.actor.clone() };
@@ -71,11 +78,15 @@ impl Desk {
                     if place.take(&at.state) != take {
                         return Err(FileError::OtherTake);
                     }
+                    if let Some(sealed) = &sealed {
+                        writing.put_contents(&sealed.objects, clock.now())?;
+                        place.look_like(writing, sealed.id)?;
+                    }
                     place.let_loose(writing, run)?;
                     let composed = compose(writing, &at, take, advance, &caller, &*clock, rules)?;
                     Ok(finish(writing, &at, composed)?.0)
                 })?;
-                Ok(Advanced { done, snapshot: present.id, paths: 0 })
+                Ok(Advanced { done, snapshot, paths: 0 })
             }
             Around::After => loop {
                 match self.try_after(thread, take, &advance, &caller) {
@@ -94,12 +105,14 @@ impl Desk {
         caller: &Caller,
     ) -> Result<Advanced, FileError> {
         let taken = Arc::new(snapshot::snapshot(&self.timeline.store, &self.workspace)?);
-        self.sync_changes(&taken, true)?;
-        let (id, stored) = (taken.id, Arc::clone(&taken));
+        let WithSealed { id, objects, .. } = self.with_sealed(taken.id, &taken.snapshot, &taken.objects)?;
+        self.sync_changes(&taken, (id, &objects), true)?;
+        let stored = Arc::clone(&taken);
         let (clock, rules, place) = (self.timeline.clock.clone(), self.timeline.rules, Place::of(self));
         let (caller, advance) = (caller.clone(), advance.clone());
         let (done, paths) = self.timeline.store.write(move |writing| -> Result<_, FileError> {
             stored.store(writing, clock.now())?;
+            writing.put_contents(&objects, clock.now())?;
             let at = Head::of(writing, thread, &caller)?;
             let Known { before, running } = place.known(writing, id)?;
             place.put(writing, id, running.filter(|run| run.turn != advance.turn))?;

@@ -356,7 +356,7 @@ fn plain_tree(forgery: &mut Forgery<'_>, size: u64) -> ContentId {
 }
 
 fn with_files(forgery: &mut Forgery<'_>, tree: ContentId) {
-    let root = SnapshotRoot { name: String::new(), tree, left_out: None, files: 1, bytes: 5 };
+    let root = SnapshotRoot { name: String::new(), tree, left_out: None, files: 1, bytes: 5, sealed: None };
     let after = forgery.additions.add(&Snapshot { roots: vec![root] });
     let take = forgery.state.active;
     forgery.operation.files = Some(FileChange { before: after, after, take, apart: false, left: None });

@@ -121,7 +121,14 @@ impl<'walk> Builder<'walk> {
     }
 
     fn root(&self, root: &Root, tree: ContentId, left_out: Option<ContentId>) -> SnapshotRoot {
-        SnapshotRoot { name: root.name.clone(), tree, left_out, files: self.files, bytes: self.bytes }
+        SnapshotRoot {
+            name: root.name.clone(),
+            tree,
+            left_out,
+            files: self.files,
+            bytes: self.bytes,
+            sealed: None,
+        }
     }
 
     /// A folder that was not walked, with all below it.

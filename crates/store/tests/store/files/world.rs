@@ -100,6 +100,7 @@ pub(crate) fn snapshot(store: &Store, files: &[Vec<u8>]) -> ContentId {
         left_out: Some(left_out),
         files: files.len() as u64 + 1,
         bytes: PART,
+        sealed: None,
     };
     let snapshot = add(&mut objects, &Snapshot { roots: vec![root] });
     store

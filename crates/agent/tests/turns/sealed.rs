@@ -1,0 +1,273 @@
+//! What `write` and `edit` replace in ignored and secret files: undone byte for byte, and nowhere in clear.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use retake_model::content::ContentId;
+use retake_model::object::load;
+use retake_model::path::{RootPath, TreePath};
+use retake_model::replay::OnConflict;
+use retake_model::tree::Snapshot;
+use retake_timeline::{
+    Caller, Desk, FileError, Goal, Handling, Importing, Outcome, PathReport, Rules, Timeline, Unit,
+};
+use retake_workspace::snapshot::Workspace;
+use serde_json::json;
+
+use crate::stored::places;
+use crate::world::{World, calls, text};
+
+const OLD: &str = "TOKEN=the-old-secret-2f81c0\nOTHER=1\n";
+const NEW: &str = "TOKEN=rotated\n";
+
+/// A project with a secret file and ignored ones.
+fn world() -> World {
+    let world = World::new(vec![
+        calls(&[
+            ("a", "write", json!({"path": ".env", "content": NEW})),
+            ("b", "edit", json!({"path": "local.json", "old": "8080", "new": "9090"})),
+            ("c", "write", json!({"path": "cache/made.txt", "content": "made"})),
+            ("d", "write", json!({"path": "plain.txt", "content": "plain, and captured"})),
+        ]),
+        text("Done."),
+    ]);
+    let write = |path: &str, content: &str| {
+        fs::write(world.project.join(path), content).expect("it is ours");
+    };
+    write(".gitignore", "local.json\ncache/\n");
+    write(".env", OLD);
+    fs::set_permissions(world.project.join(".env"), fs::Permissions::from_mode(0o600)).expect("it is ours");
+    write("local.json", "{\"port\": 8080, \"password\": \"only-in-local-json-77\"}\n");
+    fs::create_dir(world.project.join("cache")).expect("it is ours");
+    write("plain.txt", "in the store, because it is captured\n");
+    world
+}
+
+fn go(world: &World, goal: Goal) -> Vec<PathReport> {
+    let desk = world.shop.desk.as_ref().expect("files are kept");
+    let moved = desk.go(world.thread, goal, Caller::human(), Handling::default()).expect("a move");
+    moved.files.expect("files").paths
+}
+
+fn undo(world: &World) -> Vec<PathReport> {
+    go(world, Goal::Undo(Unit::Turn, 1))
+}
+
+fn redo(world: &World) -> Vec<PathReport> {
+    go(world, Goal::Redo(Unit::Turn, 1))
+}
+
+fn outcome<'a>(paths: &'a [PathReport], path: &str) -> &'a Outcome {
+    let found = paths.iter().find(|report| report.path.to_string() == path);
+    &found.unwrap_or_else(|| panic!("{path} is not reported: {paths:?}")).outcome
+}
+
+/// What the files are: the content of each, or nothing.
+fn files(world: &World) -> [Option<String>; 4] {
+    [".env", "local.json", "cache/made.txt", "plain.txt"].map(|path| world.read(path))
+}
+
+#[test]
+fn undo_and_redo_bring_secret_and_ignored_files_back_byte_for_byte() {
+    let world = world();
+    let before = files(&world);
+    world.run("rotate the token");
+    let after = files(&world);
+    assert_eq!(after[0].as_deref(), Some(NEW));
+    assert_ne!(before, after);
+    for _ in 0..2 {
+        let paths = undo(&world);
+        assert_eq!(files(&world), before);
+        assert_eq!(*outcome(&paths, ".env"), Outcome::Written);
+        assert_eq!(*outcome(&paths, "local.json"), Outcome::Written);
+        assert_eq!(*outcome(&paths, "cache/made.txt"), Outcome::Removed);
+        let mode = fs::metadata(world.project.join(".env")).expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let paths = redo(&world);
+        assert_eq!(files(&world), after, "{paths:?}");
+        assert_eq!(*outcome(&paths, ".env"), Outcome::Written);
+    }
+    let leftovers = fs::read_dir(&world.project).expect("a folder").flatten();
+    assert!(
+        leftovers.into_iter().all(|entry| !entry.file_name().to_string_lossy().starts_with(".retake-tmp"))
+    );
+    world.check_rest();
+}
+
+#[test]
+fn the_replaced_bytes_are_nowhere_in_clear_in_the_store() {
+    let world = world();
+    world.run("rotate the token");
+    undo(&world);
+    redo(&world);
+    undo(&world);
+    let store = world.folder.path().join("store");
+    // The control: what is captured is found by the same search, compressed or not.
+    assert!(!places(&store, b"because it is captured").is_empty());
+    for secret in ["the-old-secret-2f81c0", "only-in-local-json-77"] {
+        assert_eq!(places(&store, secret.as_bytes()), Vec::<String>::new());
+    }
+    let mut export = Vec::new();
+    let looking = world.shop.timeline.look().expect("a look");
+    let exported = looking.export(world.thread, &mut export, &mut |_, _| ()).expect("an export");
+    assert!(exported.sealed_left_out > 0);
+    let verified = world.shop.timeline.store().verify(&mut |_| {}).expect("readable");
+    assert_eq!(verified.problems, []);
+}
+
+#[test]
+fn what_the_user_changed_since_stays_and_is_reported() {
+    let world = world();
+    world.run("rotate the token");
+    fs::write(world.project.join(".env"), "TOKEN=by-hand\n").expect("it is ours");
+    let paths = undo(&world);
+    assert!(matches!(outcome(&paths, ".env"), Outcome::Conflicted { written: false, .. }), "{paths:?}");
+    assert_eq!(world.read(".env").as_deref(), Some("TOKEN=by-hand\n"));
+    assert_eq!(*outcome(&paths, "local.json"), Outcome::Written);
+    assert!(world.read("local.json").is_some_and(|text| text.contains("8080")));
+    // Nor is it in the store in clear.
+    assert_eq!(places(&world.folder.path().join("store"), b"by-hand"), Vec::<String>::new());
+    redo(&world);
+    assert_eq!(world.read(".env").as_deref(), Some("TOKEN=by-hand\n"));
+}
+
+#[test]
+fn without_the_key_each_path_is_reported_and_the_rest_moves() {
+    let world = world();
+    world.run("rotate the token");
+    let key = world.shop.timeline.store().key_file();
+    fs::rename(&key, key.with_extension("away")).expect("it is ours");
+    let paths = undo(&world);
+    for path in [".env", "local.json", "cache/made.txt"] {
+        let Outcome::Skipped { reason } = outcome(&paths, path) else { panic!("{path}: {paths:?}") };
+        assert!(reason.contains("key"), "{reason}");
+    }
+    assert_eq!(world.read(".env").as_deref(), Some(NEW));
+    assert_eq!(world.read("plain.txt").as_deref(), Some("in the store, because it is captured\n"));
+    assert!(!key.exists(), "a move makes no new key");
+
+    // With the key back, an undo that decides what the other left alone brings them back.
+    fs::rename(key.with_extension("away"), &key).expect("it is ours");
+    redo(&world);
+    let desk = world.shop.desk.as_ref().expect("files are kept");
+    let deciding = Handling { on_conflict: OnConflict::Take, ..Handling::default() };
+    desk.go(world.thread, Goal::Undo(Unit::Turn, 1), Caller::human(), deciding).expect("an undo");
+    assert_eq!(world.read(".env").as_deref(), Some(OLD));
+}
+
+#[test]
+fn a_file_too_large_to_seal_is_reported_by_the_undo() {
+    let world = world();
+    let large = fs::File::create(world.project.join(".env")).expect("it is ours");
+    large.set_len(retake_model::sealed::LARGEST_SEALED + 1).expect("room");
+    world.run("rotate the token");
+    assert_eq!(world.read(".env").as_deref(), Some(NEW));
+    let paths = undo(&world);
+    let Outcome::Skipped { reason } = outcome(&paths, ".env") else { panic!("{paths:?}") };
+    assert!(reason.contains("sealed"), "{reason}");
+    assert_eq!(world.read(".env").as_deref(), Some(NEW));
+}
+
+#[test]
+fn a_damaged_key_is_reported_for_each_path_and_the_rest_moves() {
+    let world = world();
+    world.run("rotate the token");
+    let key = world.shop.timeline.store().key_file();
+    fs::write(&key, "no key").expect("it is ours");
+    let paths = undo(&world);
+    for path in [".env", "local.json", "cache/made.txt"] {
+        let Outcome::Skipped { reason } = outcome(&paths, path) else { panic!("{path}: {paths:?}") };
+        assert!(reason.contains("cannot be used") && reason.contains("store.key"), "{reason}");
+    }
+    assert_eq!(world.read("plain.txt").as_deref(), Some("in the store, because it is captured\n"));
+    assert_eq!(fs::read(&key).expect("it is there"), b"no key", "a damaged key is never replaced");
+}
+
+#[test]
+fn an_undo_with_another_key_reports_each_path() {
+    let world = world();
+    world.run("rotate the token");
+    fs::write(world.shop.timeline.store().key_file(), [7; 32]).expect("it is ours");
+    let paths = undo(&world);
+    assert_eq!(world.read(".env").as_deref(), Some(NEW));
+    for path in [".env", "local.json"] {
+        assert!(!matches!(outcome(&paths, path), Outcome::Written), "{paths:?}");
+    }
+    assert_eq!(world.read("plain.txt").as_deref(), Some("in the store, because it is captured\n"));
+}
+
+#[test]
+fn a_sealed_path_is_restored_by_name_and_an_unknown_moment_is_refused() {
+    let world = world();
+    let desk = world.shop.desk.as_ref().expect("files are kept");
+    desk.look(world.thread, Caller::human()).expect("a look");
+    fs::write(world.project.join("kept.txt"), "by hand\n").expect("it is ours");
+    desk.look(world.thread, Caller::human()).expect("a look");
+    let snapshots = || -> Vec<ContentId> {
+        let looking = world.shop.timeline.look().expect("a look");
+        let files = looking.files(world.thread, None, 100).expect("files");
+        files.into_iter().rev().flat_map(|at| [at.files.before, at.files.after]).collect()
+    };
+    let restore = |snapshot, path: &str| {
+        let path = TreePath::new(path.as_bytes()).expect("a path");
+        let path = RootPath { root: String::new(), path };
+        desk.restore(world.thread, snapshot, &[path], Caller::human(), Handling::default())
+    };
+    world.run("rotate the token");
+    let before_it_was_sealed = snapshots()[0];
+    let sealed = {
+        let looking = world.shop.timeline.look().expect("a look");
+        let queries = looking.queries();
+        let has = |id: &ContentId| {
+            let snapshot: Snapshot = load(&queries, *id).expect("a snapshot");
+            snapshot.roots[0].sealed.is_some()
+        };
+        snapshots().into_iter().find(has).expect("a snapshot with sealed files")
+    };
+    let restored = restore(sealed, ".env").expect("a restore");
+    assert_eq!(*outcome(&restored.files.paths, ".env"), Outcome::Written);
+    assert_eq!(world.read(".env").as_deref(), Some(OLD));
+    assert!(world.read("local.json").is_some_and(|text| text.contains("9090")), "only that path");
+    let refused = restore(before_it_was_sealed, ".env").expect_err("its bytes are not known there");
+    assert!(matches!(refused, FileError::NotSealedThere(_)), "{refused}");
+    assert_eq!(world.read(".env").as_deref(), Some(OLD));
+}
+
+#[test]
+fn an_imported_thread_reports_sealed_paths_and_holds_none_of_their_bytes() {
+    let world = world();
+    world.run("rotate the token");
+    let mut export = Vec::new();
+    let looking = world.shop.timeline.look().expect("a look");
+    looking.export(world.thread, &mut export, &mut |_, _| ()).expect("an export");
+    drop(looking);
+    // The same files on another machine, after the turn.
+    let there = world.folder.path().join("there");
+    fs::create_dir(&there).expect("it is ours");
+    for path in [".gitignore", ".env", "local.json", "plain.txt", "kept.txt"] {
+        fs::copy(world.project.join(path), there.join(path)).expect("it is ours");
+    }
+    let timeline = Timeline::open(&world.folder.path().join("other"), Rules::default()).expect("a store");
+    let project = timeline.project(&there).expect("a project").id;
+    let import = std::io::Cursor::new(export);
+    let imported = timeline.import(import, project, Importing::Same, |_, _| ()).expect("an import");
+    let desk = Desk::at(timeline.clone(), project, Workspace::of(&there).expect("a workspace"));
+    // All that the export holds is in this store.
+    let store = world.folder.path().join("other");
+    assert!(!places(&store, b"because it is captured").is_empty());
+    for secret in ["the-old-secret-2f81c0", "only-in-local-json-77"] {
+        assert_eq!(places(&store, secret.as_bytes()), Vec::<String>::new());
+    }
+    let moved = desk.go(imported.thread, Goal::Undo(Unit::Turn, 1), Caller::human(), Handling::default());
+    let paths = moved.expect("a move").files.expect("files").paths;
+    for path in [".env", "local.json"] {
+        let Outcome::Skipped { reason } = outcome(&paths, path) else { panic!("{path}: {paths:?}") };
+        assert!(reason.contains("sealed"), "{reason}");
+    }
+    assert_eq!(fs::read_to_string(there.join(".env")).ok().as_deref(), Some(NEW));
+    assert_eq!(
+        fs::read_to_string(there.join("plain.txt")).ok().as_deref(),
+        Some("in the store, because it is captured\n")
+    );
+    assert_eq!(timeline.store().verify(&mut |_| {}).expect("readable").problems, []);
+}

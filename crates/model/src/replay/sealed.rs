@@ -1,0 +1,149 @@
+//! Sealed files along the same steps: compared by digest, never merged, and never over what the user changed since.
+
+use std::collections::BTreeMap;
+
+use super::{How, OnConflict, ReplayedPath, Way};
+use crate::object::{Additions, Objects, Unavailable, load};
+use crate::path::{RootPath, TreePath};
+use crate::sealed::{SealedFiles, SealedMap, SealedState, sealed_changes, sealed_of};
+use crate::tree::{Reason, Snapshot, SnapshotRoot};
+
+/// A sealed path as the steps so far leave it.
+struct Carried {
+    present: Option<SealedState>,
+    wanted: SealedState,
+    how: How,
+    settled: bool,
+}
+
+/// Carries the steps over to the sealed files of the present snapshot: its roots get the wanted lists, and each path
+/// that a step touches is reported.
+pub(super) fn carry<O: Objects + ?Sized>(
+    additions: &mut Additions<'_, O>,
+    present: &Snapshot,
+    wanted: &mut Snapshot,
+    way: &Way,
+    on_conflict: OnConflict,
+) -> Result<Vec<ReplayedPath>, Unavailable> {
+    let mut paths = Vec::new();
+    for root in &present.roots {
+        let here = sealed_of(additions, Some(root))?;
+        let mut carried: BTreeMap<TreePath, Carried> = BTreeMap::new();
+        let mut passed_over = SealedMap::new();
+        for (number, step) in way.first.iter().chain(&way.steps).enumerate() {
+            let (from, to): (Snapshot, Snapshot) = (load(additions, step.from)?, load(additions, step.to)?);
+            let from = sealed_of(additions, from.root(&root.name))?;
+            let to = sealed_of(additions, to.root(&root.name))?;
+            if number == 1 && way.first.is_some() {
+                for carried in carried.values_mut() {
+                    carried.settled = true;
+                }
+            }
+            for (path, before, after) in sealed_changes(&from, &to) {
+                // What the other move left alone stays, as for all other files.
+                if number > 0 && way.first.is_some() && on_conflict == OnConflict::Keep {
+                    passed_over.insert(path, after);
+                    continue;
+                }
+                let found = carried.entry(path.clone()).or_insert_with(|| Carried {
+                    present: here.get(&path).cloned(),
+                    wanted: here.get(&path).unwrap_or(&before).clone(),
+                    how: How::Exact,
+                    settled: false,
+                });
+                found.step(&before, after, on_conflict);
+            }
+        }
+        if let Some(first) = way.first {
+            let left: Snapshot = load(additions, first.from)?;
+            let left = sealed_of(additions, left.root(&root.name))?;
+            for (path, theirs) in passed_over {
+                let (Some(left), Some(now)) = (left.get(&path), here.get(&path)) else { continue };
+                if !carried.contains_key(&path) && !now.same(left) && !now.same(&theirs) {
+                    let how = How::Conflict { theirs: theirs.node() };
+                    let (present, wanted) = (Some(now.clone()), now.clone());
+                    carried.insert(path, Carried { present, wanted, how, settled: true });
+                }
+            }
+        }
+        paths.extend(settle(additions, root, wanted, carried, here));
+    }
+    Ok(paths)
+}
+
+/// Makes the sealed files of some paths what they are in another snapshot. No path: all of them.
+pub(super) fn take_over<O: Objects + ?Sized>(
+    additions: &mut Additions<'_, O>,
+    present: &Snapshot,
+    target: &Snapshot,
+    wanted: &mut Snapshot,
+    only: &[RootPath],
+) -> Result<Vec<ReplayedPath>, Unavailable> {
+    let mut paths = Vec::new();
+    for root in &present.roots {
+        let here = sealed_of(additions, Some(root))?;
+        let there = sealed_of(additions, target.root(&root.name))?;
+        let meant = |path: &TreePath| {
+            let chosen = |only: &RootPath| only.root == root.name && path.starts_with(&only.path);
+            only.is_empty() || only.iter().any(chosen)
+        };
+        let carried = sealed_changes(&here, &there).into_iter().filter(|(path, ..)| meant(path));
+        let carried = carried.map(|(path, before, after)| {
+            let mut found = Carried {
+                present: Some(before.clone()),
+                wanted: before.clone(),
+                how: How::Exact,
+                settled: false,
+            };
+            found.step(&before, after, OnConflict::Keep);
+            (path, found)
+        });
+        paths.extend(settle(additions, root, wanted, carried.collect(), here));
+    }
+    Ok(paths)
+}
+
+impl Carried {
+    fn step(&mut self, before: &SealedState, after: SealedState, on_conflict: OnConflict) {
+        if self.settled || !matches!(self.how, How::Exact) || self.wanted.same(&after) {
+            return;
+        }
+        if self.present.is_none() || matches!(after, SealedState::NotKept { .. }) {
+            self.how = How::NotHeld(Reason::NotSealed);
+        } else if self.wanted.same(before) {
+            self.wanted = after;
+        } else {
+            // Both versions of a secret between markers would be worse than either.
+            self.how = How::Conflict { theirs: after.node() };
+            if on_conflict == OnConflict::Take {
+                self.wanted = after;
+            }
+        }
+    }
+}
+
+fn settle<O: Objects + ?Sized>(
+    additions: &mut Additions<'_, O>,
+    root: &SnapshotRoot,
+    wanted: &mut Snapshot,
+    carried: BTreeMap<TreePath, Carried>,
+    mut states: SealedMap,
+) -> Vec<ReplayedPath> {
+    let mut paths = Vec::new();
+    for (path, Carried { present, wanted, how, .. }) in carried {
+        let report = |state: Option<&SealedState>| state.and_then(SealedState::node);
+        paths.push(ReplayedPath {
+            path: RootPath { root: root.name.clone(), path: path.clone() },
+            present: report(present.as_ref()),
+            wanted: report(Some(&wanted)),
+            how,
+        });
+        states.insert(path, wanted);
+    }
+    if !paths.is_empty()
+        && let Some(root) = wanted.roots.iter_mut().find(|found| found.name == root.name)
+    {
+        root.sealed = Some(additions.add(&SealedFiles::new(&states)));
+    }
+    paths
+}

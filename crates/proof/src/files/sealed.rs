@@ -1,0 +1,101 @@
+//! Undo and redo of what tools replaced in ignored and secret files, with a death at every point.
+//!
+//! ```text
+//!   by hand   .env · local.json (ignored)                              folder A
+//!   turn      write .env · edit local.json · write a new ignored file  folder B
+//!   struck    undo ──► A      redo ──► B      (.env by hand) undo ──► A, but for .env
+//! ```
+//!
+//! What each command leads to is compared with the folders themselves, byte for byte. In the end the secret is looked
+//! for in every file of the store. The control runs without the key, and must be caught.
+
+use crate::faults::{KillPlan, Kills};
+use crate::folder::{Folder, Thing};
+use crate::violation::{Failed, Violation};
+
+use super::kill::Strikes;
+use super::laboratory::{Home, Laboratory};
+use super::script::{PROJECT, Step, hand, step};
+use super::{ground, retake};
+
+const SECRET: &str = "the-old-secret-5be1";
+const FILES: &str = "\
+printf 'TOKEN=the-old-secret-5be1\\n' > .env && chmod 600 .env
+printf 'local.json\\n' > .gitignore
+printf '{\"port\": 8080, \"password\": \"the-old-secret-5be1\"}\\n' > local.json
+mkdir made
+";
+const TURN: &[&str] = &[
+    "run",
+    "--approve",
+    "all",
+    "create .env with TOKEN=rotated\nedit local.json: replace \"8080\" with \"9090\"\ncreate made/local.json with new\ncreate plain.txt with captured",
+];
+const UNDO: Step = step(&["undo"]);
+const REDO: Step = step(&["redo"]);
+const CHANGED_SINCE: Step = hand("printf 'TOKEN=by-hand\\n' > .env", &["undo"]);
+
+/// Kills undo and redo of such a turn at every point, or at that many of them.
+pub fn sealed(plan: KillPlan) -> Result<Kills, Failed> {
+    run(plan, |_| Ok(()))
+}
+
+/// The control: the key is gone, so that nothing that was sealed comes back.
+pub fn sealed_control() -> Result<Kills, Failed> {
+    run(KillPlan { seed: 1, points: Some(4) }, |laboratory| {
+        let mut key = laboratory.store().into_os_string();
+        key.push(".key");
+        std::fs::remove_file(key)
+    })
+}
+
+fn run(plan: KillPlan, meanwhile: impl FnOnce(&Laboratory) -> std::io::Result<()>) -> Result<Kills, Failed> {
+    let ground = ground()?;
+    let mut laboratory = Laboratory::new(ground.path(), retake()?, Home::Beside)?;
+    laboratory.must(PROJECT, &["snapshot", "take"])?;
+    laboratory.by_hand(FILES)?;
+    let before = project(&laboratory)?;
+    laboratory.must(PROJECT, TURN)?;
+    let after = project(&laboratory)?;
+    meanwhile(&laboratory).map_err(Failed::trouble)?;
+    let mut by_hand = before.clone();
+    by_hand.0.insert(".env".into(), Thing::File { bytes: b"TOKEN=by-hand\n".to_vec(), mode: 0o600 });
+    // About this many points there are in all.
+    let mut strikes = Strikes::new(plan, 2500);
+    let violated = |number: u64, what: String| {
+        Failed::Violation(Violation { campaign: "sealed files", seed: plan.seed, step: number, what })
+    };
+    let steps = [(UNDO, &before), (REDO, &after), (CHANGED_SINCE, &by_hand)];
+    for (number, (step, expected)) in (1..).zip(steps) {
+        strikes.step(&mut laboratory, number, &step)?;
+        let found = project(&laboratory)?;
+        if let Some(difference) = found.differences(expected).first() {
+            return Err(violated(number, format!("{:?} does not lead back: {difference:?}", step.arguments)));
+        }
+    }
+    match crate::secrets::places(&laboratory.store(), SECRET.as_bytes())?.first() {
+        None => Ok(strikes.kills),
+        Some(place) => Err(violated(0, format!("the secret is in {place}"))),
+    }
+}
+
+fn project(laboratory: &Laboratory) -> Result<Folder, Failed> {
+    Folder::read(&laboratory.place(PROJECT)).map_err(Failed::trouble)
+}
+
+/// The search finds what is there: otherwise it would prove nothing.
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_search_for_secrets_finds_captured_content() {
+        let ground = ground().unwrap_or_else(|failed| panic!("{failed}"));
+        let program = retake().unwrap_or_else(|trouble| panic!("{trouble}"));
+        let laboratory = Laboratory::new(ground.path(), program, Home::Beside).expect("a laboratory");
+        laboratory.by_hand(&format!("printf '{SECRET}' > plain.txt")).expect("a file");
+        laboratory.must(PROJECT, &["snapshot", "take"]).expect("a snapshot");
+        let places = crate::secrets::places(&laboratory.store(), SECRET.as_bytes()).expect("readable");
+        assert!(!places.is_empty());
+    }
+}

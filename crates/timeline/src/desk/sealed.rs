@@ -1,0 +1,298 @@
+//! Sealed files at the desk: what `write` and `edit` replace in files that snapshots leave out.
+//!
+//! ```text
+//!   before a tool   .env is left out, and about to be replaced: its bytes are sealed, the folder's snapshot knows it
+//!   each look       sealed paths are read again; one that changed is sealed anew, and is a change like any other
+//!   undo, redo …    the plan compares digests; the files are opened with the key, and replaced one by one
+//! ```
+//!
+//! Nothing here fails a move: a path whose bytes cannot be brought back (the key is gone, the user changed it) is
+//! left alone and reported. See [`retake_model::sealed`].
+
+use std::collections::BTreeMap;
+
+use retake_model::content::{ContentId, Kind, encode};
+use retake_model::object::{Additions, NewObject, load};
+use retake_model::path::{RootPath, TreePath};
+use retake_model::sealed::{LARGEST_SEALED, SealedFiles, SealedMap, SealedState, sealed_changes, sealed_of};
+use retake_model::tree::{Snapshot, resolve};
+use retake_store::{OpenSealedError, Queries, Sealer, StoredIntent};
+use retake_workspace::apply::{
+    ApplyError, Cause, OpenRoot, PlainFile, Replacement, Stamped, Token, read_plain, replace_plain,
+};
+use retake_workspace::folder::path_from_text;
+use retake_workspace::snapshot::is_excluded;
+
+use super::carry_out::outcome;
+use super::glance::TakenObjects;
+use super::look::Present;
+use super::report::{Outcome, PathReport};
+use super::{Desk, FileError};
+use crate::Timeline;
+
+/// A snapshot together with the sealed files of its folder.
+pub(super) struct WithSealed {
+    pub(super) id: ContentId,
+    pub(super) snapshot: Snapshot,
+    /// What is to be stored for it.
+    pub(super) objects: Vec<NewObject>,
+}
+
+impl WithSealed {
+    fn new(snapshot: Snapshot, mut objects: Vec<NewObject>) -> Self {
+        let bytes = encode(&snapshot);
+        let id = ContentId::of(Kind::Snapshot, &bytes);
+        objects.push(NewObject { id, kind: Kind::Snapshot, bytes: bytes.into() });
+        Self { id, snapshot, objects }
+    }
+}
+
+impl Desk {
+    /// A snapshot that was just taken, with the sealed files that the folder is known to have as they are now.
+    pub(super) fn with_sealed(
+        &self,
+        id: ContentId,
+        taken: &Snapshot,
+        new_objects: &[NewObject],
+    ) -> Result<WithSealed, FileError> {
+        let looking = self.timeline.look()?;
+        let queries = looking.queries();
+        let mut now = taken.clone();
+        let known: Option<Snapshot> = match queries.folder(self.folder)?.and_then(|record| record.snapshot) {
+            Some(known) => Some(load(&queries, known)?),
+            None => None,
+        };
+        let any = |known: &Snapshot| known.roots.iter().any(|root| root.sealed.is_some());
+        let Some(known) = known.filter(any) else {
+            return Ok(WithSealed { id, snapshot: now, objects: Vec::new() });
+        };
+        // Without its key nothing can be compared: what was known stays known.
+        let sealer = self.timeline.store.sealer().ok().flatten();
+        let objects = TakenObjects::new(new_objects, &queries);
+        let mut added = Vec::new();
+        for (root, (_, path)) in now.roots.iter_mut().zip(self.roots()) {
+            let mut states = SealedMap::new();
+            let folder = OpenRoot::open(&path_from_text(&path)).ok();
+            for (path, state) in sealed_of(&queries, known.root(&root.name))? {
+                // Held since: an ignore file was changed, say.
+                if resolve(&objects, root.tree, &path)?.is_some() {
+                    continue;
+                }
+                let state = match (&sealer, &folder) {
+                    (Some(sealer), Some(folder)) => seal_now(sealer, folder, &path, Some(&state), &mut added),
+                    _ => state,
+                };
+                states.insert(path, state);
+            }
+            root.sealed = add_list(&states, &mut added);
+        }
+        Ok(WithSealed::new(now, added))
+    }
+
+    /// The present files with what a tool is about to replace in files that they leave out; `None` if that is nothing.
+    pub(super) fn seal_before(
+        &self,
+        present: &Present,
+        named: &[TreePath],
+    ) -> Result<Option<WithSealed>, FileError> {
+        let looking = self.timeline.look()?;
+        let queries = looking.queries();
+        let mut now = present.snapshot.clone();
+        let Some(root) = now.roots.first_mut() else { return Ok(None) };
+        let mut states = sealed_of(&queries, Some(root))?;
+        let mut objects = Vec::new();
+        let mut sealer = None;
+        for path in named {
+            let is_held = resolve(&queries, root.tree, path)?.is_some();
+            if states.contains_key(path) || is_held || !self.is_left_out(path) {
+                continue;
+            }
+            let Ok(folder) = OpenRoot::open(self.path()) else { continue };
+            let found = read_plain(&folder, path, 0);
+            if found.0 == PlainFile::NotAFile {
+                continue;
+            }
+            // Without a key, or where none can be made, the tool runs all the same; an undo then reports the path.
+            let sealer = sealer.get_or_insert_with(|| self.timeline.store.sealer_or_new().ok());
+            let state = match (sealer, found) {
+                (_, (PlainFile::Nothing, _)) => SealedState::Nothing,
+                (None, (_, stamp)) => SealedState::NotKept { stamp },
+                (Some(sealer), _) => seal_now(sealer, &folder, path, None, &mut objects),
+            };
+            states.insert(path.clone(), state);
+        }
+        let before = root.sealed;
+        root.sealed = add_list(&states, &mut objects);
+        if root.sealed == before {
+            return Ok(None);
+        }
+        Ok(Some(WithSealed::new(now, objects)))
+    }
+
+    /// Whether snapshots leave a path out: by its name, or because of what stands there (it is too large, say).
+    fn is_left_out(&self, path: &TreePath) -> bool {
+        let exists = || self.path().join(std::path::Path::new(&os_path(path))).symlink_metadata().is_ok();
+        is_excluded(&self.workspace, path) || exists()
+    }
+}
+
+fn os_path(path: &TreePath) -> std::ffi::OsString {
+    std::os::unix::ffi::OsStringExt::from_vec(path.bytes())
+}
+
+/// What stands at a path now, sealed; the state that was known, if it is still that.
+fn seal_now(
+    sealer: &Sealer,
+    folder: &OpenRoot,
+    path: &TreePath,
+    known: Option<&SealedState>,
+    objects: &mut Vec<NewObject>,
+) -> SealedState {
+    let found = read_plain(folder, path, LARGEST_SEALED);
+    if let Some(known) = known.filter(|known| is_state(Some(sealer), known, &found)) {
+        return known.clone();
+    }
+    match found {
+        (PlainFile::Nothing, _) => SealedState::Nothing,
+        (PlainFile::File { bytes, mode }, stamp) => match sealer.seal(&path.bytes(), &bytes, mode) {
+            Ok((file, parts)) => {
+                objects.extend(parts);
+                SealedState::File(file)
+            }
+            Err(_) => SealedState::NotKept { stamp },
+        },
+        (PlainFile::Unread | PlainFile::NotAFile, stamp) => SealedState::NotKept { stamp },
+    }
+}
+
+/// Whether that is what stands at a path. What cannot be compared without a key is not.
+fn is_state(sealer: Option<&Sealer>, state: &SealedState, (found, stamp): &Stamped) -> bool {
+    match (state, found) {
+        (SealedState::Nothing, PlainFile::Nothing) => true,
+        (SealedState::File(file), PlainFile::File { bytes, mode }) => {
+            file.mode == *mode
+                && file.size == bytes.len() as u64
+                && sealer.is_some_and(|sealer| sealer.digest(bytes) == file.digest)
+        }
+        (SealedState::NotKept { stamp: known }, found) => *found != PlainFile::Nothing && known == stamp,
+        _ => false,
+    }
+}
+
+fn add_list(states: &SealedMap, objects: &mut Vec<NewObject>) -> Option<ContentId> {
+    if states.is_empty() {
+        return None;
+    }
+    let bytes = encode(&SealedFiles::new(states));
+    let id = ContentId::of(Kind::SealedFiles, &bytes);
+    objects.push(NewObject { id, kind: Kind::SealedFiles, bytes: bytes.into() });
+    Some(id)
+}
+
+/// The sealed paths that differ between two snapshots.
+pub(super) fn changed_sealed(
+    objects: &(impl retake_model::object::Objects + ?Sized),
+    before: &Snapshot,
+    after: &Snapshot,
+) -> Result<Vec<PathReport>, retake_model::object::Unavailable> {
+    let mut found = Vec::new();
+    for root in &after.roots {
+        let (old, new) = (sealed_of(objects, before.root(&root.name))?, sealed_of(objects, Some(root))?);
+        found.extend(sealed_changes(&old, &new).into_iter().map(|(path, before, after)| {
+            let (before, outcome) = match &after {
+                SealedState::Nothing => (before.node(), Outcome::Removed),
+                _ => (before.node(), Outcome::Written),
+            };
+            PathReport {
+                path: RootPath { root: root.name.clone(), path },
+                outcome,
+                after: after.node(),
+                before,
+            }
+        }));
+    }
+    Ok(found)
+}
+
+/// Brings the sealed files of an intent from one snapshot to the other, path by path. Doing it again after a crash
+/// finishes it.
+pub(super) fn move_sealed(
+    timeline: &Timeline,
+    queries: &Queries<'_>,
+    intent: &StoredIntent,
+    (before, after): (&Snapshot, &Snapshot),
+    token: &Token,
+) -> Result<BTreeMap<RootPath, Outcome>, FileError> {
+    let mut outcomes = BTreeMap::new();
+    for (name, folder) in &intent.intent.roots {
+        let (old, new) = (sealed_of(queries, before.root(name))?, sealed_of(queries, after.root(name))?);
+        let changed = sealed_changes(&old, &new);
+        if changed.is_empty() {
+            continue;
+        }
+        let sealer = timeline.store.opener();
+        // The other files have moved: that this fails now leaves the intent for the next command.
+        let folder =
+            OpenRoot::open(&path_from_text(folder)).map_err(|error| ApplyError::from(Cause::Sync(error)))?;
+        for (number, (path, from, to)) in changed.into_iter().enumerate() {
+            let outcome = match wanted(queries, sealer.as_ref(), &path, &to) {
+                Ok(wanted) => outcome(replace_plain(&Replacement {
+                    root: &folder,
+                    path: &path,
+                    expected: &|found| is_state(sealer.as_ref().ok(), &from, found),
+                    wanted: &wanted,
+                    token,
+                    number,
+                    largest: LARGEST_SEALED,
+                })?),
+                Err(error) => Outcome::Skipped { reason: error.to_string() },
+            };
+            outcomes.insert(RootPath { root: name.clone(), path }, outcome);
+        }
+    }
+    Ok(outcomes)
+}
+
+/// What is to stand at a path.
+fn wanted(
+    queries: &Queries<'_>,
+    sealer: Result<&Sealer, &OpenSealedError>,
+    path: &TreePath,
+    state: &SealedState,
+) -> Result<PlainFile, OpenSealedError> {
+    let sealer = sealer.map_err(Clone::clone);
+    match state {
+        // What would go must be known to be what the tool wrote, and that takes the key too.
+        SealedState::Nothing => sealer.map(|_| PlainFile::Nothing),
+        SealedState::File(file) => {
+            let bytes = sealer?.open(queries, &path.bytes(), file)?;
+            Ok(PlainFile::File { bytes, mode: file.mode })
+        }
+        SealedState::NotKept { .. } => Err(OpenSealedError::Missing),
+    }
+}
+
+/// The snapshot after a move that left some sealed paths as they were, and the other paths that it left.
+pub(super) fn as_left(
+    additions: &mut Additions<'_, Queries<'_>>,
+    before: &Snapshot,
+    mut after: Snapshot,
+    left: &[RootPath],
+) -> Result<(Snapshot, Vec<RootPath>), FileError> {
+    let mut others = left.to_vec();
+    for root in &mut after.roots {
+        let old = sealed_of(additions, before.root(&root.name))?;
+        let mut new = sealed_of(additions, Some(root))?;
+        let is_sealed = |path: &RootPath| path.root == root.name && old.contains_key(&path.path);
+        let (sealed, rest): (Vec<_>, Vec<_>) = others.into_iter().partition(is_sealed);
+        others = rest;
+        if sealed.is_empty() {
+            continue;
+        }
+        new.extend(
+            sealed.into_iter().filter_map(|left| Some((left.path.clone(), old.get(&left.path)?.clone()))),
+        );
+        root.sealed = Some(additions.add(&SealedFiles::new(&new)));
+    }
+    Ok((after, others))
+}

@@ -1,0 +1,276 @@
+//! Single files that snapshots leave out: read to be sealed, and replaced when a move brings an older version back.
+//!
+//! They are few and small, so each goes its own way, with the same care as the others:
+//!
+//! ```text
+//!   .retake-tmp-TOKEN-a3    being written; whatever is in it after a crash is ours, and goes
+//!   .retake-tmp-TOKEN-b3    complete and synced ◄── swap ──► .env      look at what came out; not as expected: swap again
+//! ```
+//!
+//! The same request after a crash finds its own temporary files, and finishes.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use retake_model::path::{TEMPORARY, TreePath};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+use super::rename::{Place, Swap};
+use super::stage::write_all;
+use super::walk::Walker;
+use super::{ApplyError, Cause, OpenRoot, Outcome, Skip, Token, Trouble, sort};
+
+/// What stands at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlainFile {
+    /// Nothing.
+    Nothing,
+    /// A file.
+    File {
+        /// Its bytes.
+        bytes: Vec<u8>,
+        /// Its nine permission bits.
+        mode: u16,
+    },
+    /// A file that is too large or cannot be read.
+    Unread,
+    /// A folder, a link, a pipe, a socket or a device.
+    NotAFile,
+}
+
+/// A file, or what else stands at a path, with a number that tells it from another one without its bytes. Being moved
+/// does not change it.
+pub type Stamped = (PlainFile, u64);
+
+/// What is to become of a path.
+pub struct Replacement<'a> {
+    /// Where.
+    pub root: &'a OpenRoot,
+    /// Which path.
+    pub path: &'a TreePath,
+    /// Whether that is what may be replaced.
+    pub expected: &'a dyn Fn(&Stamped) -> bool,
+    /// What is to stand there: a file, or nothing.
+    pub wanted: &'a PlainFile,
+    /// Names the temporary files, together with the number.
+    pub token: &'a Token,
+    /// Another one for each path of a request.
+    pub number: usize,
+    /// The largest file that is read.
+    pub largest: u64,
+}
+
+/// Reads a file, if it has no more than so many bytes.
+pub fn read_plain(root: &OpenRoot, path: &TreePath, largest: u64) -> Stamped {
+    let mut walker = Walker::new(root.as_fd());
+    match walker.folder(path.parents()) {
+        Ok(folder) => read(folder, path.name().bytes(), largest),
+        Err(Errno::NOENT) => (PlainFile::Nothing, 0),
+        Err(_) => (PlainFile::NotAFile, 0),
+    }
+}
+
+fn read(folder: BorrowedFd<'_>, name: &[u8], largest: u64) -> Stamped {
+    // A pipe that took the file's place must not make us wait.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let stat = match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => stat,
+        Err(Errno::NOENT) => return (PlainFile::Nothing, 0),
+        Err(_) => return (PlainFile::NotAFile, 0),
+    };
+    let stamp = stamp_of(&stat);
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return (PlainFile::NotAFile, stamp);
+    }
+    if u64::try_from(stat.st_size).unwrap_or(u64::MAX) > largest {
+        return (PlainFile::Unread, stamp);
+    }
+    let Ok(file) = rustix::fs::openat(folder, name, flags, Mode::empty()) else {
+        return (PlainFile::Unread, stamp);
+    };
+    let mut bytes = Vec::new();
+    let read = File::from(file).take(largest + 1).read_to_end(&mut bytes);
+    if read.is_err() || bytes.len() as u64 > largest {
+        return (PlainFile::Unread, stamp);
+    }
+    (PlainFile::File { bytes, mode: (stat.st_mode & 0o777) as u16 }, stamp)
+}
+
+fn stamp_of(stat: &Stat) -> u64 {
+    let mut hasher = blake3::Hasher::new();
+    let stamps = [stat.st_ino, stat.st_size as u64, stat.st_mtime as u64, stat.st_mtime_nsec as u64];
+    for number in stamps {
+        hasher.update(&number.to_le_bytes());
+    }
+    let mut stamp = [0; 8];
+    stamp.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
+    u64::from_le_bytes(stamp)
+}
+
+/// Why a path is not as wanted.
+enum Stopped {
+    /// Nothing was changed.
+    Before(Errno),
+    /// It is not known what is on the disk.
+    Midway(Errno),
+}
+
+/// Brings a file to its place, or takes it away, unless somebody has changed it. When this returns, what it did is
+/// durable. Why a path was left alone is its outcome; an error means that it is not known what is on the disk, and that
+/// the same request has to be made again.
+pub fn replace_plain(replacement: &Replacement<'_>) -> Result<Outcome, ApplyError> {
+    match try_replace(replacement) {
+        Ok(outcome) => Ok(outcome),
+        Err(Stopped::Before(errno)) => Ok(Outcome::Skipped(match sort(errno) {
+            Trouble::Skip(skip) => skip,
+            Trouble::Fatal(_) => Skip::NotWritten,
+        })),
+        Err(Stopped::Midway(errno)) => Err(Cause::Sync(errno.into()).into()),
+    }
+}
+
+fn try_replace(replacement: &Replacement<'_>) -> Result<Outcome, Stopped> {
+    let Replacement { root, path, wanted, .. } = replacement;
+    let mut walker = Walker::new(root.as_fd());
+    if !matches!(wanted, PlainFile::Nothing) {
+        walker.make(path.parents()).map_err(Stopped::Before)?;
+    }
+    let folder = match walker.folder(path.parents()) {
+        Err(Errno::NOENT | Errno::NOTDIR) if matches!(wanted, PlainFile::Nothing) => {
+            return Ok(Outcome::Already);
+        }
+        other => other.map_err(Stopped::Before)?,
+    };
+    let moving = Moving { replacement, folder, name: path.name().bytes() };
+    moving.clear_up()?;
+    let found = moving.read(moving.name);
+    if found.0 == **wanted {
+        return Ok(Outcome::Already);
+    }
+    if !(replacement.expected)(&found) {
+        return Ok(Outcome::Kept(super::Found::Special));
+    }
+    let outcome = match wanted {
+        PlainFile::Nothing => moving.remove()?,
+        PlainFile::File { bytes, mode } => {
+            moving.stage(bytes, *mode)?;
+            moving.bring(&found.0)?
+        }
+        PlainFile::Unread | PlainFile::NotAFile => return Ok(Outcome::Skipped(Skip::NotHeld)),
+    };
+    rustix::fs::fsync(folder).map_err(Stopped::Midway)?;
+    Ok(outcome)
+}
+
+struct Moving<'a> {
+    replacement: &'a Replacement<'a>,
+    folder: BorrowedFd<'a>,
+    name: &'a [u8],
+}
+
+impl Moving<'_> {
+    fn temporary(&self, letter: char) -> Vec<u8> {
+        let Replacement { token, number, .. } = self.replacement;
+        [TEMPORARY, format!("{}-{letter}{number}", token.0).as_bytes()].concat()
+    }
+
+    fn read(&self, name: &[u8]) -> Stamped {
+        read(self.folder, name, self.replacement.largest)
+    }
+
+    fn unlink(&self, name: &[u8]) -> Result<(), Stopped> {
+        match rustix::fs::unlinkat(self.folder, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(errno) => Err(Stopped::Midway(errno)),
+        }
+    }
+
+    /// Nothing was changed, once what was written aside is gone.
+    fn give_up<T>(&self, aside: &[u8], errno: Errno) -> Result<T, Stopped> {
+        self.unlink(aside).and(Err(Stopped::Before(errno)))
+    }
+
+    fn place<'p>(&'p self, name: &'p [u8]) -> Place<'p> {
+        Place { folder: self.folder, name }
+    }
+
+    /// Removes what a crash left. What came out of its place and is nobody's known version goes back there.
+    fn clear_up(&self) -> Result<(), Stopped> {
+        self.unlink(&self.temporary('a'))?;
+        let aside = self.temporary('b');
+        let left = self.read(&aside);
+        if left.0 == PlainFile::Nothing
+            || left.0 == *self.replacement.wanted
+            || (self.replacement.expected)(&left)
+        {
+            return self.unlink(&aside);
+        }
+        let renames = &self.replacement.root.renames;
+        match self.read(self.name).0 {
+            PlainFile::Nothing => {
+                renames.put(self.place(&aside), self.place(self.name)).map_err(Stopped::Midway)
+            }
+            found if found == *self.replacement.wanted => {
+                renames.swap(self.place(&aside), self.place(self.name)).map_err(Stopped::Midway)?;
+                self.unlink(&aside)
+            }
+            // Newer work stands there; the older stays aside, where the user finds it.
+            _ => Err(Stopped::Before(Errno::EXIST)),
+        }
+    }
+
+    /// Writes the new file aside, complete and durable.
+    fn stage(&self, bytes: &[u8], mode: u16) -> Result<(), Stopped> {
+        let (writing, complete) = (self.temporary('a'), self.temporary('b'));
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(self.folder, &*writing, flags, Mode::from_raw_mode(0o600))
+            .map_err(Stopped::Before)?;
+        let written = write_all(file.as_fd(), bytes)
+            .and_then(|()| rustix::fs::fchmod(&file, Mode::from_raw_mode(mode.into())))
+            .and_then(|()| rustix::fs::fsync(&file))
+            .and_then(|()| rustix::fs::renameat(self.folder, &*writing, self.folder, &*complete));
+        written.or_else(|errno| self.give_up(&writing, errno))
+    }
+
+    fn bring(&self, found: &PlainFile) -> Result<Outcome, Stopped> {
+        let aside = self.temporary('b');
+        let (new, target) = (self.place(&aside), self.place(self.name));
+        let renames = &self.replacement.root.renames;
+        if *found == PlainFile::Nothing {
+            return match renames.put(new, target) {
+                Ok(()) => Ok(Outcome::Written),
+                Err(Errno::EXIST) => self.unlink(&aside).map(|()| Outcome::Kept(super::Found::Special)),
+                Err(errno) => self.give_up(&aside, errno),
+            };
+        }
+        match renames.swap(new, target) {
+            Ok(Swap::Done) if (self.replacement.expected)(&self.read(&aside)) => {}
+            Ok(Swap::Done) => {
+                // Somebody changed it at the last moment.
+                renames.swap(new, target).map_err(Stopped::Midway)?;
+                return self.unlink(&aside).map(|()| Outcome::Kept(super::Found::Special));
+            }
+            Ok(Swap::Unknown) => {
+                return match rustix::fs::renameat(self.folder, &*aside, self.folder, self.name) {
+                    Ok(()) => Ok(Outcome::Written),
+                    Err(errno) => self.give_up(&aside, errno),
+                };
+            }
+            Err(errno) => return self.give_up(&aside, errno),
+        }
+        self.unlink(&aside).map(|()| Outcome::Written)
+    }
+
+    fn remove(&self) -> Result<Outcome, Stopped> {
+        let aside = self.temporary('b');
+        let renames = &self.replacement.root.renames;
+        renames.put(self.place(self.name), self.place(&aside)).map_err(Stopped::Before)?;
+        if (self.replacement.expected)(&self.read(&aside)) {
+            return self.unlink(&aside).map(|()| Outcome::Removed);
+        }
+        renames.put(self.place(&aside), self.place(self.name)).map_err(Stopped::Midway)?;
+        Ok(Outcome::Kept(super::Found::Special))
+    }
+}

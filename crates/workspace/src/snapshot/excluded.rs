@@ -1,0 +1,40 @@
+//! Whether a snapshot would leave a path out by its name, whether anything stands there or not.
+
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use retake_model::path::TreePath;
+use rustix::fs::{Mode, OFlags};
+
+use super::rules::{Asked, Decision, Rules, open_below, read_texts};
+use super::workspace::Workspace;
+
+/// Whether snapshots of a workspace leave a path of its main root out: an ignore file names it, or it is likely to hold
+/// a secret. Where the rules cannot be read, it is taken to be held.
+pub fn is_excluded(workspace: &Workspace, path: &TreePath) -> bool {
+    let root = workspace.main();
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let Ok(top) = rustix::fs::open(&root.path, flags, Mode::empty()) else { return false };
+    let around = crate::git::around(&root.path);
+    let globs = &workspace.options().globs;
+    let mut rules = Rules::outermost(globs);
+    for (base, texts) in around.texts {
+        rules = Rules::with_texts(&rules, base, texts);
+    }
+    let asked = Asked { globs, root: top.as_fd(), prefix: &around.prefix };
+    let mut here = Vec::new();
+    for (depth, name) in path.names().iter().enumerate() {
+        if let Some(folder) = open_below(top.as_fd(), &here) {
+            let base = [&around.prefix[..], &here].concat();
+            rules = Rules::with_texts(&rules, base, read_texts(folder.as_fd(), depth == 0));
+        }
+        here.push(b'/');
+        here.extend(name.bytes());
+        let is_folder = depth + 1 < path.names().len();
+        match rules.decide(&asked, name.bytes(), &here, is_folder) {
+            Decision::Leave(_) => return true,
+            decision => rules = if is_folder { Rules::inside(&rules, decision) } else { Arc::clone(&rules) },
+        }
+    }
+    false
+}
