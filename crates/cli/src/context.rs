@@ -293,6 +293,14 @@ impl Context {
                 describe::files::write_recovered(&mut out, self, recovered)
             };
         }
+        let emptied = self.timeline.get().map(Timeline::take_emptied).unwrap_or_default();
+        if !emptied.is_empty() {
+            let _ = if self.general.json {
+                json::write(&mut out, &serde_json::json!({"emptied": emptied})).and_then(|()| writeln!(out))
+            } else {
+                describe::files::write_emptied(&mut out, self, &emptied)
+            };
+        }
     }
 
     /// The moves of files of some threads that have begun and not ended. People get a warning of each; programs find

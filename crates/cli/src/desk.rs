@@ -168,6 +168,11 @@ impl Context {
                     }
                     plan()?
                 }
+                // So is what a power cut emptied; what was restored is reported at the end of the command.
+                Err(FileError::EmptiedFiles(_)) => {
+                    self.desk_of(thread)?.look(thread, self.caller(None)?)?;
+                    plan()?
+                }
                 other => other?,
             };
             self.name_folder(plan.preview().folder.as_deref())?;

@@ -12,6 +12,7 @@ use minicbor::{Decode, Encode};
 use crate::content::ContentId;
 use crate::id::{FolderId, ProjectId, TakeId, ThreadId, TurnId};
 use crate::operation::{Actor, FileChange, Operation};
+use crate::time::Timestamp;
 
 /// A folder that files are kept of.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -40,6 +41,20 @@ pub struct FolderRecord {
     /// The snapshot whose files are being removed from it. Such a folder is no take's any more.
     #[n(7)]
     pub removing: Option<ContentId>,
+    /// When the files were last captured; unknown in records of older versions, and where the system has no boot id.
+    #[n(8)]
+    pub captured: Option<CaptureTime>,
+}
+
+/// When the files of a folder were captured.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct CaptureTime {
+    /// Names the time between two starts of the system.
+    #[n(0)]
+    pub boot: String,
+    /// The time just before the files were read.
+    #[n(1)]
+    pub time: Timestamp,
 }
 
 /// Which folder of a file system one is, whatever its path.

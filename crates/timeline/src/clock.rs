@@ -13,6 +13,10 @@ pub trait Clock: Send + Sync {
     fn now(&self) -> Timestamp;
     /// Ten random bytes.
     fn random(&self) -> [u8; 10];
+    /// Names the time since the system was started, where that is known.
+    fn boot(&self) -> Option<String> {
+        None
+    }
 }
 
 /// The system's clock and random numbers.
@@ -32,6 +36,10 @@ impl Clock for SystemClock {
         let mut bytes = [0; 10];
         getrandom::fill(&mut bytes).expect("the system's random numbers never run out");
         bytes
+    }
+
+    fn boot(&self) -> Option<String> {
+        retake_workspace::boot::boot_id()
     }
 }
 
@@ -75,6 +83,10 @@ impl Clock for Bounded {
 
     fn random(&self) -> [u8; 10] {
         self.0.random()
+    }
+
+    fn boot(&self) -> Option<String> {
+        self.0.boot()
     }
 }
 

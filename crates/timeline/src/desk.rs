@@ -21,6 +21,7 @@ mod alone;
 mod apart;
 mod carry_out;
 mod durable;
+mod emptied;
 mod error;
 mod glance;
 mod look;
@@ -134,7 +135,8 @@ impl Desk {
         let lock = self.timeline.store.lock_folder(self.folder)?;
         let recovered = recover::recover_locked(&self.timeline, self.folder, Some(self.roots()))?;
         apart::clear_unfinished(&self.timeline, self.folder);
-        Ok(Session { desk: self, recovered, expected: None, _lock: lock })
+        let emptied = self.restore_emptied()?;
+        Ok(Session { desk: self, recovered, emptied, expected: None, _lock: lock })
     }
 }
 
@@ -142,6 +144,7 @@ impl Desk {
 struct Session<'desk> {
     desk: &'desk Desk,
     recovered: Option<Recovered>,
+    emptied: Vec<PathReport>,
     /// The files that a plan was made for; any will do if none are named.
     expected: Option<ContentId>,
     _lock: FolderLock,

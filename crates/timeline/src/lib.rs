@@ -104,6 +104,7 @@ pub struct Timeline {
     clock: Arc<dyn Clock>,
     rules: Rules,
     recovered: Arc<Mutex<Vec<Recovered>>>,
+    emptied: Arc<Mutex<Vec<PathReport>>>,
     listing: Arc<Mutex<Listing>>,
 }
 
@@ -169,7 +170,14 @@ impl Timeline {
     pub fn open_with(folder: &Path, rules: Rules, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
         let store = Arc::new(Store::open(folder)?);
         let clock = Arc::new(clock::Bounded(clock));
-        Ok(Self { store, clock, rules, recovered: Arc::default(), listing: Arc::default() })
+        Ok(Self {
+            store,
+            clock,
+            rules,
+            recovered: Arc::default(),
+            emptied: Arc::default(),
+            listing: Arc::default(),
+        })
     }
 
     /// The store underneath, for what is not a change: proof, usage, search.

@@ -11,6 +11,7 @@
 //! ```
 
 pub mod apply;
+pub mod boot;
 pub mod copy;
 pub mod durable;
 pub mod folder;

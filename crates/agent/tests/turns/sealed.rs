@@ -120,6 +120,8 @@ fn what_the_user_changed_since_stays_and_is_reported() {
     let world = world();
     world.run("rotate the token");
     fs::write(world.project.join(".env"), "TOKEN=by-hand\n").expect("it is ours");
+    let glance = world.shop.desk.as_ref().expect("files are kept").glance(10).expect("a glance");
+    assert_eq!(glance.changed.iter().map(|path| path.path.to_string()).collect::<Vec<_>>(), [".env"]);
     let paths = undo(&world);
     assert!(matches!(outcome(&paths, ".env"), Outcome::Conflicted { written: false, .. }), "{paths:?}");
     assert_eq!(world.read(".env").as_deref(), Some("TOKEN=by-hand\n"));

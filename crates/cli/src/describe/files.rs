@@ -92,6 +92,22 @@ pub(crate) fn write_if_any(
     }
 }
 
+/// Writes which files a power cut had emptied, and what became of them.
+pub(crate) fn write_emptied(
+    out: &mut dyn Write,
+    context: &Context,
+    emptied: &[PathReport],
+) -> io::Result<()> {
+    let warning = context.styles.warning;
+    let restored = emptied.iter().filter(|path| path.outcome.moved()).count() as u64;
+    let files = counted(emptied.len() as u64, "file", "files");
+    writeln!(out, "{warning}Recovered:{warning:#} a power cut had emptied {files}; restored {restored}.")?;
+    for path in emptied.iter().take(SHOWN) {
+        write_path(out, context, path)?;
+    }
+    Ok(())
+}
+
 /// Writes what a crash had left, and what was done about it.
 pub(crate) fn write_recovered(
     out: &mut dyn Write,

@@ -128,6 +128,7 @@ impl Desk {
             running: None,
             identity: Some(identity),
             removing: None,
+            captured: None,
         };
         drop(looking);
         self.timeline.store.write(move |writing| writing.put_folder(&record).map_err(FileError::from))?;

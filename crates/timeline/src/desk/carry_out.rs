@@ -109,7 +109,11 @@ impl Session<'_> {
         };
         let paths = of_plan(&plan.replayed.paths, Some(&applied.paths));
         let report = FileReport::new(before, after, paths, self.recovered);
-        Ok(CarriedOut { done, also, report: FileReport { aside: applied.aside, ..report } })
+        Ok(CarriedOut {
+            done,
+            also,
+            report: FileReport { aside: applied.aside, emptied: self.emptied, ..report },
+        })
     }
 }
 

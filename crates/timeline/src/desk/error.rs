@@ -216,6 +216,12 @@ pub enum FileError {
         .0.display()
     )]
     MoveUnfinished(PathBuf),
+    /// A preview changes nothing, so it cannot restore what a power cut emptied.
+    #[error(
+        "a power cut emptied files in {}, so there is no preview now; `retake status` there restores them",
+        .0.display()
+    )]
+    EmptiedFiles(PathBuf),
     /// The thread's files are in another folder.
     #[error(
         "thread {thread} does not belong to {}: its files are in the folder of its own project, and nothing was changed",

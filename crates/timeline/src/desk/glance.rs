@@ -42,10 +42,12 @@ impl Desk {
             return Err(FileError::Outdated);
         }
         let last = queries.folder(self.folder)?.and_then(|record| record.snapshot);
-        let objects = TakenObjects::new(&taken.objects, &queries);
-        let held = held(&objects, taken.id, &taken.snapshot, LEFT_OUT)?;
-        let mut changed = match last.filter(|last| *last != taken.id) {
-            Some(last) => changed_paths(&objects, last, taken.id)?,
+        let sealed = self.with_sealed(taken.id, &taken.snapshot, &taken.objects)?;
+        let objects = [taken.objects, sealed.objects].concat();
+        let objects = TakenObjects::new(&objects, &queries);
+        let held = held(&objects, sealed.id, &sealed.snapshot, LEFT_OUT)?;
+        let mut changed = match last.filter(|last| *last != sealed.id) {
+            Some(last) => changed_paths(&objects, last, sealed.id)?,
             None => Vec::new(),
         };
         let changed_count = changed.len() as u64;

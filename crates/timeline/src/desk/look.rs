@@ -84,6 +84,7 @@ impl Desk {
         let (present, operation, changed) = session.take_stock(thread, &caller, whose)?;
         let (before, paths) = changed.map_or((None, Vec::new()), |(before, paths)| (Some(before), paths));
         let files = FileReport::new(before.unwrap_or(present.id), present.id, paths, session.recovered);
+        let files = FileReport { emptied: session.emptied, ..files };
         Ok(Seen { snapshot: present.id, version: present.version, operation, files })
     }
 }
@@ -110,6 +111,7 @@ impl Session<'_> {
 
     fn try_take_stock(&self, thread: ThreadId, caller: &Caller, whose: Whose) -> Result<Stock, FileError> {
         let desk = self.desk;
+        let place = Place::of(desk);
         let taken = Arc::new(snapshot::snapshot(&desk.timeline.store, &desk.workspace)?);
         let WithSealed { id, snapshot, objects } =
             desk.with_sealed(taken.id, &taken.snapshot, &taken.objects)?;
@@ -127,7 +129,7 @@ impl Session<'_> {
         }
         desk.sync_changes(&taken, (id, &objects), whose == Whose::Caller)?;
         let found = Found { thread, caller: caller.clone(), whose, dead: desk.run_is_dead()?, snapshot: id };
-        let (clock, place) = (desk.timeline.clock.clone(), Place::of(desk));
+        let clock = desk.timeline.clock.clone();
         let stored = Arc::clone(&taken);
         let (version, done, before) = desk.timeline.store.write(move |writing| -> Result<_, FileError> {
             stored.store(writing, clock.now())?;

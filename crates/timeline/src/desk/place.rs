@@ -2,7 +2,7 @@
 
 use retake_model::content::ContentId;
 use retake_model::id::{FolderId, ProjectId, TakeId};
-use retake_model::intent::{Apart, FolderIdentity, FolderRecord, Running};
+use retake_model::intent::{Apart, CaptureTime, FolderIdentity, FolderRecord, Running};
 use retake_model::operation::{Actor, FileChange};
 use retake_model::state::ThreadState;
 use retake_store::{StoreError, Writing};
@@ -19,6 +19,7 @@ pub(super) struct Place {
     project: ProjectId,
     roots: Vec<(String, String)>,
     apart: Option<Apart>,
+    captured: Option<CaptureTime>,
 }
 
 /// What was known of a folder.
@@ -30,8 +31,11 @@ pub(super) struct Known {
 }
 
 impl Place {
+    /// To be made before the files are captured: what changes from then on is newer than the capture.
     pub(super) fn of(desk: &Desk) -> Self {
-        Self { id: desk.folder, project: desk.project, roots: desk.roots(), apart: desk.apart }
+        let clock = &desk.timeline.clock;
+        let captured = clock.boot().map(|boot| CaptureTime { boot, time: clock.now() });
+        Self { id: desk.folder, project: desk.project, roots: desk.roots(), apart: desk.apart, captured }
     }
 
     /// What was known of the folder that now has these files.
@@ -62,6 +66,7 @@ impl Place {
             running,
             identity: identity.or_else(|| self.identify()),
             removing,
+            captured: self.captured.clone(),
         })
     }
 

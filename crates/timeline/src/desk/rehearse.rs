@@ -217,6 +217,9 @@ impl Desk {
             return Err(FileError::MoveUnfinished(self.path().to_owned()));
         }
         let seen = snapshot::observe(&self.timeline.store, &self.workspace)?;
+        if !self.emptied_files(&seen)?.is_empty() {
+            return Err(FileError::EmptiedFiles(self.path().to_owned()));
+        }
         let sealed = self.with_sealed(seen.id, &seen.snapshot, &seen.objects)?;
         let objects = [seen.objects, sealed.objects].concat();
         Ok(Observation { id: sealed.id, snapshot: sealed.snapshot, objects, epoch: seen.epoch })

@@ -33,6 +33,9 @@ pub struct FileReport {
     /// What an earlier crash had left unfinished, and was finished first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recovered: Option<Box<Recovered>>,
+    /// Files that a power cut had emptied, and what became of each: those that were written have their content back.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub emptied: Vec<PathReport>,
 }
 
 /// What became of one path.
@@ -98,6 +101,7 @@ impl FileReport {
             paths,
             aside: Vec::new(),
             recovered: recovered.map(Box::new),
+            emptied: Vec::new(),
         }
     }
 

@@ -29,7 +29,8 @@ impl Desk {
                 }
             }
             let known = writing.folder(folder)?;
-            let (snapshot, running) = known.map_or((None, None), |known| (known.snapshot, known.running));
+            let (snapshot, running, captured) =
+                known.map_or((None, None, None), |known| (known.snapshot, known.running, known.captured));
             writing.put_folder(&FolderRecord {
                 id: folder,
                 project,
@@ -39,6 +40,7 @@ impl Desk {
                 running,
                 identity: None,
                 removing: None,
+                captured,
             })?;
             Ok(())
         })?;

@@ -104,11 +104,12 @@ impl Desk {
         advance: &Advance,
         caller: &Caller,
     ) -> Result<Advanced, FileError> {
+        let place = Place::of(self);
         let taken = Arc::new(snapshot::snapshot(&self.timeline.store, &self.workspace)?);
         let WithSealed { id, objects, .. } = self.with_sealed(taken.id, &taken.snapshot, &taken.objects)?;
         self.sync_changes(&taken, (id, &objects), true)?;
         let stored = Arc::clone(&taken);
-        let (clock, rules, place) = (self.timeline.clock.clone(), self.timeline.rules, Place::of(self));
+        let (clock, rules) = (self.timeline.clock.clone(), self.timeline.rules);
         let (caller, advance) = (caller.clone(), advance.clone());
         let (done, paths) = self.timeline.store.write(move |writing| -> Result<_, FileError> {
             stored.store(writing, clock.now())?;

@@ -13,6 +13,7 @@ mod following;
 mod forged;
 mod history;
 mod plans;
+mod power_cut;
 mod privacy;
 mod projects;
 mod requests;

@@ -182,6 +182,7 @@ pub(crate) fn put_folder(store: &Store, project: ProjectId, snapshot: ContentId)
     let record = FolderRecord {
         identity: None,
         removing: None,
+        captured: None,
         id: FolderId::of_project(project),
         project,
         roots: vec![(String::new(), "/home/user/project".to_owned())],

@@ -1,0 +1,140 @@
+//! Files that a power cut emptied.
+//!
+//! A program that does not sync what it writes can leave an empty file behind when the power goes, although the file was
+//! captured with its content before. That is nobody's change: the content is in the store, and comes back.
+//!
+//! ```text
+//!   captured ─────────── power cut ─────────── first look in the next boot
+//!   todo.md: 12 bytes                          todo.md: empty, untouched since it was captured
+//! ```
+//!
+//! Three things must hold for a file to count as emptied: the system was started again since the capture, the file had
+//! content then and has none now, and the system's own record of its last change (which no program can set) is older
+//! than the capture. A file that the user empties, before or after the cut, is newer, and is the user's change.
+
+use std::collections::BTreeMap;
+use std::sync::PoisonError;
+use std::time::{Duration, UNIX_EPOCH};
+
+use retake_model::intent::{CaptureTime, FolderRecord};
+use retake_model::path::{RootPath, TreePath};
+use retake_model::tree::{Difference, Node};
+use retake_workspace::apply::{OpenRoot, Token, apply};
+use retake_workspace::boot::empty_since;
+use retake_workspace::snapshot::{self, Observation};
+
+use super::carry_out::{outcome, request};
+use super::glance::TakenObjects;
+use super::look::changed_paths;
+use super::report::PathReport;
+use super::{Desk, FileError};
+use crate::Timeline;
+
+impl Timeline {
+    /// The files that a power cut had emptied, with what became of each, since this was last asked.
+    pub fn take_emptied(&self) -> Vec<PathReport> {
+        std::mem::take(&mut *self.emptied.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Desk {
+    /// Restores what a power cut emptied. The folder is locked.
+    ///
+    /// No intent is needed: the files go back to what the folder is known to be, and after a crash the next look does it
+    /// again.
+    pub(super) fn restore_emptied(&self) -> Result<Vec<PathReport>, FileError> {
+        let Some(boot) = self.new_boot()? else { return Ok(Vec::new()) };
+        let observed = snapshot::observe(&self.timeline.store, &self.workspace)?;
+        let emptied = self.emptied_files(&observed)?;
+        let mut restored = Vec::new();
+        {
+            let looking = self.timeline.look()?;
+            let queries = looking.queries();
+            let token = Token::new(&self.folder.to_string()).expect("an id is a token");
+            for root in self.workspace.roots() {
+                let steps: Vec<Difference> = emptied.get(&root.name).cloned().unwrap_or_default();
+                if steps.is_empty() {
+                    continue;
+                }
+                let open = OpenRoot::open(&root.path).map_err(retake_workspace::apply::Cause::Root);
+                let open = open.map_err(retake_workspace::apply::ApplyError::from)?;
+                let report = apply(&request(&queries, &open, &steps, &token))?;
+                let nodes: BTreeMap<TreePath, Difference> =
+                    steps.into_iter().map(|step| (step.path.clone(), step)).collect();
+                restored.extend(report.results.into_iter().map(|result| {
+                    let (before, after) = nodes
+                        .get(&result.path)
+                        .map_or((None, None), |step| (step.before.clone(), step.after.clone()));
+                    let path = RootPath { root: root.name.clone(), path: result.path };
+                    PathReport { path, outcome: outcome(result.outcome), after, before }
+                }));
+            }
+        }
+        let folder = self.folder;
+        self.timeline.store.write(move |writing| -> Result<(), FileError> {
+            if let Some(record) = writing.folder(folder)? {
+                let time = |captured: CaptureTime| CaptureTime { boot, ..captured };
+                let captured = record.captured.clone().map(time);
+                writing.put_folder(&FolderRecord { captured, ..record })?;
+            }
+            Ok(())
+        })?;
+        let mut told = self.timeline.emptied.lock().unwrap_or_else(PoisonError::into_inner);
+        told.extend(restored.iter().cloned());
+        Ok(restored)
+    }
+
+    /// What was emptied, as steps that restore it, by root.
+    pub(super) fn emptied_files(
+        &self,
+        observed: &Observation,
+    ) -> Result<BTreeMap<String, Vec<Difference>>, FileError> {
+        let mut emptied: BTreeMap<String, Vec<Difference>> = BTreeMap::new();
+        if self.new_boot()?.is_none() {
+            return Ok(emptied);
+        }
+        let looking = self.timeline.look()?;
+        let queries = looking.queries();
+        // Content was destroyed meanwhile: whoever asks looks again.
+        if queries.erasures() != observed.epoch {
+            return Err(FileError::Outdated);
+        }
+        let Some(FolderRecord { snapshot: Some(known), captured: Some(captured), .. }) =
+            queries.folder(self.folder)?
+        else {
+            return Ok(emptied);
+        };
+        let objects = TakenObjects::new(&observed.objects, &queries);
+        for changed in changed_paths(&objects, known, observed.id)? {
+            let PathReport { path, before, after, .. } = changed;
+            let had_content = matches!(before, Some(Node::File { size: 1.., .. }));
+            let is_empty = matches!(after, Some(Node::File { size: 0, .. }));
+            if had_content && is_empty && self.is_untouched(&path, &captured) {
+                let step = Difference { path: path.path, before: after, after: before };
+                emptied.entry(path.root).or_default().push(step);
+            }
+        }
+        Ok(emptied)
+    }
+
+    /// The present boot, if the files were captured in another one.
+    fn new_boot(&self) -> Result<Option<String>, FileError> {
+        let Some(boot) = self.timeline.clock.boot() else { return Ok(None) };
+        let captured =
+            self.timeline.look()?.queries().folder(self.folder)?.and_then(|record| record.captured);
+        Ok(captured.filter(|captured| captured.boot != boot).map(|_| boot))
+    }
+
+    /// Whether an empty file has not been touched since the files were captured.
+    fn is_untouched(&self, path: &RootPath, captured: &CaptureTime) -> bool {
+        let Some(root) = self.workspace.roots().iter().find(|root| root.name == path.root) else {
+            return false;
+        };
+        let Ok(millis) = u64::try_from(captured.time.millis()) else { return false };
+        let captured = UNIX_EPOCH + Duration::from_millis(millis);
+        OpenRoot::open(&root.path)
+            .ok()
+            .and_then(|open| empty_since(&open, &path.path))
+            .is_some_and(|touched| touched < captured)
+    }
+}

@@ -1,0 +1,152 @@
+//! Files that a power cut emptied are restored; files that the user emptied are the user's.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use retake_model::operation::OperationKind;
+use retake_model::time::Timestamp;
+use retake_timeline::{
+    Caller, Clock, Desk, FileError, Goal, Handling, NewThread, Outcome, PlanRequest, Rules, SystemClock,
+    Timeline, Unit,
+};
+use retake_workspace::snapshot::Workspace;
+use tempfile::TempDir;
+
+use crate::support::{FileWorld, PROJECT, World};
+
+/// The system's clock in some boot, set forward by so many milliseconds.
+struct Booted(&'static str, i64);
+
+impl Clock for Booted {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(SystemClock.now().millis() + self.1)
+    }
+
+    fn random(&self) -> [u8; 10] {
+        SystemClock.random()
+    }
+
+    fn boot(&self) -> Option<String> {
+        Some(self.0.to_owned())
+    }
+}
+
+/// Emptying a file after that is older than the capture by this clock, as what a cut leaves is.
+const AHEAD: i64 = 60_000;
+
+fn open(
+    folder: TempDir,
+    root: TempDir,
+    clock: Booted,
+    thread: Option<retake_model::id::ThreadId>,
+) -> FileWorld {
+    let timeline = Timeline::open_with(folder.path(), Rules::default(), Arc::new(clock)).expect("a store");
+    let thread = thread.unwrap_or_else(|| {
+        let new = NewThread::in_project(PROJECT).titled("Fix");
+        timeline.create_thread(new, Caller::human()).expect("a thread").thread
+    });
+    let workspace = Workspace::of(root.path()).expect("a folder");
+    let desk = Desk::at(timeline.clone(), PROJECT, workspace);
+    FileWorld { world: World { folder, timeline, thread }, root, desk }
+}
+
+/// A thread in which the agent wrote a file and changed another.
+fn world(clock: Booted) -> FileWorld {
+    let (folder, root) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    let world = open(folder, root, clock, None);
+    world.write("old.txt", "old\n");
+    world.write("empty.txt", "");
+    world.look();
+    world.agent(|world| {
+        world.write("old.txt", "changed\n");
+        world.write("src/new.txt", "new\n");
+    });
+    world
+}
+
+/// The same after the system was started again.
+fn reboot(world: FileWorld, clock: Booted) -> FileWorld {
+    let FileWorld { world: World { folder, timeline, thread }, root, desk } = world;
+    drop((timeline, desk));
+    open(folder, root, clock, Some(thread))
+}
+
+#[test]
+fn files_emptied_by_a_power_cut_are_restored_and_are_nobodys_change() {
+    let world = world(Booted("a", AHEAD));
+    world.write("old.txt", "");
+    world.write("src/new.txt", "");
+    let world = reboot(world, Booted("b", 0));
+    let seen = world.look();
+    assert!(seen.operation.is_none(), "{:?}", seen.operation);
+    assert_eq!(world.read("old.txt").as_deref(), Some("changed\n"));
+    assert_eq!(world.read("src/new.txt").as_deref(), Some("new\n"));
+    assert_eq!(world.read("empty.txt").as_deref(), Some(""));
+    let emptied: Vec<_> =
+        seen.files.emptied.iter().map(|path| (path.path.to_string(), &path.outcome)).collect();
+    assert_eq!(
+        emptied,
+        [("old.txt".to_owned(), &Outcome::Written), ("src/new.txt".to_owned(), &Outcome::Written)]
+    );
+    assert_eq!(world.world.timeline.take_emptied().len(), 2);
+    // It is reported once.
+    assert!(world.look().files.emptied.is_empty());
+    let undone = world.undo();
+    assert!(!undone.left_something(), "{undone:?}");
+    assert_eq!(world.read("old.txt").as_deref(), Some("old\n"));
+    assert_eq!(world.read("src/new.txt"), None);
+    world.files();
+}
+
+#[test]
+fn an_undo_right_after_the_cut_finds_the_files_restored() {
+    let world = world(Booted("a", AHEAD));
+    world.write("old.txt", "");
+    let world = reboot(world, Booted("b", 0));
+    let undone = world.undo();
+    assert!(!undone.left_something(), "{undone:?}");
+    assert_eq!(undone.emptied.len(), 1);
+    assert_eq!(world.read("old.txt").as_deref(), Some("old\n"));
+    world.redo();
+    assert_eq!(world.read("old.txt").as_deref(), Some("changed\n"));
+}
+
+#[test]
+fn a_preview_restores_nothing_and_names_the_command_that_does() {
+    let world = world(Booted("a", AHEAD));
+    world.write("old.txt", "");
+    let world = reboot(world, Booted("b", 0));
+    let request = PlanRequest::Move(Goal::Undo(Unit::Turn, 1));
+    let plan = || world.desk.plan(world.world.thread, request.clone(), Caller::human(), Handling::default());
+    let refused = plan().err().expect("no preview");
+    assert!(matches!(refused, FileError::EmptiedFiles(_)), "{refused}");
+    assert!(refused.to_string().contains("retake status"), "{refused}");
+    assert_eq!(world.read("old.txt").as_deref(), Some(""));
+    world.look();
+    plan().expect("a plan").execute().expect("an undo");
+    assert_eq!(world.read("old.txt").as_deref(), Some("old\n"));
+}
+
+/// The control: a file that was emptied after it was captured is the user's change, in this boot and in the next.
+#[test]
+fn a_file_that_the_user_emptied_is_the_users_change() {
+    let before_the_cut = world(Booted("a", 0));
+    std::thread::sleep(Duration::from_millis(50));
+    before_the_cut.write("old.txt", "");
+    let after_the_cut = reboot(world(Booted("a", 0)), Booted("b", 0));
+    std::thread::sleep(Duration::from_millis(50));
+    after_the_cut.write("old.txt", "");
+    let same_boot = world(Booted("a", AHEAD));
+    same_boot.write("old.txt", "");
+    // Once the first look in a boot is over, the clock may even be wrong.
+    let later = reboot(world(Booted("a", AHEAD)), Booted("b", 0));
+    later.look();
+    later.write("old.txt", "");
+    for world in [reboot(before_the_cut, Booted("b", 0)), after_the_cut, same_boot, later] {
+        let seen = world.look();
+        let kind = seen.operation.expect("the user's change").kind;
+        assert!(matches!(kind, Some(OperationKind::FilesSeen { paths: 1 })), "{kind:?}");
+        assert!(seen.files.emptied.is_empty());
+        assert_eq!(world.read("old.txt").as_deref(), Some(""));
+    }
+}
