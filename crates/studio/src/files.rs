@@ -10,7 +10,8 @@ use retake_model::path::{RootPath, TreePath};
 use retake_model::time::Timestamp;
 use retake_model::tree::{Happened, Reason};
 use retake_timeline::{
-    Changes, Detail, EntryView, FileDiff, FilesAt, Looking, NotHeld, Question, Stat, USUAL_CONTEXT,
+    Changes, Desk, Detail, EntryView, FileDiff, FilePiece, FilesAt, Looking, NotHeld, Question, Stat,
+    USUAL_CONTEXT,
 };
 use retake_words::number::{count, counted};
 
@@ -35,6 +36,8 @@ const LISTED: usize = 50;
 const NOT_HELD: usize = 50;
 /// So many bytes of a version are shown.
 const SHOWN_OF_FILE: u64 = 64 * 1024;
+/// Shown in the place of a version that is not.
+const TOO_LARGE: &str = "Too large to show here.";
 
 /// What was done to files, newest first. Above it those that have changed in all, below it what is not held.
 pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
@@ -234,28 +237,27 @@ pub(crate) fn moved_by_calls(
     Ok(moved)
 }
 
-/// Both versions of a file that two have changed: what is in the folder, and what would be written.
+/// Both versions of a file that two have changed: what is in the folder, and what would be written. A preview stores
+/// nothing, so that what only the folder has is read there.
 pub(crate) fn versions(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
     let looking = studio.timeline.look()?;
     let path = path_of(asked)?;
     let parse = |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<ContentId>().ok());
     let ours = match parse(&asked.ours) {
         Some(snapshot) if looking.has_snapshot(thread, snapshot)? => {
-            looking.file_in(snapshot, &path, 0, SHOWN_OF_FILE)?.map(|piece| piece.bytes)
+            looking.file_in(snapshot, &path, 0, SHOWN_OF_FILE)?
         }
-        _ => None,
+        _ => current(studio, thread, &path)?,
     };
-    let theirs = match parse(&asked.theirs) {
-        Some(blob) => looking.blob(blob).ok(),
-        None => None,
-    };
-    let draw = |bytes: Option<Vec<u8>>| {
-        let most = usize::try_from(SHOWN_OF_FILE).unwrap_or(usize::MAX);
-        bytes.map(|bytes| String::from_utf8_lossy(&bytes[..bytes.len().min(most)]).into_owned())
-    };
+    let most = usize::try_from(SHOWN_OF_FILE).unwrap_or(usize::MAX);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(most)]).into_owned();
+    let is_large = |piece: &FilePiece| piece.bytes.is_empty() && piece.size > 0;
+    let ours = ours.map(|piece| if is_large(&piece) { TOO_LARGE.to_owned() } else { text(&piece.bytes) });
+    let theirs = parse(&asked.theirs)
+        .map(|blob| looking.blob(blob).map_or_else(|_| TOO_LARGE.to_owned(), |bytes| text(&bytes)));
     Ok(html! {
         div class="versions" {
-            @for (name, text) in [("In the folder", draw(ours)), ("The other", draw(theirs))] {
+            @for (name, text) in [("In the folder", ours), ("The other", theirs)] {
                 section {
                     h3 { (name) }
                     @match text { Some(text) => pre class="plain" { (text) }, None => p class="quiet" { "Nothing: it is gone." } }
@@ -263,6 +265,15 @@ pub(crate) fn versions(studio: &Studio, thread: ThreadId, asked: &Asked) -> Resu
             }
         }
     })
+}
+
+/// A file as it is in the folder of the thread's project.
+fn current(studio: &Studio, thread: ThreadId, path: &RootPath) -> Result<Option<FilePiece>, Failed> {
+    let Some(options) = &studio.setup.files else { return Ok(None) };
+    let home = studio.timeline.look()?.thread(thread)?.home;
+    Desk::of_project(&studio.timeline, home, options)
+        .and_then(|desk| desk.current_file(path, SHOWN_OF_FILE))
+        .map_err(|error| Failed::not_found(error.to_string()))
 }
 
 pub(crate) fn path_of(asked: &Asked) -> Result<RootPath, Failed> {

@@ -1,7 +1,9 @@
 //! The files that a snapshot holds: folders in pages, files in pieces.
 
+use std::ops::Range;
+
 use retake_model::content::ContentId;
-use retake_model::object::{Unavailable, load};
+use retake_model::object::{Objects, Unavailable, load};
 use retake_model::path::{FileName, RootPath, TreePath};
 use retake_model::tree::{Node, Snapshot, Tree, TreeEntry, read_piece, resolve};
 use retake_store::Queries;
@@ -97,20 +99,34 @@ impl Looking<'_> {
         most: u64,
     ) -> Result<Option<FilePiece>, LookError> {
         let queries = self.queries();
-        let found: Snapshot = load(&queries, snapshot)?;
-        let node = match found.root(&path.root) {
-            Some(root) => resolve(&queries, root.tree, &path.path)?,
-            None => None,
-        };
-        let Some(node) = node else { return Ok(None) };
-        let bytes = read_piece(&queries, &node, from..from.saturating_add(most))?;
-        let size = match &node {
-            Node::File { size, .. } => *size,
-            Node::Link { target } => target.len() as u64,
-            Node::Folder { .. } => 0,
-        };
-        Ok(Some(FilePiece { file: held(path.clone(), &node), size, bytes }))
+        let Some(node) = node_at(&queries, &load(&queries, snapshot)?, path)? else { return Ok(None) };
+        Ok(Some(piece_of(&queries, path, &node, from..from.saturating_add(most))?))
     }
+}
+
+/// What a snapshot has at a path.
+pub(crate) fn node_at(
+    objects: &impl Objects,
+    snapshot: &Snapshot,
+    path: &RootPath,
+) -> Result<Option<Node>, Unavailable> {
+    snapshot.root(&path.root).map_or(Ok(None), |root| resolve(objects, root.tree, &path.path))
+}
+
+/// Some bytes of a file.
+pub(crate) fn piece_of(
+    objects: &impl Objects,
+    path: &RootPath,
+    node: &Node,
+    range: Range<u64>,
+) -> Result<FilePiece, Unavailable> {
+    let bytes = read_piece(objects, node, range)?;
+    let size = match node {
+        Node::File { size, .. } => *size,
+        Node::Link { target } => target.len() as u64,
+        Node::Folder { .. } => 0,
+    };
+    Ok(FilePiece { file: held(path.clone(), node), size, bytes })
 }
 
 /// A folder that is being listed. How deep folders are must not matter to the stack, so they are kept in a list.

@@ -80,7 +80,7 @@ fn what_was_typed_is_thrown_away_only_after_a_question() {
     browser.until_count(&area, 1);
     browser.type_into(&area, " and more");
     browser.press(&[], Key::Escape.into());
-    browser.until_text("#dialog-body", "Throw away");
+    browser.until_text("#dialog-body", "Discard");
     browser.click("#dialog-no");
     browser.until("!document.getElementById('dialog').open");
     assert_eq!(browser.holds(&area), "answer and more");

@@ -118,7 +118,7 @@ fn an_entry_that_is_deleted_elsewhere_does_not_take_a_half_typed_edit_along() {
     browser.click(&format!("{mine} [data-act=delete]"));
     browser.until_gone(&mine);
     browser.look_at(&one);
-    browser.until_text(&format!("{mine} .conflict"), "deleted elsewhere");
+    browser.until_text(&format!("{mine} .conflict"), "Deleted elsewhere");
     assert_eq!(browser.holds(&format!("{mine} .editor textarea")), "half of my");
 }
 

@@ -13,6 +13,7 @@ use std::sync::{Arc, OnceLock};
 use retake_model::content::{ContentId, Kind};
 use retake_model::object::{Memory, Objects, Unavailable, load};
 use retake_model::operation::{OperationKind, Version};
+use retake_model::path::RootPath;
 use retake_model::state::ThreadState;
 use retake_model::tree::Node;
 use retake_store::{Queries, Writing};
@@ -20,13 +21,15 @@ use retake_workspace::folder::path_to_text;
 use retake_workspace::snapshot::{self, Observation};
 use serde::Serialize;
 
+use super::glance::TakenObjects;
 use super::look::{Found, Whose};
 use super::place::Place;
 use super::planning::{Basis, Order};
 use super::report::of_plan;
 use super::work::{FileSteps, Publishing, plan_files};
-use super::{Desk, FileError, FileReport, Halves, PathReport, PlanRequest};
+use super::{Desk, FileError, FileReport, Halves, Outcome, PathReport, PlanRequest};
 use crate::change::{Head, change, publish_move};
+use crate::files::{FilePiece, node_at, piece_of};
 use crate::moves::view_of;
 use crate::promote::promote_in;
 use crate::{Caller, Goal};
@@ -223,6 +226,25 @@ impl Desk {
         let sealed = self.with_sealed(seen.id, &seen.snapshot, &seen.objects)?;
         let objects = [seen.objects, sealed.objects].concat();
         Ok(Observation { id: sealed.id, snapshot: sealed.snapshot, objects, epoch: seen.epoch })
+    }
+
+    /// A file as it is in the folder now, with at most so many of its bytes, and none of a file that is stored in parts; `None`
+    /// if there is no such file. Nothing is stored: a preview names versions that only the folder has.
+    pub fn current_file(&self, path: &RootPath, most: u64) -> Result<Option<FilePiece>, FileError> {
+        let observed = self.observe()?;
+        let looking = self.timeline.look()?;
+        let queries = looking.queries();
+        if queries.erasures() != observed.epoch {
+            return Err(FileError::Outdated);
+        }
+        let after = node_at(&TakenObjects::new(&observed.objects, &queries), &observed.snapshot, path)?;
+        let Some(node) = after.clone() else { return Ok(None) };
+        let changed = [PathReport { path: path.clone(), outcome: Outcome::Unchanged, after, before: None }];
+        let objects = Unstored::new(self, &observed, &queries, &changed);
+        // The parts of a large file are only in the folder, and no piece of one is worth reading all of it.
+        let is_large = matches!(node, Node::File { size, .. } if Node::kind_of(size) == Kind::Parts);
+        let piece = piece_of(&objects, path, &node, 0..if is_large { 0 } else { most });
+        if objects.outdated.get() { Err(FileError::Outdated) } else { Ok(Some(piece?)) }
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use retake_model::id::{EntryId, ProjectId, TurnId};
 use retake_model::operation::Actor;
+use retake_model::path::RootPath;
 use retake_timeline::{
     Caller, Command, FileError, Goal, Halves, Handling, NewThread, Outcome, Plan, PlanRequest, Unit,
 };
@@ -63,6 +64,34 @@ fn a_preview_records_no_hand_edit_and_shows_it_instead() {
     assert!(done.moved.is_some());
     assert_eq!(world.read("a"), None);
     assert_eq!(world.read("mine").as_deref(), Some("by hand\n"));
+}
+
+#[test]
+fn a_version_that_only_the_folder_has_is_read_without_storing_it() {
+    let world = FileWorld::new();
+    world.write("a", "one\n");
+    world.agent(|world| world.write("a", "two\n"));
+    world.write("a", "mine\n");
+    // So much that the bytes of files are read from the folder again.
+    for number in 0..30 {
+        world.write(&format!("long{number}"), &format!("{number}").repeat(100_000));
+    }
+    world.write("large", &"0123456789abcdef".repeat(300_000));
+    let store = lengths(world.world.folder.path());
+    let report = plan(&world, PlanRequest::Move(UNDO)).preview().files.clone().expect("files");
+    assert!(matches!(report.paths[0].outcome, Outcome::Conflicted { theirs: Some(_), .. }), "{report:?}");
+    let looking = world.world.look();
+    assert!(!looking.has_snapshot(world.world.thread, report.before).expect("an answer"));
+    let read = |name: &str, most| {
+        let path = RootPath { root: String::new(), path: name.parse().expect("a path") };
+        let piece = world.desk.current_file(&path, most).expect("a look");
+        piece.map(|piece| String::from_utf8(piece.bytes).expect("text"))
+    };
+    assert_eq!(read("a", 100).as_deref(), Some("mine\n"));
+    assert_eq!(read("long7", 3).as_deref(), Some("777"));
+    assert_eq!(read("gone", 3), None);
+    assert_eq!(read("large", 3).as_deref(), Some(""));
+    assert_eq!(lengths(world.world.folder.path()), store, "no file of the store has grown");
 }
 
 #[test]

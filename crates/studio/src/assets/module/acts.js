@@ -22,20 +22,20 @@ function choice(report) {
 
 /** Looks ahead, asks, moves, and reports. A quiet move is asked about only where files move. What moves files as another
  * route does is looked ahead at there, and then done with what it needs beside. */
-async function move(route, body, title, yes, { quiet, then, does, more } = {}) {
+async function move(route, body, yes, { quiet, then, does, more } = {}) {
   const to = route[0] === "/" ? route : at(route);
   const ahead = await asked("POST", `${to}dry_run=true`, body);
   if (!ahead) return;
   const kind = ahead.would?.kind;
-  const differs = Number(kind?.to) && (await drawn(`${page}/between?${query({ about: "move", before: kind.from, at: kind.to })}`));
+  const differs = +kind?.to && (await drawn(`${page}/between?${query({ about: "move", before: kind.from, at: kind.to })}`));
   const chosen = choice(ahead.files);
   const asks = !quiet || ahead.files?.paths.length;
-  if (asks && !(await confirmed([element("h2", {}, title), ...chosen, differs || "", pathList(ahead.files)], yes))) return;
+  if (asks && !(await confirmed([element("h2", {}, `${yes}?`), ...chosen, differs || "", pathList(ahead.files)], yes))) return;
   const done = await asked("POST", does ? at(does) : to, { ...body, ...more, ...(chosen[0] ? fieldsOf(chosen[0]) : {}) });
   if (!done) return;
   const paths = done.files?.paths ?? [];
   if (paths.some(one => !one.written && /conflicted|kept|skipped/.test(one.outcome))) {
-    await confirmed([element("h2", {}, "Done, but not everywhere; other versions stay in the history"), pathList(done.files)], "Understood");
+    await confirmed([element("h2", {}, "Done, but not everywhere; the history has both versions"), pathList(done.files)], "Understood");
   } else say("Done.", "", ...(paths.length ? [pathList(done.files)] : []));
   if (then) return goOn(then, done);
   await renewAll();
@@ -51,23 +51,15 @@ const approval = () => (byId("approve")?.value ? { approve: byId("approve").valu
 
 const shown = b => {
   const [collapsed, source] = [...b.dataset.shown].map(flag => flag === "1");
-  return ["PUT", at(`entries/${idOf(b)}/shown`), { collapsed, source }];
+  return request(["PUT", at(`entries/${idOf(b)}/shown`), { collapsed, source }]);
 };
 
-/** What a button of an entry or of a turn asks for: method, path, body, then what is said or where to go. */
-const requests = {
-  delete: b => ["DELETE", `entries/${idOf(b)}`, undefined, "Deleted."],
-  collapse: shown,
-  source: shown,
-  resume: () => ["POST", "turn/resume", approval()],
-};
-
-/** Asks, and then says so, or goes where the answer leads. */
+/** Asks (method, path, body), and then says so, or goes where the answer leads. */
 async function request([method, path, body, then]) {
-  const done = await asked(method, path[0] === "/" ? path : ofTake(at(path)), body);
+  const done = await asked(method, path[0] === "/" ? path : here(path), body);
   if (!done) return;
   if (then?.[0] === "/") return goOn(then, done);
-  if (then) say(then);
+  if (then) say(then, "", method === "DELETE" ? element("button", { "data-act": "undo" }, "Undo") : "");
   await renewAll();
 }
 
@@ -78,13 +70,17 @@ const askAs = ({ dataset: { method, ask, body, then } }, fields) =>
 const goes = { quiet: true, then: page };
 
 const acts = {
-  undo: () => move("undo?", {}, "Undo the last step?", "Undo"),
-  redo: () => move("redo?", {}, "Redo?", "Redo"),
-  jump: b => move("jump?", { version: Number(b.dataset.version) }, `Go to moment ${b.dataset.version}?`, "Go there"),
-  branch: b => move(`${ofTake("branch")}&`, { entry: idOf(b) }, "Branch here?", "Branch", goes),
-  retry: b => move(`${ofTake("fork")}&`, { entry: idOf(b) }, "Try again from here?", "Try again", { quiet: true, then: `${page}?take={take}`, does: ofTake("retry"), more: approval() }),
-  switch: b => move(`takes/${b.dataset.take}/switch?`, {}, "Work on this take?", "Work on it", goes),
-  restore: b => move(`${b.dataset.ask}?`, JSON.parse(b.dataset.body), "Take these files over?", "Take over", { then: b.dataset.then }),
+  undo: () => move("undo?", {}, "Undo this turn"),
+  redo: () => move("redo?", {}, "Redo"),
+  jump: b => move("jump?", { version: +b.dataset.version }, `Go to version ${b.dataset.version}`),
+  branch: b => move(`${ofTake("branch")}&`, { entry: idOf(b) }, "Branch here", goes),
+  retry: b => move(`${ofTake("fork")}&`, { entry: idOf(b) }, "Retry", { quiet: true, then: `${page}?take={take}`, does: ofTake("retry"), more: approval() }),
+  switch: b => move(`takes/${b.dataset.take}/switch?`, {}, "Work on this take", goes),
+  restore: b => move(`${b.dataset.ask}?`, JSON.parse(b.dataset.body), "Restore these files", { then: b.dataset.then }),
+  delete: b => request(["DELETE", `entries/${idOf(b)}`, undefined, "Deleted."]),
+  collapse: shown,
+  source: shown,
+  resume: () => request(["POST", "turn/resume", approval()]),
   ask: askAs,
   // The server draws what is asked for, and says what becomes of it.
   async dialog(b) {
@@ -106,13 +102,12 @@ const acts = {
     await panel(sourceOf(b.dataset.tab));
   },
   show: b => panel(b.dataset.src),
-  async more(b) {
-    const shown = await drawn(b.dataset.src);
-    if (!shown) return;
-    // As far is drawn again when something happens.
-    Object.assign(b.closest("[data-live]")?.dataset ?? {}, shown.dataset);
-    b.replaceWith(...shown.childNodes);
-  },
+  more: b =>
+    show(b.dataset.src, shown => {
+      // As far is drawn again when something happens.
+      Object.assign(b.closest("[data-live]")?.dataset ?? {}, shown.dataset);
+      b.replaceWith(...shown.childNodes);
+    }),
   tag(b) {
     byId("find").value = b.value;
     return renewPart("tree");
@@ -131,10 +126,7 @@ async function panel(source) {
   const place = byId("panel");
   if (!place) return location.assign(source);
   look.add("show-right");
-  const shown = await drawn(source);
-  if (!shown) return;
-  place.replaceChildren(shown);
-  settle(shown);
+  await show(source, shown => place.replaceChildren(shown));
 }
 
 // --- settings ---------------------------------------------------------------------------------------------------------

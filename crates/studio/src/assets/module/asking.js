@@ -23,7 +23,8 @@ const take = fact("take");
 const past = fact("past");
 const at = rest => `/v1/threads/${thread}/${rest}`;
 const page = `/studio/threads/${thread}`;
-const ofTake = path => `${path}${path.includes("?") ? "&" : "?"}take=${take}`;
+const here = rest => ofTake(at(rest));
+const ofTake = path => `${path}?take=${take}`;
 
 // --- asking ---------------------------------------------------------------------------------------------------
 
@@ -40,7 +41,7 @@ async function ask(method, path, body) {
       if (answer.ok) return said;
       throw Object.assign(Error(said.detail ?? refusal(answer)), { problem: said });
     } catch (error) {
-      if (error.problem || wait > 2000) throw error;
+      if (error.problem || wait > 2e3) throw error;
       await new Promise(done => setTimeout(done, wait));
     }
   }
@@ -58,7 +59,7 @@ async function part(path) {
 function say(text, kind = "", ...more) {
   const toast = element("div", { className: `toast ${kind}` }, text, ...more);
   byId("toasts")?.append(toast);
-  setTimeout(() => toast.remove(), kind || more[0] ? 10000 : 4000);
+  setTimeout(() => toast.remove(), kind || more[0] ? 1e4 : 4e3);
 }
 
 /** Does something, and tells what stood against it. */
@@ -72,6 +73,14 @@ async function attempt(does, of = "") {
 
 const asked = (...request) => attempt(() => ask(...request));
 const drawn = path => attempt(() => part(path));
+
+/** Draws something, and puts it where it belongs. */
+async function show(path, put) {
+  const shown = await drawn(path);
+  if (!shown) return;
+  put(shown);
+  settle(shown);
+}
 
 // --- small elements -------------------------------------------------------------------------------------------
 
@@ -104,7 +113,7 @@ function confirmed(body, yes) {
 function valueOf({ type, value, checked, dataset: { list } }) {
   if (type === "checkbox") return checked;
   // An empty one goes back to what is usual.
-  if (type === "number") return value === "" ? null : Number(value);
+  if (type === "number") return value === "" ? null : +value;
   return list ? value.split(list).map(item => item.trim()).filter(Boolean) : value;
 }
 
@@ -117,8 +126,8 @@ function fieldsOf(form) {
 const near = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "narrow" });
 
 function ago(date) {
-  let distance = (date - Date.now()) / 1000;
-  for (const [unit, size] of [["second", 60], ["minute", 60], ["hour", 24], ["day", 30]]) {
+  let distance = (date - Date.now()) / 1e3;
+  for (const [unit, size] of Object.entries({ second: 60, minute: 60, hour: 24, day: 30 })) {
     if (Math.abs(distance) < size) return near.format(Math.round(distance), unit);
     distance /= size;
   }

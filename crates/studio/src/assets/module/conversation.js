@@ -4,18 +4,18 @@
 
 const talk = byId("conversation");
 const pieces = () => every(".piece", talk);
-const batch = Number(talk?.dataset.piece ?? 20);
+const batch = +(talk?.dataset.piece ?? 20);
 const keptPieces = 12;
 let usual = 120;
 let filling = false;
 
-const count = () => Number(talk.dataset.count);
-const first = () => Number(pieces()[0]?.dataset.from ?? 0);
+const count = () => +talk.dataset.count;
+const first = () => +(pieces()[0]?.dataset.from ?? 0);
 // A form that stands between them is no entry.
 const size = piece => every(":scope > .entry", piece).length;
 const behind = () => {
   const last = pieces().at(-1);
-  return last ? Number(last.dataset.from) + size(last) : 0;
+  return last ? +last.dataset.from + size(last) : 0;
 };
 
 /** Gives the rooms the size of what is not drawn. */
@@ -29,8 +29,7 @@ function makeRoom() {
   byId("below").style.height = `${Math.max(0, count() - behind()) * usual}px`;
 }
 
-const pieceAt = from => part(ofPast(`${page}/entries?from=${from}&take=${take}`));
-const ofPast = path => (past ? `${path}&at=${past}` : path);
+const pieceAt = from => part(`${page}/entries?from=${from}&take=${take}${past && `&at=${past}`}`);
 
 /** Keeps what the reader looks at where it is, whatever happens around it. */
 function holding(change) {
@@ -69,6 +68,7 @@ async function fill() {
         if (!(await putPiece(behind(), byId("below"), drawn[0]))) break;
       } else break;
     }
+  } catch {
   } finally {
     filling = false;
   }

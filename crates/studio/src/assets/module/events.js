@@ -3,7 +3,7 @@
 // --- what happened elsewhere, or here -------------------------------------------------------------------------
 
 const editor = entry => one(":scope > .editor", entry);
-const idOf = within => within.closest(".entry")?.id.slice(2);
+const idOf = part => part.closest(".entry")?.id.slice(2);
 const contentOf = entry => entry.dataset.version.split("-")[0];
 
 /** Puts newly drawn entries in the place of the old ones. What is the same stays, and what is being edited too, even if
@@ -30,31 +30,23 @@ function renew(old, fresh, drawn) {
 
 function conflict(entry, theirs) {
   one(".conflict", entry)?.remove();
-  const text = theirs ? "This was changed elsewhere. Keeping yours replaces it:" : "This was deleted elsewhere.";
+  const text = theirs ? "Changed elsewhere. Yours replaces it:" : "Deleted elsewhere.";
   editor(entry).prepend(element("div", { className: "conflict" }, element("p", {}, text), ...(theirs ? [theirs.cloneNode(true)] : [])));
 }
 
 async function renewTalk() {
   if (!talk || past) return;
-  const drawn = pieces();
   const atEnd = isAtEnd();
-  if (!drawn.length) {
-    const piece = await pieceAt(0);
-    if (!piece.children.length) return;
-    talk.dataset.count = piece.dataset.count;
-    byId("below").before(piece);
-    makeRoom();
-    settle(piece);
-  } else {
-    const fresh = await Promise.all(drawn.map(piece => pieceAt(piece.dataset.from)));
-    const ids = new Set(fresh.flatMap(piece => [...piece.children].map(({ id }) => id)));
-    holding(() => {
-      drawn.forEach((piece, index) => renew(piece, fresh[index], ids));
-      talk.dataset.count = fresh[0]?.dataset.count ?? 0;
-      for (const piece of pieces()) if (!piece.children.length) piece.remove();
-    });
-    drawn.forEach(settle);
-  }
+  if (!pieces()[0]) byId("below").before(element("section", { className: "piece", "data-from": 0 }));
+  const drawn = pieces();
+  const fresh = await Promise.all(drawn.map(piece => pieceAt(piece.dataset.from)));
+  const ids = new Set(fresh.flatMap(piece => [...piece.children].map(({ id }) => id)));
+  holding(() => {
+    drawn.forEach((piece, index) => renew(piece, fresh[index], ids));
+    talk.dataset.count = fresh[0].dataset.count;
+    for (const piece of pieces()) if (!piece.children.length) piece.remove();
+  });
+  drawn.forEach(settle);
   // The words that came stay until the entry that they became is there.
   if (over) quiet();
   if (atEnd) {
@@ -71,8 +63,11 @@ const sourceOf = name =>
 
 const busy = part => one(":is(input,textarea,select):focus,details.menu[open]", part);
 
-/** Draws a part again; one that somebody is typing in, or began to meanwhile, when they have left it. */
-async function renewPart(name) {
+/** Draws a part again. Where the server does not answer, the stream tells when it is there again. */
+const renewPart = name => drawPart(name).catch(ignore);
+
+/** The same; a part that somebody is typing in, or began to meanwhile, when they have left it. */
+async function drawPart(name) {
   const find = () => one(`[data-live="${name}"]`);
   let old = find();
   const source = old && sourceOf(name);
@@ -80,7 +75,7 @@ async function renewPart(name) {
   old = find();
   if (old && busy(old)) {
     clearTimeout(old.again);
-    old.again = setTimeout(() => renewPart(name).catch(ignore), 1000);
+    old.again = setTimeout(() => renewPart(name), 1e3);
     return;
   }
   if (!old) return;
@@ -106,18 +101,13 @@ async function renewAll() {
   again = true;
   if (renewing) return;
   renewing = true;
-  try {
-    while (again) {
-      again = false;
-      // A take that is gone is no reason to show an old tree.
-      await renewTalk().catch(ignore);
-      await Promise.all(parts.map(renewPart));
-    }
-  } catch {
-    // The stream tells when the server is there again.
-  } finally {
-    renewing = false;
+  while (again) {
+    again = false;
+    // A take that is gone is no reason to show an old tree.
+    await renewTalk().catch(ignore);
+    await Promise.all(parts.map(renewPart));
   }
+  renewing = false;
 }
 
 // --- words as they come ---------------------------------------------------------------------------------------
@@ -138,17 +128,17 @@ function paint() {
   if (atEnd) toEnd();
 }
 
-function hear({ take: of, event: kind, text = "", tool, what, message = "", fraction = null }) {
+function hear({ take: of, event: kind, text = "", tool, what, message = "", fraction }) {
   if (of !== take) return;
   if (over && kind in coming) quiet();
   if (kind in coming) coming[kind] += text;
-  const far = fraction === null ? message : `${message} ${Math.round(fraction * 100)} %`;
-  const does = { call_began: `calls ${tool}…`, tool_runs: what, tool_progress: text.slice(-200) || far }[kind];
+  const far = fraction ? ` ${(fraction * 100) | 0} %` : "";
+  const does = { call_began: `calls ${tool}…`, tool_runs: what, tool_progress: text.slice(-200) || message + far }[kind];
   if (does) byId("live-tool").textContent = does;
   if (kind in coming || does) live.hidden = false;
   over ||= kind === "answered";
   if (/^(retrying|started)$/.test(kind)) quiet();
-  if (/^(asked|ended|started)$/.test(kind)) renewPart("turn").catch(ignore);
+  if (/^(asked|ended|started)$/.test(kind)) renewPart("turn");
   if (!painting) requestAnimationFrame(paint);
   painting = true;
 }
@@ -184,7 +174,7 @@ function follow(after) {
       after = event.lastEventId || after;
       does(event.data && JSON.parse(event.data));
     });
-  const tree = () => renewPart("tree").catch(ignore);
+  const tree = () => renewPart("tree");
   let soon, own;
   hears("operation", ({ thread: of }) => {
     own ||= of === thread;
@@ -207,7 +197,7 @@ function follow(after) {
   stream.onerror = () => {
     look.add("offline");
     // What the server does not take up again begins anew: what is typed is kept.
-    if (stream.readyState === stream.CLOSED) setTimeout(() => location.reload(), 3000);
+    if (stream.readyState === 2) setTimeout(() => location.reload(), 3e3);
   };
   // A browser has few connections for one server: who is not looked at does not hold one.
   document.onvisibilitychange = () => {

@@ -6,10 +6,10 @@ on("click", event => {
   const button = event.target.closest("[data-act]");
   if (!button || button.disabled) return;
   const { act } = button.dataset;
-  if (!acts[act] && !requests[act]) return;
+  if (!acts[act]) return;
   event.preventDefault();
   button.closest("details.menu")?.removeAttribute("open");
-  attempt(() => (acts[act] ? acts[act](button) : request(requests[act](button))));
+  attempt(() => acts[act](button));
 });
 
 on("submit", event => {
@@ -30,29 +30,23 @@ on("change", ({ target }) => {
   else if (target.closest("#settings")) keepField(target);
 });
 
-async function search(words) {
-  const found = await drawn(`/studio/search?${query({ q: words })}`);
-  if (!found) return;
-  byId("found")?.remove();
-  byId("find").after(found);
-  settle(found);
-}
+const search = q =>
+  show(`/studio/search?${query({ q })}`, found => {
+    byId("found")?.remove();
+    byId("find").after(found);
+  });
 
 on("input", ({ target }) => {
   if (target === draft) keepDraft();
   if (target.matches("#settings textarea")) half.setItem(placeIn(target), JSON.stringify([target.defaultValue, target.value]));
   if (target.form?.id !== "filters") return;
   byId("found")?.remove();
-  renewPart("tree").catch(ignore);
+  renewPart("tree");
 });
 
 // What is folded is drawn when it is first looked at.
-on("toggle", async ({ target: { dataset, children, open }, target }) => {
-  if (!open || !dataset.src || children[1]) return;
-  const shown = await drawn(dataset.src);
-  if (!shown || children[1]) return;
-  target.append(shown);
-  settle(shown);
+on("toggle", ({ target: { dataset, children, open }, target }) => {
+  if (open && dataset.src && !children[1]) show(dataset.src, shown => children[1] || target.append(shown));
 }, true);
 
 /** Goes to the next entry, or the one before. */
@@ -103,7 +97,7 @@ on("pointerdown", ({ target }) => {
 // --- begin --------------------------------------------------------------------------------------------------------------
 
 settle(document);
-setInterval(() => tellTimes(), 30000);
+setInterval(tellTimes, 3e4);
 if (thread) follow(fact("sequence"));
 if (talk) {
   makeRoom();
@@ -115,11 +109,11 @@ if (talk) {
   let wasAtEnd = !named;
   talk.onscroll = () => {
     wasAtEnd = isAtEnd();
-    requestAnimationFrame(() => fill().catch(ignore));
+    requestAnimationFrame(() => fill());
   };
   // Who reads the end still does when a question takes room from it, or the window changes.
   new ResizeObserver(() => wasAtEnd && toEnd()).observe(talk);
-  fill().catch(ignore);
+  fill();
 }
 if (draft) {
   showRunning();

@@ -3,7 +3,9 @@
 // --- drafts: never lost -----------------------------------------------------------------------------------------
 
 const draft = byId("draft");
-const kept = `retake-draft-${thread}-${take}`;
+const keptFor = take => `retake-draft-${thread}-${take}`;
+const kept = keptFor(take);
+const draftState = text => (byId("draft-state").textContent = text);
 let saving;
 let seen = draft?.value;
 let typed = false;
@@ -16,7 +18,7 @@ function keepDraft() {
   saving = setTimeout(saveDraft, 400);
 }
 
-const putDraft = text => ask("PUT", ofTake(at("draft")), { text });
+const putDraft = text => ask("PUT", here("draft"), { text });
 
 async function saveDraft() {
   clearTimeout(saving);
@@ -24,9 +26,9 @@ async function saveDraft() {
   try {
     await putDraft(text);
     if (draft.value === text) memory.removeItem(kept);
-    byId("draft-state").textContent = text ? "Draft kept" : "";
+    draftState(text ? "Draft kept" : "");
   } catch {
-    byId("draft-state").textContent = "Kept in this browser";
+    draftState("Kept in this browser");
   }
 }
 
@@ -38,10 +40,10 @@ async function sendDraft() {
   clearTimeout(saving);
   if (isRunning() && shown) say("Pictures wait for the next turn.");
   const done = await attempt(async () => {
-    if (isRunning()) return ask("POST", ofTake(at("turn/steer")), { message: text });
+    if (isRunning()) return ask("POST", here("turn/steer"), { message: text });
     // A draft is sent in one step, and an undo brings it back.
     await putDraft(text);
-    return ask("POST", ofTake(at("turns")), { draft: true, ...approval() });
+    return ask("POST", here("turns"), { draft: true, ...approval() });
   });
   if (!done) return;
   if (draft.value === text) draft.value = "";
@@ -60,16 +62,16 @@ async function attachAll(files, before) {
   await before;
   if (!files[0]) return;
   for (const file of files) {
-    byId("draft-state").textContent = `Keeping ${file.name}…`;
-    await attempt(async () => ask("POST", ofTake(at("draft/pictures")), { pictures: [(await file.bytes()).toBase64()] }), `${file.name}: `);
+    draftState(`${file.name}…`);
+    await attempt(async () => ask("POST", here("draft/pictures"), { pictures: [(await file.bytes()).toBase64()] }), `${file.name}: `);
   }
-  byId("draft-state").textContent = "";
+  draftState("");
   await renewAll();
 }
 
 // --- editing in place -------------------------------------------------------------------------------------------
 
-const read = entry => asked("GET", ofTake(at(`entries/${idOf(entry)}`)));
+const read = entry => asked("GET", here(`entries/${idOf(entry)}`));
 
 /** What is edited of an entry: its text, or what a tool answered. */
 const textOf = ({ entry: { content, blocks = [] } }) => content || (blocks[1] || blocks[0]?.type !== "tool_result" ? "" : blocks[0].text);
@@ -77,7 +79,7 @@ const textOf = ({ entry: { content, blocks = [] } }) => content || (blocks[1] ||
 /** Leaves what was typed, after a question if something was. */
 async function leave(form, before, does) {
   const text = one("textarea", form).value;
-  if (text === before || (await confirmed([element("p", {}, "Throw away what you typed?")], "Throw it away"))) does();
+  if (text === before || (await confirmed([element("p", {}, "Discard this text?")], "Discard"))) does();
 }
 
 /** Where a half-typed edit is kept: what it began with, and what it is; and what is being put in behind an entry. */
@@ -111,7 +113,7 @@ async function keepEdit(form) {
   if (textOf(now) !== form.dataset.before && !one(".conflict", form)) {
     return conflict(entry, element("pre", { className: "plain" }, textOf(now)));
   }
-  if (!(await asked("PATCH", ofTake(at(`entries/${idOf(entry)}`)), { content }))) return;
+  if (!(await asked("PATCH", here(`entries/${idOf(entry)}`), { content }))) return;
   leaveEdit(entry);
 }
 
@@ -144,5 +146,5 @@ function leaveInsert(form) {
 
 async function putIn(form) {
   const entries = [{ role: one("select", form).value, content: one("textarea", form).value }];
-  if (await asked("POST", ofTake(at("entries")), { entries, after: form.dataset.after })) leaveInsert(form);
+  if (await asked("POST", here("entries"), { entries, after: form.dataset.after })) leaveInsert(form);
 }
