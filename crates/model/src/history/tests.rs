@@ -192,10 +192,10 @@ fn a_turn_is_one_undo_whatever_the_thread_did_in_between() {
     assert!(!log.done(started) && !log.done(ended) && log.done(renamed));
     log.undo();
     assert!(!log.done(renamed));
-    assert_eq!(log.redo(), Some(ended), "in the order in which they were made");
-    assert!(!log.done(renamed));
+    assert_eq!(log.redo(), Some(renamed), "what was taken back last comes first");
+    assert!(log.done(renamed) && !log.done(started));
     assert_eq!(log.redo(), Some(ended));
-    assert!(log.done(renamed) && log.done(started));
+    assert!(log.done(ended) && log.done(started));
 }
 
 #[test]
@@ -286,4 +286,34 @@ fn a_hundred_thousand_changes_cost_a_few_reads() {
     assert_eq!(log.undo(), Some(100_000));
     assert_eq!(log.redo(), Some(100_001));
     assert!(log.reads.get() < 300, "{} reads", log.reads.get());
+}
+
+#[test]
+fn single_redos_make_again_what_single_undos_took_back_whatever_lies_elsewhere() {
+    let mut log = Steps::new();
+    let made = log.change(Some(A), 1);
+    let renamed = log.change(None, 2);
+    let said = log.change(Some(A), 3);
+    let tagged = log.change(None, 4);
+    for _ in 0..4 {
+        log.undo();
+    }
+    let again: Vec<_> = (0..4).filter_map(|_| log.redo()).collect();
+    assert_eq!(again, [made, renamed, said, tagged]);
+    assert_eq!(log.redo(), None);
+}
+
+#[test]
+fn an_undo_is_taken_back_by_one_redo_though_the_take_that_it_leads_to_was_moved_elsewhere() {
+    let mut log = Steps::new();
+    let said = log.change(Some(A), 1);
+    log.worktrees.insert(A);
+    let switched = log.switch(B, 2);
+    log.undo_in(Some(A));
+    log.worktrees.clear();
+    assert!(!log.done(said));
+    log.undo();
+    assert!(!log.done(switched));
+    log.redo();
+    assert!(log.done(switched) && !log.done(said), "the switch, and not what was undone in the other folder");
 }
