@@ -97,7 +97,7 @@ impl Workshop {
         let Knowing { expected, request, turn } = knowing;
         let looking = self.timeline.look().map_err(TurnError::from)?;
         let state = looking.state(thread).map_err(TurnError::from)?;
-        let settings = looking.settings(&state).map_err(TurnError::from)?;
+        let settings = looking.effective_settings_in(thread, &state).map_err(TurnError::from)?;
         let found = state.take(&looking.queries(), take).map_err(TurnError::from)?;
         let found = found.ok_or(TurnError::NoSuchTake)?;
         let length = found.entries.len();

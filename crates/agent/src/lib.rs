@@ -10,6 +10,7 @@
 //! ```
 
 pub mod approval;
+mod between;
 mod brain;
 mod cancel;
 mod comms;

@@ -40,7 +40,7 @@ impl Request {
     ) -> Result<Self, TurnError> {
         let looking = shop.timeline.look()?;
         let state = looking.state(thread)?;
-        let settings = looking.settings(&state)?;
+        let settings = looking.effective_settings_in(thread, &state)?;
         let take = state.take(&looking.queries(), take)?.ok_or(TurnError::NoSuchTake)?;
         let system = prompt::system(&settings, &shop.folder);
         let tools = tool_specs();

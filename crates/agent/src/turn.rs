@@ -46,6 +46,7 @@ pub use event::{Audience, Reply, TurnEvent};
 pub use letters::{Sender, Unreached};
 
 use crate::approval::Policy as Approval;
+use crate::between;
 use crate::brain::Brain;
 use crate::cancel::Cancel;
 use crate::context;
@@ -161,7 +162,8 @@ impl Workshop {
         // Before anything is closed: who expects another version wants nothing changed.
         self.check_version(thread, beginning.expected)?;
         let closed = driver.close_leftover()?;
-        let expected = beginning.expected.filter(|_| !closed);
+        let recorded = self.record_hand_edits(thread)?;
+        let expected = beginning.expected.filter(|_| !closed && !recorded);
         let beginning = Beginning { expected, ..beginning };
         let (start, caller) = self.start(thread, take, None, driver.turn(), &beginning)?;
         let done = self.timeline.change(thread, Command::StartTurn { take, start }, caller)?;
@@ -253,6 +255,16 @@ impl Workshop {
         }
     }
 
+    /// Records hand edits where the conversation is told of them. Says whether there were some.
+    fn record_hand_edits(&self, thread: ThreadId) -> Result<bool, TurnError> {
+        let looking = self.timeline.look()?;
+        let settings = looking.settings(&looking.state(thread)?)?;
+        drop(looking);
+        let Some(desk) = self.desk.as_ref().filter(|_| settings.auto_add_history) else { return Ok(false) };
+        let caller = Caller { surroundings: self.surroundings.clone(), ..Caller::human() };
+        Ok(desk.look(thread, caller)?.operation.is_some())
+    }
+
     fn start(
         &self,
         thread: ThreadId,
@@ -263,7 +275,7 @@ impl Workshop {
     ) -> Result<(Start, Caller), TurnError> {
         let looking = self.timeline.look()?;
         let state = looking.state(thread)?;
-        let settings = looking.settings(&state)?;
+        let settings = looking.effective_settings_in(thread, &state)?;
         let take = state.take(&looking.queries(), take)?.ok_or(TurnError::NoSuchTake)?;
         let before = match at {
             Some(at) => looking.entry(&take, at)?.map_or(0, |(position, _)| position),
@@ -271,7 +283,12 @@ impl Workshop {
         };
         let wanted = !take.context_files.is_empty() || !take.screenshots.is_empty();
         let last = if wanted { context::last_given(&looking, thread, &take, before)? } else { None };
-        let context = context::gather(&self.folder, &take, self.timeline.now(), last.as_deref());
+        let mut context = context::gather(&self.folder, &take, self.timeline.now(), last.as_deref());
+        // A retry begins with the files of its entry: nothing happened since.
+        if settings.auto_add_history && at.is_none() {
+            let history = between::since_last_turn(&looking, thread, take.id, self.timeline.now())?;
+            context.entries.splice(0..0, history);
+        }
         let system_prompt = crate::prompt::system(&settings, &self.folder);
         let sent = SentText { markdown: context.markdown, system_prompt };
         let start = Start {

@@ -10,6 +10,7 @@
 //! forgotten by one of them.
 
 mod input;
+mod query;
 mod strict;
 
 use std::sync::Arc;

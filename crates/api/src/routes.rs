@@ -15,6 +15,7 @@ mod history;
 mod hooks;
 mod moments;
 pub(crate) mod pages;
+mod presets;
 mod projects;
 mod search;
 mod server;
@@ -43,6 +44,7 @@ pub(crate) fn all() -> Vec<Endpoint> {
         files::all(),
         projects::all(),
         state::all(),
+        presets::all(),
         draft::all(),
         search::all(),
         transfer::all(),

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use jiff::tz::TimeZone;
 use retake_model::id::ThreadId;
 use retake_model::state::ThreadState;
-use retake_model::surroundings::Surroundings;
+use retake_model::surroundings::{Surroundings, recorded_environment};
 use retake_model::take::Take;
 use retake_model::time::Timestamp;
 use retake_store::{BudgetState, ThreadRow};
@@ -50,6 +50,8 @@ pub(crate) struct Context {
 pub(crate) struct Meant {
     pub(crate) thread: ThreadRow,
     pub(crate) state: ThreadState,
+    /// The roles that entries are given.
+    pub(crate) roles: Vec<String>,
     pub(crate) take: Take,
 }
 
@@ -206,6 +208,7 @@ impl Context {
             git_commit: facts.commit,
             git_remote: facts.remote,
             git_dirty: facts.dirty,
+            environment: recorded_environment(|name| std::env::var(name).ok()),
         };
         Ok(Caller { surroundings: Some(surroundings), expected: expect, ..Caller::human() })
     }
@@ -344,7 +347,8 @@ impl Context {
         };
         let take = state.take(&looking.queries(), id).map_err(retake_timeline::LookError::from)?;
         let take = take.ok_or_else(|| Failure::new(Code::NotFound, "the take is gone"))?;
-        Ok(Meant { thread, state, take })
+        let roles = looking.effective_roles(thread.summary.id)?;
+        Ok(Meant { thread, state, roles, take })
     }
 
     /// Refuses to go on while a turn runs in one of these threads: it goes on writing what it was asked.

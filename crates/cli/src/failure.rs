@@ -8,7 +8,8 @@ use std::process::ExitCode;
 use retake_model::command::Refusal;
 use retake_store::{OpenError, RedactError, SearchError, StoreError};
 use retake_timeline::{
-    ChangeError, CreateError, ExportError, FileError, FindError, ImportError, LookError, ProjectError,
+    ChangeError, CreateError, ExportError, FileError, FindError, ImportError, LookError, PresetError,
+    ProjectError,
 };
 use retake_workspace::snapshot::SnapshotError;
 use serde_json::{Map, Value, json};
@@ -264,6 +265,18 @@ impl From<LookError> for Failure {
         match error {
             LookError::Store(error) => error.into(),
             other => Self::new(Code::NotFound, other),
+        }
+    }
+}
+
+impl From<PresetError> for Failure {
+    fn from(error: PresetError) -> Self {
+        match error {
+            PresetError::NoSuchPreset(_) => Self::new(Code::NotFound, error),
+            PresetError::Name(_) | PresetError::TooMany => Self::new(Code::Refused, error),
+            PresetError::Change(error) => error.into(),
+            PresetError::Look(error) => error.into(),
+            PresetError::Store(error) => error.into(),
         }
     }
 }

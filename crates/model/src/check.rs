@@ -27,7 +27,7 @@ use crate::path::{BadPath, FileName};
 use crate::sealed::SealedFiles;
 use crate::settings::{BadSetting, Settings};
 use crate::state::ThreadState;
-use crate::surroundings::Surroundings;
+use crate::surroundings::{RECORDED_VARIABLES, Surroundings};
 use crate::take::{FileItem, Take};
 use crate::time::Timestamp;
 use crate::tree::{LeftOut, Parts, Snapshot, Tree};
@@ -171,6 +171,9 @@ fn fields(fields: &Fields, known: &[&str]) -> Result<(), BadContent> {
     Ok(())
 }
 
+/// Git names a commit by 40 or 64 digits.
+const COMMIT_DIGITS: usize = 64;
+
 fn take(take: &Take) -> Result<(), BadContent> {
     take_name(&take.name)?;
     clock_time(take.created)?;
@@ -185,6 +188,7 @@ fn take(take: &Take) -> Result<(), BadContent> {
         at_most("files in one list", items.len(), FILES)?;
         items.iter().flat_map(|FileItem { extra, .. }| extra.values()).try_for_each(json)?;
     }
+    at_most("digits of a commit", take.git_commit.as_ref().map_or(0, String::len), COMMIT_DIGITS)?;
     take.agent.as_ref().map_or(Ok(()), agent::agent)
 }
 
@@ -210,6 +214,11 @@ fn thread(state: &ThreadState) -> Result<(), BadContent> {
 }
 
 fn surroundings(around: &Surroundings) -> Result<(), BadContent> {
+    let variables = around.environment.iter().flatten();
+    at_most("environment variables", variables.clone().count(), RECORDED_VARIABLES.len())?;
+    for (name, value) in variables {
+        at_most("bytes of an environment variable", name.len() + value.len(), OBSERVATION_BYTES)?;
+    }
     // Folders may have any name, so only the length can be asked about.
     [
         &around.workspace_root,

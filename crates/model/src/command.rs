@@ -25,6 +25,7 @@ use crate::take::{FileItem, FileList, NewPicture};
 
 pub use crate::take::NotAPicture;
 pub use takes::{Promotion, promote};
+pub use thread::checked_roles;
 
 /// What a user can ask of a thread.
 #[derive(Clone, Debug, PartialEq)]
@@ -452,6 +453,8 @@ pub struct Context<'call, 'base, O: Objects + ?Sized, F: Fresh> {
     /// Whether the thread has a take with that name. A thread can have thousands of takes, so the caller
     /// answers from an index.
     pub take_named: &'call dyn Fn(&str) -> Result<bool, Unavailable>,
+    /// The git commit that the thread is at: what a new branch is anchored to.
+    pub git_commit: Option<&'call str>,
 }
 
 /// Does what the command asks.

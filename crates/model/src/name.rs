@@ -18,6 +18,8 @@ pub enum Naming {
     Role,
     /// A saved moment.
     Save,
+    /// A context preset.
+    Preset,
 }
 
 /// Why a name was refused.
@@ -77,6 +79,7 @@ fn what(naming: Naming) -> &'static str {
         Naming::Tag => "a tag",
         Naming::Role => "a role",
         Naming::Save => "a saved moment's name",
+        Naming::Preset => "a context preset's name",
     }
 }
 
@@ -88,7 +91,7 @@ fn forbidden(naming: Naming, character: char) -> bool {
     match naming {
         Naming::Title | Naming::Role | Naming::Save => invisible,
         // `thread/take` and `tag,tag` are how the command line writes them.
-        Naming::Take => invisible || character == '/',
+        Naming::Take | Naming::Preset => invisible || character == '/',
         Naming::Tag => invisible || character == ',' || character.is_whitespace(),
     }
 }

@@ -173,6 +173,10 @@ pub struct TakeSummary {
     /// How many entries it shares with its parent.
     #[n(7)]
     pub shared: u64,
+    /// The git commit that its source was at when it was branched off.
+    #[n(8)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub git_commit: Option<String>,
 }
 
 /// How many entries after the fork point are looked at for a preview.
@@ -200,6 +204,7 @@ pub fn summarize(take: &Take, objects: &(impl Objects + ?Sized)) -> Result<TakeS
         parent: take.parent,
         fork_point: take.fork_point,
         shared,
+        git_commit: take.git_commit.clone(),
     })
 }
 

@@ -3,6 +3,8 @@
 //! These are observations, not settings: an undo does not change which commit was checked out. So they hang
 //! on the operations, and a thread's branch, commits seen and folders are read off its log.
 
+use std::collections::BTreeMap;
+
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
@@ -34,8 +36,78 @@ pub struct Surroundings {
     /// Whether `git status` would have listed changed, staged or untracked files; `None` if that could not be decided.
     #[n(6)]
     pub git_dirty: Option<bool>,
+    /// Environment variables that say how programs behave here, from a short list that has no secrets in it.
+    #[n(7)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub environment: Option<BTreeMap<String, String>>,
+}
+
+/// The variables that are recorded. None of them is meant to hold a secret; whatever is not in this list is never read.
+pub const RECORDED_VARIABLES: [&str; 14] = [
+    "CI",
+    "COLORTERM",
+    "CONDA_DEFAULT_ENV",
+    "EDITOR",
+    "LANG",
+    "LC_ALL",
+    "NODE_ENV",
+    "RUSTUP_TOOLCHAIN",
+    "SHELL",
+    "TERM",
+    "TERM_PROGRAM",
+    "TZ",
+    "VIRTUAL_ENV",
+    "VISUAL",
+];
+
+/// Longer values are not recorded.
+const LONGEST_VALUE: usize = 200;
+
+/// The variables of an environment that are recorded. A value that is long, not one line, or looks like an address with a
+/// password is left out.
+pub fn recorded_environment(variable: impl Fn(&str) -> Option<String>) -> Option<BTreeMap<String, String>> {
+    let is_plain = |value: &String| {
+        value.len() <= LONGEST_VALUE && !value.contains(['@', '=']) && !value.chars().any(char::is_control)
+    };
+    let found: BTreeMap<String, String> = RECORDED_VARIABLES
+        .into_iter()
+        .filter_map(|name| Some((name.to_owned(), variable(name).filter(is_plain)?)))
+        .collect();
+    (!found.is_empty()).then_some(found)
 }
 
 impl Content for Surroundings {
     const KIND: Kind = Kind::Surroundings;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::content::{decode, encode};
+
+    #[test]
+    fn only_listed_variables_without_secrets_are_recorded() {
+        let variable = |name: &str| {
+            Some(match name {
+                "LANG" => "de_DE.UTF-8".to_owned(),
+                "EDITOR" => "vim --token=abc".to_owned(),
+                "SHELL" => "https://me:secret@example.org".to_owned(),
+                "TERM" => "x".repeat(1_000),
+                "TZ" => "a\nb".to_owned(),
+                "ANTHROPIC_API_KEY" => unreachable!("it is not asked for"),
+                _ => return None,
+            })
+        };
+        let found = recorded_environment(variable).expect("one is plain");
+        assert_eq!(found.into_iter().collect::<Vec<_>>(), [("LANG".to_owned(), "de_DE.UTF-8".to_owned())]);
+        assert_eq!(recorded_environment(|_| None), None);
+    }
+
+    #[test]
+    fn surroundings_from_before_there_was_an_environment_keep_their_bytes() {
+        let around = Surroundings { git_dirty: Some(true), ..Surroundings::default() };
+        let bytes = encode(&around);
+        assert_eq!(bytes[0], 0x87);
+        assert_eq!(decode::<Surroundings>(&bytes), Ok(around));
+    }
 }

@@ -64,6 +64,9 @@ pub struct Take {
     /// Pictures that go along with the draft.
     #[n(12)]
     pub attached: Attachments,
+    /// The git commit that its source was at when it was branched off; `None` for a take that was not, or outside git.
+    #[n(13)]
+    pub git_commit: Option<String>,
 }
 
 /// A file that a take names. Fields that Retake does not know are kept.
@@ -139,6 +142,7 @@ impl Take {
             sent: None,
             agent: None,
             attached: Attachments::default(),
+            git_commit: None,
         }
     }
 

@@ -45,6 +45,7 @@ mod scan;
 mod schema;
 mod seal;
 mod search;
+mod shared_settings;
 mod shares;
 mod tail;
 mod takes;
@@ -87,6 +88,7 @@ pub use search::{
     CaughtUp, Hit, Order, Piece, Progress, Rebuilt, Scope, SearchError, SearchIndex, SearchProblem,
     SearchQuery, Snippet,
 };
+pub use shared_settings::{SettingScope, SharedSettings, SharedValue};
 pub use shares::Share;
 pub use tail::Tail;
 pub use takes::TakeRow;

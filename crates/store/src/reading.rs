@@ -16,6 +16,13 @@ pub struct Reading<'store> {
     moment: Moment,
 }
 
+impl Reading<'_> {
+    /// The store that is read.
+    pub fn store(&self) -> &Store {
+        self.store
+    }
+}
+
 impl Store {
     /// Begins a reading.
     pub fn read(&self) -> Result<Reading<'_>, StoreError> {

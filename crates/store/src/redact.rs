@@ -25,6 +25,7 @@ use crate::objects::unpack;
 use crate::packs::{Care, Row};
 use crate::{Store, StoreError, Writing};
 
+pub(crate) use rewrite::REDACTED;
 pub use secrets::Secrets;
 
 /// What was redacted.
@@ -110,6 +111,9 @@ impl Store {
                 }
                 Ok(redacted)
             })?;
+            if !secrets.is_empty() {
+                redacted.objects += self.redact_shared_settings(secrets)?;
+            }
             alone.sweep_packs(i64::MIN)?;
             if redacted.objects > 0 || redacted.operations > 0 {
                 alone.give_back_pages()?;

@@ -176,6 +176,11 @@ pub enum Change {
         /// The number that it had.
         intent: i64,
     },
+    /// A damaged record of settings that threads share was moved aside. What each thread has set itself holds in it.
+    SharedSettingsSetAside {
+        /// The file that it was.
+        path: String,
+    },
 }
 
 impl Repaired {
@@ -193,6 +198,7 @@ impl Repaired {
                     | Change::ThreadLost { .. }
                     | Change::LogJoined { lost: 1.., .. }
                     | Change::ProjectSetAside { .. }
+                    | Change::SharedSettingsSetAside { .. }
             )
         })
     }
@@ -210,6 +216,10 @@ impl Store {
     ) -> Result<Repaired, StoreError> {
         let repaired = self.repair_content(progress, now)?;
         let mut repaired = self.accept_lost_end(repaired)?;
+        let aside = self.set_aside_shared_settings()?.into_iter();
+        repaired
+            .changes
+            .extend(aside.map(|path| Change::SharedSettingsSetAside { path: path.display().to_string() }));
         // One thing mended may bring another to light, and whoever repairs wants to be done.
         for _ in 1..MOST_ROUNDS {
             if self.verify(progress)?.is_clean() {
@@ -320,6 +330,7 @@ impl Change {
             Self::ProjectSetAside { .. } => "project_set_aside",
             Self::FolderForgotten { .. } => "folder_forgotten",
             Self::IntentDropped { .. } => "intent_dropped",
+            Self::SharedSettingsSetAside { .. } => "shared_settings_set_aside",
         }
     }
 }
@@ -384,6 +395,10 @@ impl fmt::Display for Change {
                 formatter,
                 "move of files {intent}, which had begun, was dropped; the files stay as they are, and the next \
                  look at their folder records them as changed by hand"
+            ),
+            Self::SharedSettingsSetAside { path } => write!(
+                formatter,
+                "the shared settings in {path} were damaged, and were moved aside; set prompts, roles and context presets anew"
             ),
         }
     }

@@ -112,6 +112,10 @@ impl Store {
         let reading = self.read()?;
         let mut verified = verify(&reading.queries(), progress)?;
         verified.problems.extend(lost_end.map(Problem::LogEndLost));
+        let damaged = self.damaged_shared_settings()?.into_iter();
+        verified
+            .problems
+            .extend(damaged.map(|path| Problem::SharedSettingsDamaged { path: path.display().to_string() }));
         Ok(verified)
     }
 }

@@ -52,6 +52,15 @@ impl Done {
 impl Timeline {
     /// Does what the command asks, on the newest state of the thread.
     pub fn change(&self, thread: ThreadId, command: Command, caller: Caller) -> Result<Done, ChangeError> {
+        let recorded = self.record_shared(thread, &command)?;
+        let done = self.change_thread(thread, command, caller);
+        if done.is_err() {
+            self.forget_shared(recorded)?;
+        }
+        done
+    }
+
+    fn change_thread(&self, thread: ThreadId, command: Command, caller: Caller) -> Result<Done, ChangeError> {
         self.settled(|| {
             let (command, caller, clock, rules) =
                 (command.clone(), caller.clone(), self.clock.clone(), self.rules);
@@ -185,13 +194,21 @@ pub(crate) fn compose_command<'writing, 'transaction>(
     let Some(command) = with_marks(command, &at.row.summary) else { return Ok(None) };
     let mut additions = Additions::new(&**writing);
     let taken = |name: &str| Ok(writing.take_named(at.row.number, name)?.is_some());
-    let mut context = Context { additions: &mut additions, fresh: &mut Ticks(clock), take_named: &taken };
+    let git_commit = commit_of(at, caller);
+    let mut context =
+        Context { additions: &mut additions, fresh: &mut Ticks(clock), take_named: &taken, git_commit };
     match apply(&at.state, command, &mut context)? {
         Applied::Unchanged => Ok(None),
         Applied::Changed { state, kind } => {
             compose_change(writing, at, additions, &state, kind, caller, clock, rules).map(Some)
         }
     }
+}
+
+/// The git commit that a new take is anchored to: where the thread was last seen, else where the caller is.
+fn commit_of<'call>(at: &'call Head, caller: &'call Caller) -> Option<&'call str> {
+    let seen = [Some(&at.row.summary.last_seen), caller.surroundings.as_ref()];
+    seen.into_iter().flatten().find_map(|seen| seen.git_commit.as_deref())
 }
 
 /// A command that sets who may see a thread, with all marks as they will be; `None` if they are so already. They are in
@@ -219,7 +236,9 @@ fn compose_in_background<'writing, 'transaction>(
     let files = files_of_new_take(writing, at.row.number, &at.last.operation, &at.state, &command)?;
     let mut additions = Additions::new(&**writing);
     let taken = |name: &str| Ok(writing.take_named(at.row.number, name)?.is_some());
-    let mut context = Context { additions: &mut additions, fresh: &mut Ticks(clock), take_named: &taken };
+    let git_commit = commit_of(at, caller);
+    let mut context =
+        Context { additions: &mut additions, fresh: &mut Ticks(clock), take_named: &taken, git_commit };
     let (state, kind) = match apply(&at.state, command, &mut context)? {
         Applied::Unchanged => return Ok(None),
         Applied::Changed { state, kind } => (state, kind),

@@ -12,7 +12,7 @@ use retake_model::operation::{OperationKind, Version};
 use retake_model::settings::Settings;
 use retake_model::state::ThreadState;
 use retake_model::take::Take;
-use retake_store::{Queries, Reading, StoreError, StoredOperation, ThreadFilter, ThreadRow};
+use retake_store::{Queries, Reading, Store, StoreError, StoredOperation, ThreadFilter, ThreadRow};
 
 use crate::moves::{UndoStatus, undo_status, view_of};
 use crate::view::{EntryView, HistoryItem, SavedVersion, Standing};
@@ -34,6 +34,11 @@ impl Looking<'_> {
     /// What can be asked of the store directly.
     pub fn queries(&self) -> Queries<'_> {
         self.reading.queries()
+    }
+
+    /// The store that is read.
+    pub(crate) fn store(&self) -> &Store {
+        self.reading.store()
     }
 
     /// A thread in the index.
@@ -69,7 +74,7 @@ impl Looking<'_> {
         }
     }
 
-    /// The settings of a state.
+    /// The settings of a state, as the thread itself has set them; [`Looking::effective_settings`] has what counts.
     pub fn settings(&self, state: &ThreadState) -> Result<Settings, LookError> {
         Ok(load(&self.queries(), state.settings)?)
     }

@@ -81,7 +81,8 @@ pub(crate) fn promote_in(
     let into = ThreadId::fresh(&mut Ticks(clock));
     let mut additions = Additions::new(&**writing);
     let taken = |name: &str| Ok(writing.take_named(at.row.number, name)?.is_some());
-    let mut context = Context { additions: &mut additions, fresh: &mut Ticks(clock), take_named: &taken };
+    let mut context =
+        Context { additions: &mut additions, fresh: &mut Ticks(clock), take_named: &taken, git_commit: None };
     let done = promote(&at.state, thread, take, title.as_deref(), into, &mut context)?;
     let project = at.row.home;
     let title = free_title(writing, project, &done.promoted.title)?;

@@ -85,11 +85,16 @@ impl Driver<'_> {
         let millis = began.elapsed().as_millis() as u64;
         self.comms()
             .log(self.shop.timeline.now(), &Said::Answer { shop: self.shop, answer: &answer, millis })?;
-        self.running.partial = None;
+        let kept = self.running.partial.take().is_some();
         match answer {
-            Ok(answer) => self.answered(entry, &answer),
-            Err(error) => self.unanswered(entry, error),
+            Ok(answer) => self.answered(entry, &answer)?,
+            Err(error) => self.unanswered(entry, error)?,
         }
+        // Only once the answer is an entry: until then a crash must find it here.
+        if kept {
+            self.ledger.put_turn(&self.running)?;
+        }
+        Ok(())
     }
 
     /// Puts a summary in the place of all but about the last so many tokens.

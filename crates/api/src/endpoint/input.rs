@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::{Arrived, Call, Content, strict};
+use super::{Arrived, Call, Content, query, strict};
 use crate::problem::{Code, Problem};
 use crate::service::Service;
 use crate::upload::Upload;
@@ -71,7 +71,7 @@ where
             let named: Vec<&str> = arrived.path.iter().map(|(_, value)| value.as_str()).collect();
             Problem::not_found(format!("{:?} names nothing here", named.join("/")))
         })?;
-    let query = serde_urlencoded::from_str(&arrived.query)
+    let query = query::from_str(&arrived.query)
         .map_err(|error| Problem::invalid(format!("in the query: {error}")))?;
     Ok(Call {
         service,

@@ -7,7 +7,7 @@ use retake_model::settings::BadSetting;
 use retake_timeline::store::{RedactError, SearchError, StoreError};
 use retake_timeline::{
     BlameError, ChangeError, CreateError, ExportError, FileError, FindError, ImportError, LookError,
-    MomentError, ProjectError,
+    MomentError, PresetError, ProjectError,
 };
 
 use super::{Code, Problem};
@@ -85,6 +85,18 @@ impl From<LookError> for Problem {
             LookError::Store(error) => error.into(),
             LookError::NoSuchSequence { last, .. } => Self::new(Code::Conflict, error).with("newest", last),
             other => Self::new(Code::NotFound, other),
+        }
+    }
+}
+
+impl From<PresetError> for Problem {
+    fn from(error: PresetError) -> Self {
+        match error {
+            PresetError::NoSuchPreset(_) => Self::new(Code::NotFound, error),
+            PresetError::Name(_) | PresetError::TooMany => Self::new(Code::Refused, error),
+            PresetError::Change(error) => error.into(),
+            PresetError::Look(error) => error.into(),
+            PresetError::Store(error) => error.into(),
         }
     }
 }

@@ -91,18 +91,20 @@ impl EntryInput {
     /// The entry that it says.
     pub(crate) fn read(&self, service: &Service, role: &str) -> Result<NewEntry, Problem> {
         #[derive(Deserialize)]
-        struct Said {
+        struct Given {
             id: Option<EntryId>,
             content: Option<String>,
+            blocks: Option<serde::de::IgnoredAny>,
         }
         let now = service.timeline.now();
         let mut version = from_json(self.0.get(), role, now).map_err(Problem::refused)?;
-        // What is no object was refused just now, in plainer words than this would find.
-        let Said { id, content } = serde_json::from_str(self.0.get()).map_err(Problem::refused)?;
+        // Anything but an object was refused just now, with a plainer message.
+        let given: Given = serde_json::from_str(self.0.get()).map_err(Problem::refused)?;
+        let Given { id, content, blocks } = given;
         version.extra.remove("id");
-        // Where blocks came along, a text that is not theirs is an edit of them: thinking and calls survive it. Blocks
-        // without any text are only given theirs.
-        if let Some(content) = content.filter(|content| *content != version.text()) {
+        // Beside blocks, a text that is not theirs is an edit of them: thinking and calls survive it. Blocks without any
+        // text are only given theirs. Without blocks, the entry was made from the text already.
+        if let Some(content) = content.filter(|content| blocks.is_some() && *content != version.text()) {
             let had_text = version.blocks.iter().any(|block| block.text().is_some());
             let edited = version.edited;
             version = version.with_text(&content, now);
@@ -121,8 +123,9 @@ struct ListQuery {
     take: Option<TakeId>,
     /// As they were just after that operation.
     version: Option<u64>,
-    /// Only entries of this role.
-    role: Option<String>,
+    /// Only entries of this role, in any case; several if it is given several times.
+    #[serde(default)]
+    role: Vec<String>,
     /// How many: 1 to 500, 50 if not said; fewer come where they are large.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<usize>,
@@ -194,8 +197,8 @@ fn list(call: &Call<'_, ThreadPath, ListQuery>) -> Result<Answer<Entries>, Probl
     let start = position.min(count);
     let last = start.saturating_add(limit(query.limit, USUAL, MOST)? as u64).min(count);
     let (mut items, end) = looking.page_within(thread, &take, start..last, PAGE_BYTES)?;
-    if let Some(role) = &query.role {
-        items.retain(|view| view.entry.role == *role);
+    if !query.role.is_empty() {
+        items.retain(|view| query.role.iter().any(|role| role.eq_ignore_ascii_case(&view.entry.role)));
     }
     let next = (end < count).then(|| Place { version, position: end }.to_string());
     Ok(Answer::at(Entries { take: take.id, count, page: Page { items, next } }, current))
@@ -264,10 +267,11 @@ pub(crate) fn read_all(
         let detail = format!("at most {MOST_ENTRIES} entries at once; an import takes more");
         return Err(Problem::new(Code::Refused, detail));
     }
-    let state = service.timeline.look()?.state(thread)?;
-    let role = default_role(&state.roles);
+    let looking = service.timeline.look()?;
+    let roles = looking.effective_roles(thread)?;
+    let role = default_role(&roles);
     let entries = entries.iter().map(|entry| entry.read(service, role)).collect::<Result<_, _>>()?;
-    Ok((entries, state.active))
+    Ok((entries, looking.state(thread)?.active))
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -12,12 +12,14 @@
 mod callbacks;
 mod fields;
 
+use std::collections::BTreeMap;
+
 use retake_model::id::{EntryId, TakeId, ThreadId};
 use retake_model::operation::Version;
 use retake_timeline::{Command, Done, EntryView};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::common::take_of;
 use super::entries::{EntryInput, read_all};
@@ -64,7 +66,7 @@ struct Meant {
 /// An entry as scripts see it: its id beside its fields.
 #[derive(Serialize)]
 #[serde(transparent)]
-struct SessionEntry(Map<String, Value>);
+struct SessionEntry(BTreeMap<String, Box<RawValue>>);
 
 impl JsonSchema for SessionEntry {
     fn schema_name() -> std::borrow::Cow<'static, str> {
@@ -93,11 +95,11 @@ impl TryFrom<EntryView> for SessionEntry {
 
     fn try_from(view: EntryView) -> Result<Self, Problem> {
         let internal = |error: serde_json::Error| Problem::new(Code::Internal, error);
-        let Value::Object(mut fields) = serde_json::to_value(&view.entry).map_err(internal)? else {
-            return Err(Problem::new(Code::Internal, "an entry is no object"));
-        };
+        // By way of text: a parsed value would not keep a number as it came.
+        let text = serde_json::to_string(&view.entry).map_err(internal)?;
+        let mut fields: BTreeMap<String, Box<RawValue>> = serde_json::from_str(&text).map_err(internal)?;
         // A field of that name that came along with an entry is not its identity.
-        fields.insert("id".to_owned(), serde_json::to_value(view.id).map_err(internal)?);
+        fields.insert("id".to_owned(), to_raw_value(&view.id).map_err(internal)?);
         Ok(Self(fields))
     }
 }

@@ -33,8 +33,9 @@ struct FindQuery {
     project: Option<ProjectId>,
     /// Only this thread.
     thread: Option<ThreadId>,
-    /// Only what that role said.
-    role: Option<String>,
+    /// Only what that role said; several if it is given several times.
+    #[serde(default)]
+    role: Vec<String>,
     /// Only threads whose title has this text in it.
     title: Option<String>,
     /// Only threads with this tag.
@@ -93,7 +94,7 @@ fn search(call: &Call<'_, NoPath, FindQuery>) -> Result<Answer<Page<FoundEntry>>
     };
     let query = SearchQuery {
         words: asked.q.clone(),
-        role: asked.role.clone(),
+        roles: asked.role.clone(),
         thread: asked.thread,
         threads,
         since: asked.since,

@@ -44,7 +44,7 @@ pub(super) fn all() -> Vec<Endpoint> {
 fn settings(call: &Call<'_, ThreadPath>) -> Result<Answer<Settings>, Problem> {
     let looking = call.service.timeline.look()?;
     let version = looking.thread(call.path.thread)?.summary.version;
-    Ok(Answer::at(looking.settings(&looking.state(call.path.thread)?)?, version))
+    Ok(Answer::at(looking.effective_settings(call.path.thread)?, version))
 }
 
 /// Settings to change. What is left out stays.
@@ -52,7 +52,7 @@ fn settings(call: &Call<'_, ThreadPath>) -> Result<Answer<Settings>, Problem> {
 #[serde(deny_unknown_fields)]
 #[allow(dead_code, reason = "the fields are read by name, from the JSON")]
 struct SettingsBody {
-    /// The system prompt of the project.
+    /// The system prompt of the project: of all its threads.
     project_system_prompt: Option<String>,
     /// The system prompt of all the user's projects.
     global_system_prompt: Option<String>,
@@ -66,7 +66,7 @@ struct SettingsBody {
     top_p: Option<f64>,
     /// The most tokens that the model may answer with.
     max_tokens: Option<u32>,
-    /// Whether what is sent and answered is added to the entries by itself.
+    /// Recorded, without effect: a turn always adds what is sent and answered to the entries.
     auto_add_history: Option<bool>,
     /// Who serves the model.
     provider: Option<String>,
@@ -113,7 +113,7 @@ struct Roles {
 fn roles(call: &Call<'_, ThreadPath>) -> Result<Answer<Roles>, Problem> {
     let looking = call.service.timeline.look()?;
     let version = looking.thread(call.path.thread)?.summary.version;
-    Ok(Answer::at(Roles { roles: looking.state(call.path.thread)?.roles }, version))
+    Ok(Answer::at(Roles { roles: looking.effective_roles(call.path.thread)? }, version))
 }
 
 #[derive(Deserialize, JsonSchema)]

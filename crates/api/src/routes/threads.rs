@@ -4,6 +4,7 @@ use axum::http::Method;
 use retake_model::id::{ProjectId, ThreadId};
 use retake_model::state::Visibility;
 use retake_model::summary::{TakeSummary, ThreadSummary};
+use retake_model::time::Timestamp;
 use retake_timeline::store::{Deleted, Facet, ThreadFilter, ThreadRow};
 use retake_timeline::workspace::folder::path_from_text;
 use retake_timeline::{Command, Done, NewThread, PendingMove, Standing, TreeThread};
@@ -231,6 +232,14 @@ struct Shown {
     home: ProjectId,
     #[serde(flatten)]
     summary: ThreadSummary,
+    /// When it was last changed.
+    last_activity: Timestamp,
+    /// Commits that were checked out while it was worked on, the earliest first.
+    commits_seen: Vec<String>,
+    /// Branches that were checked out while it was worked on, the earliest first.
+    branches_seen: Vec<String>,
+    /// Folders that it was worked on in, the earliest first.
+    directories_seen: Vec<String>,
     /// Where it stands in its history.
     standing: Standing,
     /// The roles that entries are given.
@@ -244,17 +253,21 @@ struct Shown {
 fn show(call: &Call<'_, ThreadPath>) -> Result<Answer<Shown>, Problem> {
     let looking = call.service.timeline.look()?;
     let row = looking.thread(call.path.thread)?;
-    let state = looking.state(call.path.thread)?;
     let standing = looking.standing(call.path.thread)?;
     let takes = looking.queries().takes_of(row.number)?;
     let version = row.summary.version;
     let pending_move = pending_of(&call.service.timeline.pending_moves()?, row.summary.id);
+    let seen = looking.seen_places(&row)?;
     let shown = Shown {
         pending_move,
         home: row.home,
+        last_activity: row.summary.updated,
+        commits_seen: seen.commits,
+        branches_seen: seen.branches,
+        directories_seen: seen.directories,
         summary: row.summary,
         standing,
-        roles: state.roles,
+        roles: looking.effective_roles(call.path.thread)?,
         all_takes: takes.into_iter().take(MOST).map(|take| take.summary).collect(),
     };
     Ok(Answer::at(shown, version))

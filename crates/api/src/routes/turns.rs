@@ -115,7 +115,7 @@ impl<P, Q, B> Call<'_, P, Q, B> {
         let (service, timeline) = (self.service, &self.service.timeline);
         let looking = timeline.look()?;
         let home = looking.thread(thread)?.home;
-        let settings = looking.settings(&looking.state(thread)?)?;
+        let settings = looking.effective_settings(thread)?;
         drop(looking);
         let surroundings = service.surroundings(home);
         let place = service.setup.place(timeline, thread, take, self.who.actor.clone(), surroundings)?;
@@ -154,8 +154,8 @@ fn begin(call: &Call<'_, ThreadPath, OfTake, BeginBody>) -> Result<Answer<Begun>
     let take = take_id(call.service, thread, call.query.take)?;
     let prompt = match (&body.prompt, body.draft) {
         (Some(text), false) => {
-            let state = call.service.timeline.look()?.state(thread)?;
-            message(call, default_role(&state.roles), text, &body.pictures)?
+            let roles = call.service.timeline.look()?.effective_roles(thread)?;
+            message(call, default_role(&roles), text, &body.pictures)?
         }
         (None, true) if body.pictures.is_empty() => Prompt::Draft,
         (None, true) => {
@@ -280,6 +280,11 @@ fn show(call: &Call<'_, ThreadPath, OfTake>) -> Result<Answer<TurnNow>, Problem>
     let looking = service.timeline.look()?;
     let version = looking.thread(thread)?.summary.version;
     let take = take_of(&looking, &looking.state(thread)?, Some(take))?;
+    // The answer may have become an entry since the record was written.
+    let partial = match record.as_ref().and_then(|record| record.partial.clone()) {
+        Some(partial) if looking.entry(&take, partial.entry)?.is_some() => None,
+        partial => partial,
+    };
     let now = TurnNow {
         take: take.id,
         running,
@@ -288,7 +293,7 @@ fn show(call: &Call<'_, ThreadPath, OfTake>) -> Result<Answer<TurnNow>, Problem>
         agent: take.agent,
         started: record.as_ref().map(|record| record.started),
         process: record.as_ref().map(|record| record.process),
-        partial: record.and_then(|record| record.partial),
+        partial,
     };
     Ok(Answer::at(now, version))
 }

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use retake_model::id::{ProjectId, ThreadId};
-use retake_model::surroundings::Surroundings;
+use retake_model::surroundings::{Surroundings, recorded_environment};
 use retake_timeline::Caller;
 use retake_timeline::workspace::folder::path_to_text;
 use retake_timeline::workspace::git;
@@ -138,6 +138,7 @@ pub(crate) fn surroundings_at(folder: &Path) -> Surroundings {
         git_commit: facts.commit,
         git_remote: facts.remote,
         git_dirty: facts.dirty,
+        environment: recorded_environment(|name| std::env::var(name).ok()),
     }
 }
 

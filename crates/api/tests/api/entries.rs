@@ -199,3 +199,49 @@ fn a_refusal_names_nothing_of_the_program() {
         }
     }
 }
+
+#[test]
+fn thinking_in_a_text_is_stored_once() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Thinking");
+    client.say(&thread, "AI", "<think>hm</think>\nyes");
+    let blocks = |index: usize| client.entries(&thread)[index]["entry"]["blocks"].clone();
+    assert_eq!(blocks(0), json!([{"type": "thinking", "text": "hm"}, {"type": "text", "text": "yes"}]));
+    assert_eq!(client.entries(&thread)[0]["entry"]["edited"], json!(null), "nobody has edited it");
+    // What a user says is kept as it is.
+    client.say(&thread, "User", "<think>hm</think>yes");
+    assert_eq!(blocks(1), json!([{"type": "text", "text": "<think>hm</think>yes"}]));
+    // Beside blocks, another text is an edit of theirs.
+    let both = json!({"entries": [{"role": "AI", "content": "no", "blocks": [
+        {"type": "thinking", "text": "hm"}, {"type": "text", "text": "yes"},
+    ]}]});
+    client.post(&format!("/v1/threads/{thread}/entries"), &both).done();
+    assert_eq!(blocks(2), json!([{"type": "thinking", "text": "hm"}, {"type": "text", "text": "no"}]));
+}
+
+#[test]
+fn several_roles_are_read_at_once() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Roles");
+    for (role, text) in
+        [("User", "red one"), ("AI", "red two"), ("System", "red three"), ("Vendor API", "red four")]
+    {
+        client.say(&thread, role, text);
+    }
+    let count = |path: &str| client.get(path).done()["items"].as_array().expect("a list").len();
+    for (query, found) in [
+        ("", 4),
+        ("role=AI", 1),
+        ("role=user&role=AI", 2),
+        ("role=Vendor+API&role=System", 2),
+        ("role=Nobody", 0),
+    ] {
+        assert_eq!(count(&format!("/v1/threads/{thread}/entries?{query}")), found, "{query}");
+        assert_eq!(count(&format!("/v1/search?q=red&{query}")), found, "search, {query}");
+    }
+    client.get(&format!("/v1/threads/{thread}/entries?limit=1&limit=2")).refused(400, "invalid_request");
+}

@@ -176,3 +176,57 @@ fn a_conversation_that_is_too_large_to_be_read_at_once_is_read_by_the_page() {
     let refused = client.get(&session).refused(409, "conflict");
     assert!(refused["detail"].as_str().is_some_and(|detail| detail.contains("/entries")), "{refused}");
 }
+
+#[test]
+fn a_list_of_files_is_written_back_as_it_was_read() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Lists");
+    for list in ["files", "context_files", "screenshots"] {
+        let field = format!("/api/fields/{list}?thread={thread}");
+        let item = json!({"path": "a.rs", "lines": {"from": 1, "to": [2.5, null]}, "note": "\u{e9}"});
+        client.put(&field, &json!({"value": ["plain.txt", item]})).done();
+        let read = client.get(&field).done()["value"].clone();
+        assert_eq!(read, json!([{"path": "plain.txt"}, item]), "{list}");
+        let same = client.put(&field, &json!({"value": read})).done();
+        assert_eq!(same["status"], "unchanged", "{list}: {same}");
+        client.put(&field, &json!({"value": [{"file": "a.rs"}]})).refused(422, "refused");
+    }
+}
+
+#[test]
+fn numbers_stay_as_they_came_on_every_way_in_and_out() {
+    const NUMBERS: &str = "[12345678901234567890123,1.0,1e400,-0.10]";
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Numbers");
+    let entry = format!(r#"{{"role":"AI","content":"hi","of_mine":{NUMBERS}}}"#);
+    let entries = format!("/v1/threads/{thread}/entries");
+    client
+        .request("POST", &entries)
+        .body("application/json", format!(r#"{{"entries":[{entry}]}}"#).as_bytes())
+        .send()
+        .done();
+    let session = format!("/api/session?thread={thread}");
+    let callback = format!("/api/callbacks/add_entries?thread={thread}");
+    let called = client
+        .request("POST", &callback)
+        .body("application/json", format!(r#"{{"arguments":{{"entries":[{entry}]}}}}"#).as_bytes())
+        .send();
+    called.done();
+    for path in [&entries, &session] {
+        let text = client.get(path).text();
+        assert_eq!(text.matches(NUMBERS).count(), 2, "{path}: {text}");
+    }
+    let file = format!("/api/fields/context_files?thread={thread}");
+    let item = format!(r#"{{"value":[{{"path":"a","n":{NUMBERS}}}]}}"#);
+    client.request("PUT", &file).body("application/json", item.as_bytes()).send().done();
+    for path in
+        [&file, &format!("/v1/threads/{thread}/lists/context_files"), &format!("/api/fields?thread={thread}")]
+    {
+        let text = client.get(path).text();
+        assert!(text.contains(NUMBERS), "{path}: {text}");
+    }
+}

@@ -28,6 +28,7 @@ mod meanwhile;
 mod races;
 mod search;
 mod seed_d;
+mod shared;
 mod smoke;
 mod speech;
 mod stopping;

@@ -249,3 +249,65 @@ fn a_long_conversation_is_compressed_and_one_undo_brings_it_back() {
     client.post(&format!("/v1/threads/{thread}/undo"), &json!({})).done();
     assert_eq!(client.entries(&thread).len(), 12);
 }
+
+#[test]
+fn what_arrived_of_an_answer_is_gone_once_the_answer_is_an_entry() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Partial");
+    begin(&client, &thread, "wait 1 then create a.txt with hi", "ask").done();
+    until("some of the answer has arrived", || !now(&client, &thread)["partial"].is_null());
+    let call = wait_for_question(&client, &thread);
+    let shown = now(&client, &thread);
+    assert!(texts(&client, &thread).len() > 1, "the answer is an entry");
+    assert_eq!((&shown["running"], &shown["partial"]), (&json!(true), &json!(null)), "{shown}");
+    client.post(&format!("/v1/threads/{thread}/turn/approve"), &json!({"call": call, "allow": false})).done();
+    wait_until_over(&client, &thread);
+}
+
+#[test]
+fn auto_add_history_tells_the_conversation_what_changed_between_turns() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("History");
+    let ask = |prompt: &str| {
+        begin(&client, &thread, prompt, "edits").done();
+        wait_until_over(&client, &thread);
+    };
+    let history = || -> Vec<String> {
+        let entries = client.entries(&thread).into_iter().filter(|entry| entry["entry"]["role"] == "History");
+        entries.map(|entry| entry["entry"]["content"].as_str().expect("a text").to_owned()).collect()
+    };
+    let write =
+        |name: &str, text: &str| std::fs::write(world.project().join(name), text).expect("our folder");
+    ask("create a.txt with one");
+    write("a.txt", "mine\n");
+    ask("say hi");
+    assert_eq!(history(), Vec::<String>::new(), "nothing is added unless it is asked for");
+
+    let on = json!({"auto_add_history": true});
+    client.request("PATCH", &format!("/v1/threads/{thread}/settings")).json(&on).send().done();
+    write("a.txt", "mine\nagain\n");
+    write("b.txt", "new\n");
+    let seen = client.version(&thread);
+    let prompt = json!({"prompt": "say hi", "approve": "edits"});
+    client.request("POST", &format!("/v1/threads/{thread}/turns")).json(&prompt).if_match(seen).send().done();
+    wait_until_over(&client, &thread);
+    let told =
+        ["Files changed since the last turn.\n\nBy hand:\n- changed a.txt (+2 -1)\n- added b.txt (+1 -0)\n"];
+    assert_eq!(history(), told, "also for a caller that names the version it saw");
+    let entries = client.entries(&thread);
+    let at = entries.iter().position(|entry| entry["entry"]["role"] == "History").expect("it is there");
+    assert_eq!(entries[at + 1]["entry"]["content"], "say hi", "it stands before the prompt");
+    // Each change is told once, and what the turn itself does is not.
+    ask("create c.txt with one");
+    ask("say hi");
+    assert_eq!(history(), told);
+    // It goes with its turn.
+    for _ in 0..3 {
+        client.post(&format!("/v1/threads/{thread}/undo"), &json!({})).done();
+    }
+    assert_eq!(history(), Vec::<String>::new());
+}

@@ -4,6 +4,8 @@
 use std::fs;
 use std::path::Path;
 
+use retake_timeline::model::surroundings::Surroundings;
+use retake_timeline::{Caller, Command};
 use serde_json::{Value, json};
 
 use crate::http::Client;
@@ -437,4 +439,49 @@ fn a_folder_itself_becomes_a_project_and_is_forgotten() {
     for system in ["/", "/usr", "/proc/self"] {
         client.post("/v1/projects", &json!({"folder": system})).refused(422, "refused");
     }
+}
+
+#[test]
+fn a_thread_shows_commits_in_the_order_of_time() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Commits");
+    let commits = ["f".repeat(40), "a".repeat(40), "0".repeat(40), "c".repeat(40)];
+    let timeline = world.timeline();
+    for (number, at) in [0, 1, 2, 0, 3, 1].into_iter().enumerate() {
+        let surroundings =
+            Some(Surroundings { git_commit: Some(commits[at].clone()), ..Surroundings::default() });
+        let caller = Caller { surroundings, ..Caller::human() };
+        let rename = Command::Rename { title: format!("Commits {number}") };
+        timeline.change(thread.parse().expect("an id"), rename, caller).expect("a change");
+    }
+    let shown = client.get(&format!("/v1/threads/{thread}")).done();
+    assert_eq!(shown["commits_seen"], json!(commits), "{shown}");
+    assert_eq!(shown["last_activity"], shown["updated"], "{shown}");
+}
+
+#[test]
+fn a_branch_is_anchored_to_the_commit_of_its_source() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Anchored");
+    client.say(&thread, "User", "outside git");
+    let branch = || {
+        let entry = client.entries(&thread)[0]["id"].clone();
+        client.post(&format!("/v1/threads/{thread}/branch"), &json!({ "entry": entry })).done();
+    };
+    branch();
+    let commit = "c".repeat(40);
+    let surroundings = Some(Surroundings { git_commit: Some(commit.clone()), ..Surroundings::default() });
+    let rename = Command::Rename { title: "Elsewhere".to_owned() };
+    let caller = Caller { surroundings, ..Caller::human() };
+    world.timeline().change(thread.parse().expect("an id"), rename, caller).expect("a change");
+    branch();
+    let takes = client.get(&format!("/v1/threads/{thread}")).done()["all_takes"].clone();
+    let commits: Vec<Value> = (0..3).map(|index| takes[index]["git_commit"].clone()).collect();
+    assert_eq!(commits, [Value::Null, Value::Null, json!(commit)]);
+    let tree = client.get("/v1/tree").done();
+    assert_eq!(tree["items"][0]["all_takes"][2]["git_commit"], json!(commit), "{tree}");
 }

@@ -75,7 +75,7 @@ impl Arguments {
         // From now on the same thread, even if another one becomes the current one elsewhere.
         self.target.thread = Some(meant.thread.summary.id.to_string());
         let shop = context.workshop_with(backend, (meant.thread.summary.id, meant.take.id), &self.agent)?;
-        let entry = EntryVersion::from_text(default_role(&meant.state.roles), text, context.now());
+        let entry = EntryVersion::from_text(default_role(&meant.roles), text, context.now());
         let beginning = Beginning {
             prompt: Prompt::Entry(entry.into()),
             settings: self.agent.settings(context, &settings),

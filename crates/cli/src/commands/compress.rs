@@ -33,7 +33,7 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let looking = context.timeline()?.look()?;
         let meant = context.meant(&looking, &self.target)?;
-        let settings = looking.settings(&meant.state)?;
+        let settings = looking.effective_settings(meant.thread.summary.id)?;
         drop(looking);
         let shop = context.workshop((meant.thread.summary.id, meant.take.id), &settings, &self.agent)?;
         let interruptible = Interruptible::new()?;

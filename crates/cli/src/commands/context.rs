@@ -2,6 +2,7 @@
 
 mod add;
 mod list;
+mod preset;
 mod remove;
 
 use std::path::{Component, Path, PathBuf};
@@ -24,6 +25,7 @@ Examples:
   retake context add src/login.rs
   retake context remove src/login.rs
   retake context add --list screenshots error.png
+  retake context preset save login
 
 Paths inside the project are kept relative to its folder, so that they still hold after it moved.")]
 pub(crate) struct Arguments {
@@ -41,6 +43,8 @@ enum Command {
     /// Remove files from the list. The files themselves stay.
     #[command(visible_alias = "rm")]
     Remove(remove::Arguments),
+    /// Save, load, list and delete lists of context files.
+    Preset(preset::Arguments),
 }
 
 impl Arguments {
@@ -49,6 +53,7 @@ impl Arguments {
             Command::List(arguments) => arguments.run(context),
             Command::Add(arguments) => arguments.run(context),
             Command::Remove(arguments) => arguments.run(context),
+            Command::Preset(arguments) => arguments.run(context),
         }
     }
 }

@@ -53,7 +53,7 @@ impl Arguments {
             })?,
             Some(entry) => looking.find_entry(&meant.take, entry)?.1,
         };
-        let settings = looking.settings(&meant.state)?;
+        let settings = looking.effective_settings(meant.thread.summary.id)?;
         let prompt = match &self.prompt {
             None => Prompt::Same,
             Some(text) => {

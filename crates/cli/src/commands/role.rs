@@ -14,7 +14,7 @@ use crate::arguments::{Target, ThreadTarget};
 use crate::context::{Context, Meant};
 use crate::failure::Failure;
 
-/// The roles that a thread's entries are given. The first is that of a new entry where none is named.
+/// The roles that the entries of a project's threads are given. The first is that of a new entry where none is named.
 #[derive(Args)]
 // The arguments of the default command are a group of the same name.
 #[group(skip)]
@@ -24,7 +24,7 @@ Examples:
   retake role add Reviewer
   retake role remove \"Vendor API\"
 
-The list is what is offered. An entry may have any role: see `retake entry role`.")]
+The roles are those of all threads of the project. The list is what is offered. An entry may have any role: see `retake entry role`.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     choice: Defaulted<Command, list::Arguments>,

@@ -1,6 +1,7 @@
 //! `retake run`
 
 use std::io::{self, IsTerminal, Read};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -8,6 +9,7 @@ use retake_agent::Beginning;
 use retake_model::command::Prompt;
 use retake_model::entry::{EntryVersion, default_role, preview};
 use retake_model::settings::Settings;
+use retake_model::summary::ThreadSummary;
 use retake_timeline::{ChangeError, Command, CreateError, Done, NewThread};
 
 use super::entry::picture;
@@ -43,6 +45,9 @@ pub(crate) struct Arguments {
     /// Make a thread for it.
     #[arg(long, conflicts_with_all = ["thread", "take", "draft"])]
     new: bool,
+    /// Refuse unless the commit that the thread started from is checked out, and print how to return to it.
+    #[arg(long, conflicts_with = "new")]
+    at_start_commit: bool,
     /// A picture to show; may be given several times.
     #[arg(short, long, value_name = "FILE")]
     image: Vec<std::path::PathBuf>,
@@ -63,13 +68,16 @@ impl Arguments {
         }
         // Whatever can be refused is, before a thread is made or a take is switched to.
         let target = TurnTarget::find(context, &self.target, self.new)?;
+        if self.at_start_commit {
+            target.check_start_commit(context)?;
+        }
         let settings = target.settings(context)?;
         let backend = context.backend(&settings, &self.agent)?;
         let prompt = if self.draft {
             target.check_draft()?;
             Prompt::Draft
         } else {
-            let version = EntryVersion::from_text(target.role(), &text, context.now());
+            let version = EntryVersion::from_text(&target.role(context)?, &text, context.now());
             let pictures = self.image.iter().map(|path| picture::read(path)).collect::<Result<_, _>>()?;
             Prompt::Entry(picture::attach(version, pictures)?)
         };
@@ -86,6 +94,29 @@ impl Arguments {
             context.watched(|cancel, audience| shop.run(thread, take, beginning, cancel, audience))?;
         Ok(exit(&outcome))
     }
+}
+
+/// Refuses unless the commit that the thread started from is checked out. Retake never writes to a repository, so it names
+/// the command that returns there.
+fn check_commit(folder: &Path, thread: &ThreadSummary) -> Result<(), Failure> {
+    let Some(start) = &thread.first_seen.git_commit else {
+        return Err(Failure::new(
+            Code::Refused,
+            "the thread did not start in a git repository with a commit",
+        ));
+    };
+    let now = retake_workspace::git::observe(folder).commit;
+    if now.as_ref() == Some(start) {
+        return Ok(());
+    }
+    let now =
+        now.map_or_else(|| "no commit is".to_owned(), |now| format!("{} is", &now[..now.len().min(12)]));
+    let detail = format!(
+        "the thread started from commit {}, and {now} checked out. Nothing was done. To return to it: \
+         git switch --detach {start}",
+        &start[..start.len().min(12)],
+    );
+    Err(Failure::new(Code::Refused, detail))
 }
 
 /// What is asked: the words of the command line, and what is piped in behind them.
@@ -146,16 +177,33 @@ impl TurnTarget {
     /// The settings that the turn begins with.
     pub(super) fn settings(&self, context: &Context) -> Result<Settings, Failure> {
         match self {
-            Self::There(meant) => Ok(context.timeline()?.look()?.settings(&meant.state)?),
+            Self::There(meant) => {
+                Ok(context.timeline()?.look()?.effective_settings(meant.thread.summary.id)?)
+            }
             Self::NewThread => Ok(Settings::default()),
         }
     }
 
     /// The role of the user's messages.
-    pub(super) fn role(&self) -> &str {
+    fn role(&self, context: &Context) -> Result<String, Failure> {
+        let roles = match self {
+            Self::There(meant) => meant.roles.clone(),
+            Self::NewThread => context.timeline()?.look()?.project_roles(context.project()?.id)?,
+        };
+        Ok(default_role(&roles).to_owned())
+    }
+
+    /// Refuses unless the commit that the thread started from is checked out.
+    fn check_start_commit(&self, context: &Context) -> Result<(), Failure> {
         match self {
-            Self::There(meant) => default_role(&meant.state.roles),
-            Self::NewThread => default_role(&[]),
+            Self::There(meant) => {
+                let folder = context.timeline()?.folder_of_project(meant.thread.home)?;
+                check_commit(&folder, &meant.thread.summary)
+            }
+            Self::NewThread => Err(Failure::new(
+                Code::Refused,
+                "there is no thread yet, so there is no commit that it started from",
+            )),
         }
     }
 

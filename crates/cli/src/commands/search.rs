@@ -32,9 +32,9 @@ Examples:
 pub(crate) struct Arguments {
     /// What to look for [default: everything that the options let through].
     words: Vec<String>,
-    /// Only what that role said.
+    /// Only what that role said; may be given several times.
     #[arg(short, long, value_name = "ROLE")]
-    role: Option<String>,
+    role: Vec<String>,
     #[command(flatten)]
     facets: Facets,
     /// Only what was said or edited then or later: 2026-11-01, "2026-11-01 14:30", 3d, 12h, yesterday.
@@ -111,7 +111,7 @@ impl Arguments {
         let deleted = if self.deleted { Deleted::Shown } else { Deleted::Hidden };
         Ok(SearchQuery {
             words: self.words.join(" "),
-            role: self.role.clone(),
+            roles: self.role.clone(),
             thread: None,
             threads: ThreadFilter { project, deleted, ..self.facets.filter() },
             since: moment(&self.since, Edge::First)?,

@@ -37,7 +37,7 @@ impl Arguments {
         let answer = match sender.interrupt(meant.take.id) {
             Ok(()) => Answer { stopped: true, closed: false },
             Err(Unreached::NothingRuns) => {
-                let settings = context.timeline()?.look()?.settings(&meant.state)?;
+                let settings = context.timeline()?.look()?.effective_settings(meant.thread.summary.id)?;
                 let shop = context.workshop(
                     (meant.thread.summary.id, meant.take.id),
                     &settings,

@@ -211,6 +211,7 @@ fn split_off<O: Objects + ?Sized, F: Fresh>(
         parent,
         fork_point,
         agent: None,
+        git_commit: context.git_commit.map(str::to_owned).or_else(|| source.git_commit.clone()),
         ..source.clone()
     })
 }

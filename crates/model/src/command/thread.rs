@@ -75,7 +75,8 @@ pub(super) fn restore(state: &ThreadState) -> Applied {
     Applied::Changed { state: ThreadState { deleted: None, ..state.clone() }, kind: OperationKind::Restored }
 }
 
-pub(super) fn set_roles(state: &ThreadState, asked: &[String]) -> Result<Applied, Refusal> {
+/// A list of roles as a thread stores it: each once, without spaces around it.
+pub fn checked_roles(asked: &[String]) -> Result<Vec<String>, Refusal> {
     let mut roles: Vec<String> = Vec::new();
     for role in asked {
         let role = check(Naming::Role, role)?;
@@ -86,6 +87,11 @@ pub(super) fn set_roles(state: &ThreadState, asked: &[String]) -> Result<Applied
     if roles.len() > NAMES {
         return Err(Refusal::TooMuch { what: "roles of a thread", limit: NAMES });
     }
+    Ok(roles)
+}
+
+pub(super) fn set_roles(state: &ThreadState, asked: &[String]) -> Result<Applied, Refusal> {
+    let roles = checked_roles(asked)?;
     if roles == state.roles {
         return Ok(Applied::Unchanged);
     }

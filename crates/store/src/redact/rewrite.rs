@@ -32,7 +32,7 @@ use crate::queries::Queries;
 use crate::{StoreError, Writing};
 
 /// What stands in the place of a text.
-const REDACTED: &str = "[redacted]";
+pub(crate) const REDACTED: &str = "[redacted]";
 
 /// What a rewrite left behind.
 #[derive(Default)]

@@ -37,8 +37,8 @@ pub struct SearchQuery {
     /// Words, phrases in quotes, beginnings with `*`, and what must not be there with `-`. Nothing finds
     /// everything.
     pub words: String,
-    /// Only entries of that role, whatever its case.
-    pub role: Option<String>,
+    /// Only entries of these roles, in any case; all if none is named.
+    pub roles: Vec<String>,
     /// Only entries of this thread.
     pub thread: Option<ThreadId>,
     /// Only entries of these threads.
@@ -102,7 +102,7 @@ impl Default for SearchQuery {
     fn default() -> Self {
         Self {
             words: String::new(),
-            role: None,
+            roles: Vec::new(),
             thread: None,
             threads: ThreadFilter::default(),
             since: None,
@@ -211,9 +211,11 @@ fn statement(query: &SearchQuery, expression: &Expression, threads: Option<Strin
         sql.push_str(" AND doc.number NOT IN (SELECT rowid FROM words WHERE words MATCH ?)");
         values.push(unwanted.clone().into());
     }
-    if let Some(role) = &query.role {
-        sql.push_str(" AND doc.role = ?");
-        values.push(role.trim().to_lowercase().into());
+    if !query.roles.is_empty() {
+        sql.push_str(" AND doc.role IN (");
+        sql.push_str(&vec!["?"; query.roles.len()].join(", "));
+        sql.push(')');
+        values.extend(query.roles.iter().map(|role| role.trim().to_lowercase().into()));
     }
     if let Some(since) = query.since {
         sql.push_str(" AND doc.time >= ?");

@@ -278,6 +278,12 @@ pub enum Problem {
         /// Whose operation it leads to.
         thread: WhichThread,
     },
+    /// The record of settings that threads share is not what was written.
+    #[error("the shared settings in {path} are damaged: prompts, roles and context presets of a project")]
+    SharedSettingsDamaged {
+        /// The file.
+        path: String,
+    },
 }
 
 /// What needs some content.
@@ -362,6 +368,7 @@ impl Problem {
             Self::FolderDamaged { .. } => "folder_damaged",
             Self::IntentDamaged { .. } => "intent_damaged",
             Self::IntentMisplaced { .. } => "intent_misplaced",
+            Self::SharedSettingsDamaged { .. } => "shared_settings_damaged",
         }
     }
 }

@@ -163,6 +163,7 @@ impl Desk {
             additions: &mut additions,
             fresh: &mut Ticks(&*self.timeline.clock),
             take_named: &|_| Ok(false),
+            git_commit: None,
         };
         match apply(state, command.clone(), &mut context).map_err(ChangeError::from)? {
             Applied::Changed { state, .. } => Ok(state.active),

@@ -17,6 +17,7 @@ mod power_cut;
 mod privacy;
 mod projects;
 mod requests;
+mod shared;
 mod support;
 mod takes;
 mod undo_by_take;

@@ -1,9 +1,12 @@
 //! What can be done, by name: each callback is a route of `/v1` with the thread filled in.
 
+use std::collections::BTreeMap;
+
 use axum::http::Method;
 use retake_model::id::{TakeId, ThreadId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::GROUP;
@@ -50,6 +53,9 @@ const fn list_of(name: &'static str, list: &'static [(&'static str, &'static str
     Callback { name, method: Method::PUT, path, named: list, query: &["take"] }
 }
 
+/// In the path of a route about one preset.
+const PRESET: &str = "{preset}";
+
 const CALLBACKS: &[Callback] = &[
     callback("undo", Method::POST, "/v1/threads/{thread}/undo", &["dry_run"]),
     callback("patch_undo", Method::POST, "/v1/threads/{thread}/patch-undo", &["dry_run"]),
@@ -77,6 +83,9 @@ const CALLBACKS: &[Callback] = &[
     list_of("set_files", &[("list", "files")]),
     list_of("set_context_files", &[("list", "context_files")]),
     list_of("set_screenshots", &[("list", "screenshots")]),
+    callback("save_context_preset", Method::POST, "/v1/threads/{thread}/presets", &["take"]),
+    callback("load_context_preset", Method::POST, "/v1/threads/{thread}/presets/load", &["take"]),
+    callback("delete_context_preset", Method::DELETE, "/v1/threads/{thread}/presets/{preset}", &[]),
 ];
 
 /// A callback in the list.
@@ -143,7 +152,8 @@ struct CallQuery {
 struct CallBody {
     /// The body of the route that it stands for.
     #[serde(default)]
-    arguments: Map<String, Value>,
+    #[schemars(with = "Map<String, Value>")]
+    arguments: BTreeMap<String, Box<RawValue>>,
 }
 
 /// What a callback answered.
@@ -152,7 +162,8 @@ struct Called {
     /// Its name.
     callback: &'static str,
     /// The answer of the route that it stands for.
-    result: Value,
+    #[schemars(with = "Value")]
+    result: Box<RawValue>,
 }
 
 fn call_back(call: &Call<'_, CallbackPath, CallQuery, CallBody>) -> Result<Answer<Called>, Problem> {
@@ -174,9 +185,7 @@ fn call_back(call: &Call<'_, CallbackPath, CallQuery, CallBody>) -> Result<Answe
         who: call.who.clone(),
         path: path(callback, call, thread)?,
         query: query(callback, &call.query)?,
-        body: Content::Bytes(
-            serde_json::to_vec(&call.body.arguments).map_err(|error| Problem::new(Code::Internal, error))?,
-        ),
+        body: Content::Bytes(body(callback, &call.body.arguments)?),
         expected: call.expected,
         request: call.request,
         made: call.made,
@@ -210,7 +219,20 @@ fn path(
         let none = || Problem::new(Code::Refused, format!("{} needs `take` in the query", callback.name));
         path.push(("take".to_owned(), call.query.take.ok_or_else(none)?.to_string()));
     }
+    if callback.path.contains(PRESET) {
+        let name = call.body.arguments.get("name").and_then(|name| serde_json::from_str(name.get()).ok());
+        let none = || Problem::new(Code::Refused, format!("{} needs `name` in the arguments", callback.name));
+        path.push(("preset".to_owned(), name.ok_or_else(none)?));
+    }
     Ok(path)
+}
+
+/// The body of the route; one whose path names a preset has none.
+fn body(callback: &Callback, arguments: &BTreeMap<String, Box<RawValue>>) -> Result<Vec<u8>, Problem> {
+    if callback.path.contains(PRESET) {
+        return Ok(Vec::new());
+    }
+    serde_json::to_vec(arguments).map_err(|error| Problem::new(Code::Internal, error))
 }
 
 fn query(callback: &Callback, asked: &CallQuery) -> Result<String, Problem> {

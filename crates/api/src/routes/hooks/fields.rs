@@ -1,5 +1,7 @@
 //! What is, by name; and what of it can be set.
 
+use std::collections::BTreeMap;
+
 use axum::http::Method;
 use retake_model::settings::{NAMES, Settings};
 use retake_model::state::ThreadState;
@@ -8,13 +10,14 @@ use retake_timeline::store::ThreadRow;
 use retake_timeline::{Caller, ChangeError, Command, Standing};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
 
 use super::super::common::take_of;
 use super::super::state::values;
 use super::{GROUP, Meant, Updated, updated};
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, change, get};
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 use crate::service::Service;
 
 pub(super) fn all() -> Vec<Endpoint> {
@@ -37,19 +40,20 @@ pub(super) fn all() -> Vec<Endpoint> {
 struct Seen {
     row: ThreadRow,
     state: ThreadState,
+    roles: Vec<String>,
     take: Take,
     settings: Settings,
     standing: Standing,
 }
 
 /// The command that sets a field.
-type Write = fn(&Seen, Value) -> Result<Command, serde_json::Error>;
+type Write = fn(&Seen, &RawValue) -> Result<Command, serde_json::Error>;
 
 /// A field that is no setting.
 struct Field {
     name: &'static str,
     about: &'static str,
-    read: fn(&Seen) -> Value,
+    read: fn(&Seen) -> Result<Box<RawValue>, serde_json::Error>,
     write: Option<Write>,
 }
 
@@ -57,21 +61,21 @@ const FIELDS: &[Field] = &[
     Field {
         name: "title",
         about: "What the thread is called.",
-        read: |seen| json!(seen.row.summary.title),
-        write: Some(|_, value| Ok(Command::Rename { title: serde_json::from_value(value)? })),
+        read: |seen| to_raw_value(&seen.row.summary.title),
+        write: Some(|_, value| Ok(Command::Rename { title: serde_json::from_str(value.get())? })),
     },
     Field {
         name: "pinned",
         about: "Whether the thread stays on top of lists.",
-        read: |seen| json!(seen.row.summary.pinned),
-        write: Some(|_, value| Ok(Command::Pin { pinned: serde_json::from_value(value)? })),
+        read: |seen| to_raw_value(&seen.row.summary.pinned),
+        write: Some(|_, value| Ok(Command::Pin { pinned: serde_json::from_str(value.get())? })),
     },
     Field {
         name: "tags",
         about: "The thread's tags.",
-        read: |seen| json!(seen.row.summary.tags),
+        read: |seen| to_raw_value(&seen.row.summary.tags),
         write: Some(|seen, value| {
-            let wanted: Vec<String> = serde_json::from_value(value)?;
+            let wanted: Vec<String> = serde_json::from_str(value.get())?;
             let had = &seen.row.summary.tags;
             let remove = had.iter().filter(|tag| !wanted.contains(tag)).cloned().collect();
             let add = wanted.into_iter().filter(|tag| !had.contains(tag)).collect();
@@ -81,111 +85,118 @@ const FIELDS: &[Field] = &[
     Field {
         name: "private",
         about: "Whether the thread never leaves this machine.",
-        read: |seen| json!(seen.row.summary.private),
+        read: |seen| to_raw_value(&seen.row.summary.private),
         write: Some(|_, value| {
-            let private = Some(serde_json::from_value(value)?);
+            let private = Some(serde_json::from_str(value.get())?);
             Ok(Command::Share { visibility: None, private, shared_with_support: None })
         }),
     },
     Field {
         name: "roles",
         about: "The roles that entries are given, in order.",
-        read: |seen| json!(seen.state.roles),
-        write: Some(|_, value| Ok(Command::SetRoles { roles: serde_json::from_value(value)? })),
+        read: |seen| to_raw_value(&seen.roles),
+        write: Some(|_, value| Ok(Command::SetRoles { roles: serde_json::from_str(value.get())? })),
     },
     Field {
         name: "draft",
         about: "What is being typed and not yet sent.",
-        read: |seen| json!(seen.take.draft),
+        read: |seen| to_raw_value(&seen.take.draft),
         write: Some(|seen, value| {
-            Ok(Command::SetDraft { take: seen.take.id, text: serde_json::from_value(value)? })
+            Ok(Command::SetDraft { take: seen.take.id, text: serde_json::from_str(value.get())? })
         }),
     },
     Field {
         name: "files",
         about: "Files of the take.",
-        read: |seen| json!(seen.take.files),
+        read: |seen| to_raw_value(&seen.take.files),
         write: Some(|seen, value| set_files(seen, FileList::Files, value)),
     },
     Field {
         name: "context_files",
         about: "Files whose content goes into the next request.",
-        read: |seen| json!(seen.take.context_files),
+        read: |seen| to_raw_value(&seen.take.context_files),
         write: Some(|seen, value| set_files(seen, FileList::ContextFiles, value)),
     },
     Field {
         name: "screenshots",
         about: "Pictures that go into the next request.",
-        read: |seen| json!(seen.take.screenshots),
+        read: |seen| to_raw_value(&seen.take.screenshots),
         write: Some(|seen, value| set_files(seen, FileList::Screenshots, value)),
     },
-    Field { name: "thread", about: "The thread's id.", read: |seen| json!(seen.row.summary.id), write: None },
+    Field {
+        name: "thread",
+        about: "The thread's id.",
+        read: |seen| to_raw_value(&seen.row.summary.id),
+        write: None,
+    },
     Field {
         name: "project",
         about: "The project that the thread is listed under.",
-        read: |seen| json!(seen.row.home),
+        read: |seen| to_raw_value(&seen.row.home),
         write: None,
     },
     Field {
         name: "version",
         about: "How many operations the thread has had.",
-        read: |seen| json!(seen.row.summary.version),
+        read: |seen| to_raw_value(&seen.row.summary.version),
         write: None,
     },
-    Field { name: "take", about: "The take's id.", read: |seen| json!(seen.take.id), write: None },
-    Field { name: "take_name", about: "The take's name.", read: |seen| json!(seen.take.name), write: None },
+    Field { name: "take", about: "The take's id.", read: |seen| to_raw_value(&seen.take.id), write: None },
+    Field {
+        name: "take_name",
+        about: "The take's name.",
+        read: |seen| to_raw_value(&seen.take.name),
+        write: None,
+    },
     Field {
         name: "active_take",
         about: "The take that is being worked on. The callback `switch` changes it, with the files.",
-        read: |seen| json!(seen.state.active),
+        read: |seen| to_raw_value(&seen.state.active),
         write: None,
     },
     Field {
         name: "takes",
         about: "How many takes there are.",
-        read: |seen| json!(seen.row.summary.takes),
+        read: |seen| to_raw_value(&seen.row.summary.takes),
         write: None,
     },
     Field {
         name: "entries",
         about: "How many entries the take has. `/api/session` has them.",
-        read: |seen| json!(seen.take.entries.len()),
+        read: |seen| to_raw_value(&seen.take.entries.len()),
         write: None,
     },
     Field {
         name: "agent",
         about: "What the take's agent does; null if nothing runs and nothing failed.",
-        read: |seen| json!(seen.take.agent),
+        read: |seen| to_raw_value(&seen.take.agent),
         write: None,
     },
     Field {
         name: "can_undo",
         about: "Whether an undo is possible.",
-        read: |seen| json!(seen.standing.can_undo),
+        read: |seen| to_raw_value(&seen.standing.can_undo),
         write: None,
     },
     Field {
         name: "can_redo",
         about: "Whether a redo is possible.",
-        read: |seen| json!(seen.standing.can_redo),
+        read: |seen| to_raw_value(&seen.standing.can_redo),
         write: None,
     },
 ];
 
-fn set_files(seen: &Seen, list: FileList, value: Value) -> Result<Command, serde_json::Error> {
-    /// A file, by its path alone or with what is known of it.
-    #[derive(Deserialize)]
-    #[serde(untagged, expecting = "a list of paths, or of objects with a `path`")]
-    enum Named {
-        Path(String),
-        Item(FileItem),
-    }
-    let named: Vec<Named> = serde_json::from_value(value)?;
-    let item = |named| match named {
-        Named::Path(path) => serde_json::from_value(json!({ "path": path })),
-        Named::Item(item) => Ok(item),
+/// Each file is given by its path alone, or as an object with a `path`, whose other fields are kept as they came.
+fn set_files(seen: &Seen, list: FileList, value: &RawValue) -> Result<Command, serde_json::Error> {
+    let given: Vec<Box<RawValue>> = serde_json::from_str(value.get())?;
+    let item = |one: Box<RawValue>| {
+        if one.get().starts_with('"') {
+            serde_json::from_str(one.get()).map(|path: String| FileItem::new(path))
+        } else {
+            serde_json::from_str(one.get())
+        }
     };
-    let items = named.into_iter().map(item).collect::<Result<_, _>>()?;
+    let items = given.into_iter().map(item).collect::<Result<_, _>>()?;
     Ok(Command::SetFiles { take: seen.take.id, list, items })
 }
 
@@ -194,16 +205,9 @@ fn see(service: &Service, meant: &Meant) -> Result<Seen, Problem> {
     let looking = service.timeline.look()?;
     let state = looking.state(thread)?;
     let take = take_of(&looking, &state, meant.take)?;
-    let (settings, standing) = (looking.settings(&state)?, looking.standing(thread)?);
-    Ok(Seen { row: looking.thread(thread)?, state, take, settings, standing })
-}
-
-/// Settings by name, as JSON.
-fn settings(seen: &Seen) -> Map<String, Value> {
-    match serde_json::to_value(&seen.settings) {
-        Ok(Value::Object(settings)) => settings,
-        _ => Map::new(),
-    }
+    let (settings, standing) = (looking.effective_settings_in(thread, &state)?, looking.standing(thread)?);
+    let roles = looking.effective_roles(thread)?;
+    Ok(Seen { row: looking.thread(thread)?, state, roles, take, settings, standing })
 }
 
 /// A field.
@@ -216,7 +220,8 @@ struct Shown {
     /// Whether it can be set.
     settable: bool,
     /// What it is now.
-    value: Value,
+    #[schemars(with = "Value")]
+    value: Box<RawValue>,
 }
 
 /// All fields.
@@ -226,29 +231,31 @@ struct AllShown {
     fields: Vec<Shown>,
 }
 
-fn shown(seen: &Seen) -> Vec<Shown> {
-    let mut settings = settings(seen);
-    let mut all: Vec<Shown> = NAMES
-        .iter()
-        .map(|name| Shown {
-            name: (*name).to_owned(),
-            about: "A setting of the thread.".to_owned(),
-            settable: true,
-            value: settings.remove(*name).unwrap_or_default(),
-        })
-        .collect();
-    all.extend(FIELDS.iter().map(|field| Shown {
-        name: field.name.to_owned(),
-        about: field.about.to_owned(),
-        settable: field.write.is_some(),
-        value: (field.read)(seen),
-    }));
-    all
+fn shown(seen: &Seen) -> Result<Vec<Shown>, Problem> {
+    let internal = |error: serde_json::Error| Problem::new(Code::Internal, error);
+    let settings = to_raw_value(&seen.settings).map_err(internal)?;
+    let mut settings: BTreeMap<&str, Box<RawValue>> =
+        serde_json::from_str(settings.get()).map_err(internal)?;
+    let mut all = Vec::new();
+    for name in NAMES {
+        let value = settings.remove(name).map_or_else(|| to_raw_value(&()), Ok).map_err(internal)?;
+        let about = "A setting of the thread.".to_owned();
+        all.push(Shown { name: name.to_owned(), about, settable: true, value });
+    }
+    for field in FIELDS {
+        all.push(Shown {
+            name: field.name.to_owned(),
+            about: field.about.to_owned(),
+            settable: field.write.is_some(),
+            value: (field.read)(seen).map_err(internal)?,
+        });
+    }
+    Ok(all)
 }
 
 fn list(call: &Call<'_, NoPath, Meant>) -> Result<Answer<AllShown>, Problem> {
     let seen = see(call.service, &call.query)?;
-    Ok(Answer::at(AllShown { fields: shown(&seen) }, seen.row.summary.version))
+    Ok(Answer::at(AllShown { fields: shown(&seen)? }, seen.row.summary.version))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -263,7 +270,7 @@ fn unknown(name: &str) -> Problem {
 
 fn read(call: &Call<'_, FieldPath, Meant>) -> Result<Answer<Shown>, Problem> {
     let seen = see(call.service, &call.query)?;
-    let found = shown(&seen).into_iter().find(|shown| shown.name == call.path.field);
+    let found = shown(&seen)?.into_iter().find(|shown| shown.name == call.path.field);
     let found = found.ok_or_else(|| unknown(&call.path.field))?;
     Ok(Answer::at(found, seen.row.summary.version))
 }
@@ -272,13 +279,14 @@ fn read(call: &Call<'_, FieldPath, Meant>) -> Result<Answer<Shown>, Problem> {
 #[serde(deny_unknown_fields)]
 struct WriteBody {
     /// What it is to be.
-    value: Value,
+    #[schemars(with = "Value")]
+    value: Box<RawValue>,
 }
 
 fn write(call: &Call<'_, FieldPath, Meant, WriteBody>) -> Result<Answer<Updated>, Problem> {
     loop {
         let seen = see(call.service, &call.query)?;
-        let command = command(&seen, &call.path.field, call.body.value.clone())?;
+        let command = command(&seen, &call.path.field, &call.body.value)?;
         let (thread, version) = (seen.row.summary.id, seen.row.summary.version);
         let caller = call.caller(thread)?;
         // The command may be made of what was seen, so that it holds for that alone.
@@ -295,8 +303,9 @@ fn write(call: &Call<'_, FieldPath, Meant, WriteBody>) -> Result<Answer<Updated>
 }
 
 /// The command that sets a field, whatever it is.
-fn command(seen: &Seen, name: &str, value: Value) -> Result<Command, Problem> {
+fn command(seen: &Seen, name: &str, value: &RawValue) -> Result<Command, Problem> {
     if NAMES.contains(&name) {
+        let value = serde_json::from_str(value.get()).map_err(Problem::refused)?;
         return Ok(Command::Set { values: values(&Map::from_iter([(name.to_owned(), value)])) });
     }
     let field = FIELDS.iter().find(|field| field.name == name).ok_or_else(|| unknown(name))?;

@@ -37,7 +37,7 @@ impl Arguments {
             let send = Command::SendDraft { take: meant.take.id, role: self.content.role };
             return context.change_and_report(thread, send, self.target.expect);
         }
-        let Some(Read { entry, by_hand }) = self.content.read(&meant.state.roles, timeline.now())? else {
+        let Some(Read { entry, by_hand }) = self.content.read(&meant.roles, timeline.now())? else {
             return context.remark("Nothing was written, so nothing was added.");
         };
         let add = Command::AddEntries { take: meant.take.id, at: Spot::End, entries: vec![entry] };

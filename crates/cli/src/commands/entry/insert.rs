@@ -41,8 +41,7 @@ impl Arguments {
             },
         };
         drop(looking);
-        let Some(Read { entry: content, by_hand }) = self.content.read(&meant.state.roles, timeline.now())?
-        else {
+        let Some(Read { entry: content, by_hand }) = self.content.read(&meant.roles, timeline.now())? else {
             return context.remark("Nothing was written, so nothing was inserted.");
         };
         let insert = Command::AddEntries { take: meant.take.id, at, entries: vec![content] };

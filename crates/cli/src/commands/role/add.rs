@@ -28,8 +28,7 @@ impl Arguments {
         let Self { roles, first, target } = self;
         // A role that is named twice counts once, where it stands first.
         super::change(context, target, |meant| {
-            let (before, after) =
-                if first { (&roles, &meant.state.roles) } else { (&meant.state.roles, &roles) };
+            let (before, after) = if first { (&roles, &meant.roles) } else { (&meant.roles, &roles) };
             before.iter().chain(after).cloned().collect()
         })
     }

@@ -24,7 +24,7 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let looking = context.timeline()?.look()?;
         let thread = context.thread(&looking, self.thread.as_deref())?.summary.id;
-        let answer = Roles { thread, roles: looking.state(thread)?.roles };
+        let answer = Roles { thread, roles: looking.effective_roles(thread)? };
         context.answer(&answer, |out, styles| {
             for role in &answer.roles {
                 let style = role_style(styles, role);

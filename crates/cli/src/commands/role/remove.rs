@@ -21,7 +21,7 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let Self { roles, target } = self;
         super::change(context, target, |meant| {
-            meant.state.roles.iter().filter(|role| !roles.contains(role)).cloned().collect()
+            meant.roles.iter().filter(|role| !roles.contains(role)).cloned().collect()
         })
     }
 }

@@ -37,7 +37,7 @@ impl Arguments {
         let name = known(&self.name)?;
         let looking = context.timeline()?.look()?;
         let thread = context.thread(&looking, self.thread.as_deref())?.summary.id;
-        let settings = looking.settings(&looking.state(thread)?)?;
+        let settings = looking.effective_settings(thread)?;
         let text = settings.get(name).unwrap_or_default();
         let all = serde_json::to_value(&settings).map_err(|error| Failure::new(Code::Failed, error))?;
         let answer = Answer { thread, name, value: all.get(name).cloned().unwrap_or_default() };

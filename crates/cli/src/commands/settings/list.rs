@@ -35,7 +35,7 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let looking = context.timeline()?.look()?;
         let thread = context.thread(&looking, self.thread.as_deref())?.summary.id;
-        let settings = looking.settings(&looking.state(thread)?)?;
+        let settings = looking.effective_settings(thread)?;
         let answer = Answer { thread, changed: Settings::default().changed(&settings), settings };
         context.answer(&answer, |out, styles| {
             let mut table = Table::new([Column::left("SETTING"), Column::left("VALUE").flexible()]);

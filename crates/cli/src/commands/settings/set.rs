@@ -42,7 +42,7 @@ impl Arguments {
         let values = match self.values.as_slice() {
             [name] => {
                 let name = known(name)?;
-                let before = looking.settings(&looking.state(thread.id)?)?.get(name).unwrap_or_default();
+                let before = looking.effective_settings(thread.id)?.get(name).unwrap_or_default();
                 drop(looking);
                 let (value, seen) = read_value(self.file, before, thread.version)?;
                 expect = expect.or(seen);

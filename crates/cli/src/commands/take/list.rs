@@ -87,11 +87,17 @@ fn draw(context: &Context, answer: &Answer) -> Table<5> {
     table
 }
 
+/// As many digits of a commit as git shows.
+fn short(commit: &str) -> String {
+    commit.chars().take(7).collect()
+}
+
 /// Where a take came from: its parent, and the last entry that both share.
 fn origin(take: &TakeSummary, takes: &[TakeSummary]) -> String {
     let Some(parent) = take.parent else { return String::new() };
+    let commit = take.git_commit.as_ref().map_or_else(String::new, |commit| format!(" @{}", short(commit)));
     match takes.iter().find(|other| other.id == parent) {
-        Some(parent) => format!("{} #{}", parent.name, take.shared),
-        None => format!("a deleted take #{}", take.shared),
+        Some(parent) => format!("{} #{}{commit}", parent.name, take.shared),
+        None => format!("a deleted take #{}{commit}", take.shared),
     }
 }

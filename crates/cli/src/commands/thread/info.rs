@@ -2,7 +2,6 @@
 
 use clap::Args;
 use retake_model::summary::ThreadSummary;
-use retake_store::Facet;
 use retake_timeline::{PendingMove, Standing};
 use serde::Serialize;
 
@@ -41,13 +40,13 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let looking = context.timeline()?.look()?;
         let row = context.thread(&looking, self.thread.as_deref())?;
-        let seen = |facet| looking.queries().facets(row.number, facet);
+        let seen = looking.seen_places(&row)?;
         let answer = Answer {
             last_activity: row.summary.updated,
-            commits_seen: seen(Facet::Commit)?,
-            branches_seen: seen(Facet::Branch)?,
-            directories_seen: seen(Facet::Directory)?,
-            roles: looking.state(row.summary.id)?.roles,
+            commits_seen: seen.commits,
+            branches_seen: seen.branches,
+            directories_seen: seen.directories,
+            roles: looking.effective_roles(row.summary.id)?,
             history: looking.standing(row.summary.id)?,
             pending_moves: context.pending_moves(|thread| thread == row.summary.id)?,
             thread: row.summary,
@@ -87,6 +86,7 @@ fn lines(answer: &Answer, context: &Context) -> Vec<(&'static str, String)> {
         ("git remote", some(&thread.last_seen.git_remote)),
         ("first commit", some(&thread.first_seen.git_commit)),
         ("last commit", some(&thread.last_seen.git_commit)),
+        ("environment", environment(thread)),
         ("commits seen", answer.commits_seen.len().to_string()),
         ("undo", yes_no(answer.history.can_undo)),
         ("redo", yes_no(answer.history.can_redo)),
@@ -106,6 +106,12 @@ fn on_a_hub(thread: &ThreadSummary) -> String {
     let support = if thread.shared_with_support { " and support" } else { "" };
     let visibility = format!("{:?}", thread.visibility).to_lowercase();
     format!("{visibility}{support}; nothing is sent, there is no hub yet")
+}
+
+/// What is known of the environment that the thread was last worked on in.
+fn environment(thread: &ThreadSummary) -> String {
+    let known = thread.last_seen.environment.iter().flatten();
+    known.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
 }
 
 fn yes_no(yes: bool) -> String {

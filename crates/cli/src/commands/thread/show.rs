@@ -135,7 +135,7 @@ fn at_version(looking: &Looking<'_>, meant: Meant, version: u64) -> Result<Meant
         // The take did not exist then; the one that was active did.
         None => state.active_take(&queries).map_err(retake_timeline::LookError::from)?,
     };
-    Ok(Meant { thread: meant.thread, state, take })
+    Ok(Meant { thread: meant.thread, state, roles: meant.roles, take })
 }
 
 /// What is shown, in two parts: the thread, and where it stands.

@@ -198,10 +198,13 @@ impl Facts {
 
 /// Where a take leaves its parent: the number of the last entry that both have.
 fn from(take: &TakeSummary) -> String {
+    let commit = take.git_commit.as_deref().unwrap_or_default();
+    let commit: String = commit.chars().take(7).collect();
+    let commit = if commit.is_empty() { commit } else { format!(" @{commit}") };
     match (take.parent, take.shared) {
         (None, _) => String::new(),
-        (Some(_), 0) => "from start".to_owned(),
-        (Some(_), shared) => format!("from #{shared}"),
+        (Some(_), 0) => format!("from start{commit}"),
+        (Some(_), shared) => format!("from #{shared}{commit}"),
     }
 }
 

@@ -35,9 +35,9 @@ fn filters_narrow_a_search() {
         move |query: &mut SearchQuery| query.threads.facets.clone_from(&facets)
     };
     check(&|_| (), &[new, old]);
-    check(&|query| query.role = Some("user".to_owned()), &[old]);
-    check(&|query| query.role = Some("ai".to_owned()), &[new]);
-    check(&|query| query.role = Some("' OR 1=1 --".to_owned()), &[]);
+    check(&|query| query.roles = vec!["user".to_owned()], &[old]);
+    check(&|query| query.roles = vec!["ai".to_owned()], &[new]);
+    check(&|query| query.roles = vec!["' OR 1=1 --".to_owned()], &[]);
     check(&facet(Facet::Tag, "bug"), &[old]);
     check(&facet(Facet::Branch, "main"), &[old]);
     check(&facet(Facet::Commit, "abcd"), &[old]);

@@ -82,7 +82,8 @@ impl World {
         let state: ThreadState = load(&queries, head.operation.after).expect("readable");
         let mut additions = Additions::new(&queries);
         let take_named = |_: &str| Ok(false);
-        let mut context = Context { additions: &mut additions, fresh: clock, take_named: &take_named };
+        let mut context =
+            Context { additions: &mut additions, fresh: clock, take_named: &take_named, git_commit: None };
         let Applied::Changed { state, kind } = apply(&state, command, &mut context).expect("not refused")
         else {
             return;

@@ -234,7 +234,7 @@ fn change(
     dice: &mut Dice,
 ) -> Result<(ContentId, OperationKind, (Place, Chains)), PublishError> {
     let take_named = |name: &str| Ok(writing.take_named(row.number, name)?.is_some());
-    let mut context = Context { additions, fresh: dice, take_named: &take_named };
+    let mut context = Context { additions, fresh: dice, take_named: &take_named, git_commit: None };
     let applied = apply(state, command, &mut context).expect("the command is fine");
     let Applied::Changed { state, kind } = applied else {
         panic!("the command changes something");

@@ -1,0 +1,98 @@
+//! Context presets: lists of context files that a project keeps by name.
+
+use retake_model::id::ThreadId;
+use retake_model::take::FileItem;
+use retake_timeline::{ContextPreset, Done};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::common::{OfTake, ThreadPath, take_id, take_of};
+use super::state::GROUP;
+use crate::endpoint::{Answer, Call, Endpoint, NoQuery, delete, get, post};
+use crate::problem::Problem;
+
+pub(super) fn all() -> Vec<Endpoint> {
+    vec![
+        get("/v1/threads/{thread}/presets", list).about(
+            GROUP,
+            "List context presets",
+            "Those of the thread's project, by name.",
+        ),
+        post("/v1/threads/{thread}/presets", save).unversioned().about(
+            GROUP,
+            "Save a context preset",
+            "For all threads of the project, in the place of one of the same name. No operation: presets are no part of \
+             a thread.",
+        ),
+        post("/v1/threads/{thread}/presets/load", load).about(
+            GROUP,
+            "Load a context preset",
+            "Its files become the take's context files. An undo takes it back.",
+        ),
+        delete("/v1/threads/{thread}/presets/{preset}", remove).unversioned().about(
+            GROUP,
+            "Delete a context preset",
+            "Takes that it was loaded into keep their files.",
+        ),
+    ]
+}
+
+/// All presets of a project.
+#[derive(Serialize, JsonSchema)]
+struct Presets {
+    /// By name.
+    items: Vec<ContextPreset>,
+}
+
+fn list(call: &Call<'_, ThreadPath, NoQuery>) -> Result<Answer<Presets>, Problem> {
+    let items = call.service.timeline.look()?.context_presets(call.path.thread)?;
+    Ok(Answer::of(Presets { items }))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SaveBody {
+    /// What to call it: one line without a slash.
+    name: String,
+    /// The files; the take's context files if not given.
+    items: Option<Vec<FileItem>>,
+}
+
+fn save(call: &Call<'_, ThreadPath, OfTake, SaveBody>) -> Result<Answer<ContextPreset>, Problem> {
+    let (timeline, thread) = (&call.service.timeline, call.path.thread);
+    let items = if let Some(items) = &call.body.items {
+        items.clone()
+    } else {
+        let looking = timeline.look()?;
+        take_of(&looking, &looking.state(thread)?, call.query.take)?.context_files
+    };
+    Ok(Answer::of(timeline.save_context_preset(thread, &call.body.name, items)?))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct LoadBody {
+    /// The preset's name.
+    name: String,
+}
+
+fn load(call: &Call<'_, ThreadPath, OfTake, LoadBody>) -> Result<Answer<Done>, Problem> {
+    let thread = call.path.thread;
+    let take = take_id(call.service, thread, call.query.take)?;
+    let caller = call.caller(thread)?;
+    let done = call.service.timeline.load_context_preset(thread, take, &call.body.name, caller)?;
+    let version = done.version;
+    Ok(Answer::at(done, version))
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct PresetPath {
+    /// The thread's id.
+    thread: ThreadId,
+    /// The preset's name.
+    preset: String,
+}
+
+fn remove(call: &Call<'_, PresetPath>) -> Result<Answer<ContextPreset>, Problem> {
+    Ok(Answer::of(call.service.timeline.delete_context_preset(call.path.thread, &call.path.preset)?))
+}

@@ -1,0 +1,113 @@
+//! `retake context preset`: lists of context files that the project keeps by name.
+
+use clap::{Args, Subcommand};
+use retake_timeline::ContextPreset;
+use serde::Serialize;
+
+use crate::arguments::{TakeTarget, Target};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::ui::sanitize::{Lines, sanitize};
+
+/// Save, load, list and delete lists of context files.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  retake context preset save login
+  retake context preset load login
+  retake context preset list
+  retake context preset delete login
+
+Presets belong to the project: every thread of it can load them. Loading one is an operation of the thread, which an
+undo takes back; saving and deleting are not.")]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// List the presets of the project.
+    #[command(visible_alias = "ls")]
+    #[command(after_help = "Examples:\n  retake context preset list")]
+    List {
+        #[command(flatten)]
+        target: TakeTarget,
+    },
+    /// Save the take's context files under a name.
+    #[command(after_help = "Examples:\n  retake context preset save login")]
+    Save {
+        /// What to call them. A preset of that name is replaced.
+        name: String,
+        #[command(flatten)]
+        target: TakeTarget,
+    },
+    /// Make the files of a preset the take's context files.
+    #[command(after_help = "Examples:\n  retake context preset load login")]
+    Load {
+        /// The preset.
+        name: String,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Delete a preset. Takes that it was loaded into keep their files.
+    #[command(visible_alias = "rm")]
+    #[command(after_help = "Examples:\n  retake context preset delete login")]
+    Delete {
+        /// The preset.
+        name: String,
+        #[command(flatten)]
+        target: TakeTarget,
+    },
+}
+
+#[derive(Serialize)]
+struct Answer {
+    presets: Vec<ContextPreset>,
+}
+
+impl Arguments {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let timeline = context.timeline()?;
+        match self.command {
+            Command::List { target } => {
+                let looking = timeline.look()?;
+                let meant = context.meant(&looking, &(&target).into())?;
+                let answer = Answer { presets: looking.context_presets(meant.thread.summary.id)? };
+                if answer.presets.is_empty() {
+                    context.remark("There are no presets. `retake context preset save NAME` saves one.")?;
+                }
+                context.answer(&answer, |out, _| {
+                    for preset in &answer.presets {
+                        let name = sanitize(&preset.name, Lines::Fold);
+                        writeln!(out, "{name} ({} files)", preset.items.len())?;
+                    }
+                    Ok(())
+                })
+            }
+            Command::Save { name, target } => {
+                let meant = context.meant(&timeline.look()?, &(&target).into())?;
+                let items = meant.take.context_files;
+                let saved = timeline.save_context_preset(meant.thread.summary.id, &name, items)?;
+                show(context, &saved, "Saved")
+            }
+            Command::Load { name, target } => {
+                let meant = context.meant(&timeline.look()?, &target)?;
+                let thread = meant.thread.summary.id;
+                let caller = context.caller(target.expect)?;
+                context.report_done(&timeline.load_context_preset(thread, meant.take.id, &name, caller)?)
+            }
+            Command::Delete { name, target } => {
+                let meant = context.meant(&timeline.look()?, &(&target).into())?;
+                show(context, &timeline.delete_context_preset(meant.thread.summary.id, &name)?, "Deleted")
+            }
+        }
+    }
+}
+
+fn show(context: &Context, preset: &ContextPreset, done: &str) -> Result<(), Failure> {
+    context.answer(preset, |out, _| {
+        let name = sanitize(&preset.name, Lines::Fold);
+        writeln!(out, "{done} the context preset {name} ({} files).", preset.items.len())
+    })
+}

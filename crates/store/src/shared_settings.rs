@@ -1,0 +1,306 @@
+//! Settings that threads share: prompts, roles and context presets of one project, or of all.
+//!
+//! ```text
+//!   shared/global, shared/<project>     one small file each: hash, then one encoded record
+//!   write: lock ► read ► change ► temporary file ► sync ► rename ► sync of the folder
+//! ```
+//!
+//! They are not part of a thread's history, and yet a thread's undo takes back what the thread has set. So for each
+//! value the record names the threads that have set it, the latest last; which of them counts is decided when it is
+//! read, by what those threads say now (see `timeline/shared.rs`).
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use minicbor::{Decode, Encode};
+use retake_model::id::{ProjectId, ThreadId};
+use retake_model::take::FileItem;
+
+use crate::location::{open_private, private_file, private_folder, sync_folder};
+use crate::redact::{REDACTED, Secrets};
+use crate::{Store, StoreError};
+
+/// Where shared settings hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SettingScope {
+    /// In all projects.
+    Global,
+    /// In all threads of one project.
+    Project(ProjectId),
+}
+
+/// What is shared within a scope.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct SharedSettings {
+    /// How often it was changed.
+    #[n(0)]
+    pub version: u64,
+    /// For each setting, who has set it, the latest last.
+    #[n(1)]
+    pub values: BTreeMap<String, Vec<SharedValue>>,
+    /// Lists of context files, by name.
+    #[n(2)]
+    pub presets: BTreeMap<String, Vec<FileItem>>,
+}
+
+/// A value that a thread has set for others too.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct SharedValue {
+    /// The thread.
+    #[n(0)]
+    pub thread: ThreadId,
+    /// The value.
+    #[n(1)]
+    pub value: String,
+}
+
+/// Earlier values are forgotten: an undo that reaches further back leaves the last one.
+const MOST_VALUES: usize = 100;
+/// The hash in front of the record.
+const HASH: usize = 32;
+/// Writers wait for each other here.
+const LOCK: &str = "lock";
+/// The ending of a damaged record that was moved aside.
+const DAMAGED: &str = "damaged";
+
+impl SharedSettings {
+    /// Adds a value that a thread sets.
+    pub fn push(&mut self, name: &str, value: SharedValue) {
+        let values = self.values.entry(name.to_owned()).or_default();
+        values.push(value);
+        let surplus = values.len().saturating_sub(MOST_VALUES);
+        values.drain(..surplus);
+    }
+}
+
+impl Store {
+    /// What is shared within a scope; nothing if nobody has shared anything.
+    pub fn shared_settings(&self, scope: SettingScope) -> Result<SharedSettings, StoreError> {
+        read(&path_of(&self.folder, scope))
+    }
+
+    /// Changes what is shared within a scope. It is durable when this returns.
+    pub fn change_shared_settings<E: From<StoreError>>(
+        &self,
+        scope: SettingScope,
+        change: impl FnOnce(&mut SharedSettings) -> Result<(), E>,
+    ) -> Result<SharedSettings, E> {
+        let path = path_of(&self.folder, scope);
+        let folder = folder_of(&self.folder);
+        private_folder(&folder)?;
+        let lock = open_private(&folder.join(LOCK))?;
+        lock.lock().map_err(|error| failed(&path, error))?;
+        let before = read(&path)?;
+        let mut after = before.clone();
+        change(&mut after)?;
+        if after != before {
+            after.version = before.version + 1;
+            write(&path, &after)?;
+        }
+        Ok(after)
+    }
+}
+
+impl Store {
+    /// The records that are damaged.
+    pub(crate) fn damaged_shared_settings(&self) -> Result<Vec<PathBuf>, StoreError> {
+        let mut damaged = Vec::new();
+        for path in records(&self.folder)? {
+            match read(&path) {
+                Ok(_) => {}
+                Err(error) if error.is_damage() => damaged.push(path),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(damaged)
+    }
+
+    /// Moves damaged records aside, so that their settings can be set anew.
+    pub(crate) fn set_aside_shared_settings(&self) -> Result<Vec<PathBuf>, StoreError> {
+        let damaged = self.damaged_shared_settings()?;
+        for path in &damaged {
+            let aside = path.with_extension(DAMAGED);
+            fs::rename(path, &aside).map_err(|error| failed(path, error))?;
+            path.parent().map_or(Ok(()), sync_folder).map_err(|error| failed(path, error))?;
+        }
+        Ok(damaged)
+    }
+
+    /// Destroys these texts in all records, as they are destroyed in the states of the threads that set them.
+    pub(crate) fn redact_shared_settings(&self, secrets: &Secrets) -> Result<u64, StoreError> {
+        let mut changed = 0;
+        for path in records(&self.folder)? {
+            // A damaged record may hold them too, and is of no use.
+            let mut settings = match read(&path) {
+                Err(error) if error.is_damage() => {
+                    fs::remove_file(&path).map_err(|error| failed(&path, error))?;
+                    changed += 1;
+                    continue;
+                }
+                other => other?,
+            };
+            let before = settings.clone();
+            for set in settings.values.values_mut().flatten().filter(|set| secrets.are_in(&set.value)) {
+                REDACTED.clone_into(&mut set.value);
+            }
+            let is_clean = |item: &FileItem| {
+                !secrets.are_in(&item.path)
+                    && item
+                        .extra
+                        .iter()
+                        .all(|(name, value)| !secrets.are_in(name) && !secrets.are_in_json(value.as_str()))
+            };
+            settings.presets.retain(|name, _| !secrets.are_in(name));
+            settings.presets.values_mut().for_each(|items| items.retain(is_clean));
+            if settings != before {
+                settings.version += 1;
+                write(&path, &settings)?;
+                changed += 1;
+            }
+        }
+        Ok(changed)
+    }
+}
+
+/// The records of a store, as far as there are some. Nothing but records has a name without an ending.
+fn records(store: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let folder = folder_of(store);
+    let listed = match fs::read_dir(&folder) {
+        Ok(listed) => listed,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed(&folder, error)),
+    };
+    let mut found = Vec::new();
+    for file in listed {
+        let path = file.map_err(|error| failed(&folder, error))?.path();
+        if path.extension().is_none() && !path.ends_with(LOCK) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn folder_of(store: &Path) -> PathBuf {
+    store.join("shared")
+}
+
+fn path_of(store: &Path, scope: SettingScope) -> PathBuf {
+    match scope {
+        SettingScope::Global => folder_of(store).join("global"),
+        SettingScope::Project(project) => folder_of(store).join(project.to_string()),
+    }
+}
+
+fn failed(path: &Path, error: std::io::Error) -> StoreError {
+    StoreError::File { path: path.to_owned(), error }
+}
+
+fn read(path: &Path) -> Result<SharedSettings, StoreError> {
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(SharedSettings::default()),
+        Err(error) => return Err(failed(path, error)),
+    };
+    let damaged = || StoreError::Damaged(format!("the shared settings in {}", path.display()));
+    let (hash, record) = bytes.split_at_checked(HASH).ok_or_else(damaged)?;
+    if blake3::hash(record).as_bytes() != hash {
+        return Err(damaged());
+    }
+    minicbor::decode(record).map_err(|_| damaged())
+}
+
+fn write(path: &Path, settings: &SharedSettings) -> Result<(), StoreError> {
+    let record = minicbor::to_vec(settings).expect("encoding into memory cannot fail");
+    let temporary = path.with_extension("new");
+    let fail = |error| failed(path, error);
+    let _ = fs::remove_file(&temporary);
+    private_file(&temporary)?;
+    let mut file = File::options().write(true).open(&temporary).map_err(fail)?;
+    file.write_all(blake3::hash(&record).as_bytes()).and_then(|()| file.write_all(&record)).map_err(fail)?;
+    file.sync_all().map_err(fail)?;
+    fs::rename(&temporary, path).map_err(fail)?;
+    path.parent().map_or(Ok(()), sync_folder).map_err(fail)
+}
+
+#[cfg(test)]
+mod tests {
+    use retake_model::time::Timestamp;
+
+    use super::*;
+    use crate::{Change, Problem};
+
+    #[test]
+    fn what_is_shared_is_read_back_and_damage_is_noticed() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let store = Store::open(&folder.path().join("store")).expect("a store");
+        let scope = SettingScope::Project(ProjectId::from_bytes([7; 16]));
+        let thread = ThreadId::from_bytes([1; 16]);
+        for number in 0..150_u32 {
+            let value = SharedValue { thread, value: number.to_string() };
+            let changed = store.change_shared_settings::<StoreError>(scope, |shared| {
+                shared.push("roles", value);
+                shared.presets.insert("mine".to_owned(), vec![FileItem::new("a.rs")]);
+                Ok(())
+            });
+            assert_eq!(changed.expect("it is written").version, u64::from(number) + 1);
+        }
+        let found = store.shared_settings(scope).expect("it is read");
+        assert_eq!((found.values["roles"].len(), found.values["roles"][99].value.as_str()), (100, "149"));
+        assert_eq!(store.shared_settings(SettingScope::Global).expect("nothing"), SharedSettings::default());
+        let path = path_of(store.folder(), scope);
+        let whole = fs::read(&path).expect("a file");
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1;
+            fs::write(&path, &bytes).expect("a damaged file");
+            assert!(store.shared_settings(scope).is_err_and(|error| error.is_damage()), "byte {at}");
+        }
+        let verified = store.verify(&mut |_| {}).expect("a check");
+        let codes: Vec<_> = verified.problems.iter().map(Problem::code).collect();
+        assert_eq!(codes, ["shared_settings_damaged"]);
+        let repaired = store.repair(&mut |_| {}, Timestamp::from_millis(0)).expect("a repair");
+        assert_eq!(
+            repaired.changes.iter().map(Change::code).collect::<Vec<_>>(),
+            ["shared_settings_set_aside"]
+        );
+        assert!(store.verify(&mut |_| {}).expect("a check").is_clean());
+        assert_eq!(store.shared_settings(scope).expect("nothing"), SharedSettings::default());
+        assert!(path.with_extension("damaged").exists(), "nothing is thrown away");
+    }
+
+    #[test]
+    fn redacted_text_is_in_no_record() {
+        const KEY: &str = "sk-0123456789abcdef";
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let store = Store::open(&folder.path().join("store")).expect("a store");
+        let thread = ThreadId::from_bytes([1; 16]);
+        for scope in [SettingScope::Global, SettingScope::Project(ProjectId::from_bytes([7; 16]))] {
+            let changed = store.change_shared_settings::<StoreError>(scope, |shared| {
+                for value in [format!("Use {KEY}."), "Be kind.".to_owned()] {
+                    shared.push("global_system_prompt", SharedValue { thread, value });
+                }
+                let items = vec![FileItem::new("a.rs"), FileItem::new(KEY)];
+                shared.presets.extend([("mine".to_owned(), items), (format!("with {KEY}"), Vec::new())]);
+                Ok(())
+            });
+            changed.expect("it is written");
+        }
+        let secrets = Secrets::new([KEY.to_owned()]);
+        store.redact_with(&[], &secrets, &[], Timestamp::from_millis(0)).expect("a redaction");
+        for file in fs::read_dir(folder_of(store.folder())).expect("a folder") {
+            let bytes = fs::read(file.expect("a file").path()).expect("readable");
+            assert!(!bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes()));
+        }
+        let left = store.shared_settings(SettingScope::Global).expect("it is read");
+        let values: Vec<_> =
+            left.values["global_system_prompt"].iter().map(|set| set.value.as_str()).collect();
+        assert_eq!(values, ["[redacted]", "Be kind."]);
+        assert_eq!(
+            left.presets.into_iter().collect::<Vec<_>>(),
+            [("mine".to_owned(), vec![FileItem::new("a.rs")])]
+        );
+    }
+}

@@ -1,0 +1,111 @@
+//! Context presets: lists of context files that a project keeps by name.
+//!
+//! A preset is no part of a thread. Loading one sets a take's context files, as an operation that an undo takes back.
+
+use retake_model::command::Command;
+use retake_model::id::{TakeId, ThreadId};
+use retake_model::name::{BadName, Naming, check};
+use retake_model::take::{FileItem, FileList};
+use retake_store::{SettingScope, StoreError};
+use serde::Serialize;
+
+use crate::{Caller, ChangeError, Done, LookError, Looking, Timeline};
+
+/// More presets are refused.
+const MOST_PRESETS: usize = 1_000;
+
+/// A list of context files with a name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ContextPreset {
+    /// Its name.
+    pub name: String,
+    /// The files, in order.
+    pub items: Vec<FileItem>,
+}
+
+/// Why nothing was done with a preset.
+#[derive(Debug, thiserror::Error)]
+pub enum PresetError {
+    /// There is none of that name.
+    #[error("there is no context preset {0:?} in this project")]
+    NoSuchPreset(String),
+    /// The name is not one.
+    #[error(transparent)]
+    Name(#[from] BadName),
+    /// There are too many.
+    #[error("a project has at most {MOST_PRESETS} context presets; delete one first")]
+    TooMany,
+    /// The change was refused.
+    #[error(transparent)]
+    Change(#[from] ChangeError),
+    /// It could not be read.
+    #[error(transparent)]
+    Look(#[from] LookError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Looking<'_> {
+    /// The presets of a thread's project, by name.
+    pub fn context_presets(&self, thread: ThreadId) -> Result<Vec<ContextPreset>, LookError> {
+        let scope = SettingScope::Project(self.thread(thread)?.home);
+        let shared = self.store().shared_settings(scope)?;
+        Ok(shared.presets.into_iter().map(|(name, items)| ContextPreset { name, items }).collect())
+    }
+
+    /// One preset of a thread's project.
+    pub fn context_preset(&self, thread: ThreadId, name: &str) -> Result<ContextPreset, PresetError> {
+        let all = self.context_presets(thread)?;
+        let found = all.into_iter().find(|preset| preset.name == name);
+        found.ok_or_else(|| PresetError::NoSuchPreset(name.to_owned()))
+    }
+}
+
+impl Timeline {
+    /// Saves a list of context files for a thread's project, in the place of one of that name.
+    pub fn save_context_preset(
+        &self,
+        thread: ThreadId,
+        name: &str,
+        items: Vec<FileItem>,
+    ) -> Result<ContextPreset, PresetError> {
+        let name = check(Naming::Preset, name)?;
+        let scope = SettingScope::Project(self.look()?.thread(thread)?.home);
+        let preset = ContextPreset { name, items };
+        self.store().change_shared_settings(scope, |shared| {
+            if shared.presets.len() >= MOST_PRESETS && !shared.presets.contains_key(&preset.name) {
+                return Err(PresetError::TooMany);
+            }
+            shared.presets.insert(preset.name.clone(), preset.items.clone());
+            Ok(())
+        })?;
+        Ok(preset)
+    }
+
+    /// Deletes a preset of a thread's project. Takes that it was loaded into keep their files.
+    pub fn delete_context_preset(&self, thread: ThreadId, name: &str) -> Result<ContextPreset, PresetError> {
+        let scope = SettingScope::Project(self.look()?.thread(thread)?.home);
+        let mut deleted = None;
+        self.store().change_shared_settings(scope, |shared| {
+            deleted = shared.presets.remove(name);
+            Ok::<_, PresetError>(())
+        })?;
+        let items = deleted.ok_or_else(|| PresetError::NoSuchPreset(name.to_owned()))?;
+        Ok(ContextPreset { name: name.to_owned(), items })
+    }
+
+    /// Makes the files of a preset the context files of a take.
+    pub fn load_context_preset(
+        &self,
+        thread: ThreadId,
+        take: TakeId,
+        name: &str,
+        caller: Caller,
+    ) -> Result<Done, PresetError> {
+        let items = self.look()?.context_preset(thread, name)?.items;
+        let command = Command::SetFiles { take, list: FileList::ContextFiles, items };
+        Ok(self.change(thread, command, caller)?)
+    }
+}

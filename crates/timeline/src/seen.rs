@@ -1,0 +1,70 @@
+//! Where a thread was worked on: commits, branches and folders, in the order in which they were first seen.
+
+use std::collections::HashMap;
+
+use retake_model::content::ContentId;
+use retake_model::object::load;
+use retake_model::operation::Version;
+use retake_model::surroundings::Surroundings;
+use retake_store::{Facet, ThreadRow};
+
+use crate::{LookError, Looking};
+
+/// Operations that are read at once.
+const PAGE: usize = 1_000;
+
+/// Where a thread was worked on, the earliest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SeenPlaces {
+    /// Commits that were checked out.
+    pub commits: Vec<String>,
+    /// Branches that were checked out.
+    pub branches: Vec<String>,
+    /// Folders, those of the project and those that the program ran in.
+    pub directories: Vec<String>,
+}
+
+impl Looking<'_> {
+    /// Where a thread was worked on, by its log. The log is read only where there is an order to find out.
+    pub fn seen_places(&self, row: &ThreadRow) -> Result<SeenPlaces, LookError> {
+        let facets = |facet| self.queries().facets(row.number, facet);
+        let mut seen = SeenPlaces {
+            commits: facets(Facet::Commit)?,
+            branches: facets(Facet::Branch)?,
+            directories: facets(Facet::Directory)?,
+        };
+        if seen.commits.len().max(seen.branches.len()).max(seen.directories.len()) > 1 {
+            let first = self.first_sightings(row)?;
+            let when = |value: &String| first.get(value.as_str()).copied().unwrap_or(Version::MAX);
+            for values in [&mut seen.commits, &mut seen.branches, &mut seen.directories] {
+                values.sort_by_key(when);
+            }
+        }
+        Ok(seen)
+    }
+
+    /// The version at which each value was first seen. Commits, branches and folders have no value in common.
+    fn first_sightings(&self, row: &ThreadRow) -> Result<HashMap<String, Version>, LookError> {
+        let queries = self.queries();
+        let mut places: HashMap<ContentId, Version> = HashMap::new();
+        let mut from = row.summary.version;
+        while from > 0 {
+            let page = queries.operations_back(row.number, from, PAGE)?;
+            for stored in &page {
+                if let Some(id) = stored.operation.surroundings {
+                    places.insert(id, stored.operation.version);
+                }
+            }
+            from = page.last().map_or(0, |last| last.operation.version - 1);
+        }
+        let mut first: HashMap<String, Version> = HashMap::new();
+        for (id, version) in places {
+            let found: Surroundings = load(&queries, id)?;
+            let Surroundings { git_commit, git_branch, workspace_root, working_directory, .. } = found;
+            for value in [git_commit, git_branch, workspace_root, working_directory].into_iter().flatten() {
+                first.entry(value).and_modify(|known| *known = version.min(*known)).or_insert(version);
+            }
+        }
+        Ok(first)
+    }
+}

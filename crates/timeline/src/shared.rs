@@ -1,0 +1,164 @@
+//! Prompts and roles that threads share.
+//!
+//! The global prompt is one for all projects; the project prompt and the roles are one for all threads of a project. Each
+//! is set in some thread, as an operation of it, so that an undo there takes it back:
+//!
+//! ```text
+//!   thread A sets "x"       record: A "x"                 A's state has "x"               ─► "x"
+//!   thread B sets "y"       record: A "x", B "y"          B's state has "y"               ─► "y"
+//!   B undoes                the same record               B's state has "" again: A       ─► "x"
+//!   B redoes                the same record               B's state has "y"               ─► "y"
+//! ```
+//!
+//! The record (`store/shared_settings.rs`) lists which thread set which value. The latest value that its thread's own state
+//! still has counts. The record is written before the operation: without its operation it counts for nothing.
+//!
+//! A value that was set before there were records belongs to its thread alone, until one is set.
+
+use retake_model::command::{Command, checked_roles};
+use retake_model::id::{ProjectId, ThreadId};
+use retake_model::settings::Settings;
+use retake_model::state::ThreadState;
+use retake_store::{SettingScope, SharedSettings, SharedValue, ThreadRow};
+
+use crate::{ChangeError, LookError, Looking, Timeline};
+
+/// The roles, as a name of a shared setting.
+const ROLES: &str = "roles";
+const GLOBAL_PROMPT: &str = "global_system_prompt";
+const PROJECT_PROMPT: &str = "project_system_prompt";
+
+impl Looking<'_> {
+    /// What a thread is set to, with what it shares with others.
+    pub fn effective_settings(&self, thread: ThreadId) -> Result<Settings, LookError> {
+        self.effective_settings_in(thread, &self.state(thread)?)
+    }
+
+    /// The same for a state of the thread.
+    pub fn effective_settings_in(
+        &self,
+        thread: ThreadId,
+        state: &ThreadState,
+    ) -> Result<Settings, LookError> {
+        let mut settings = self.settings(state)?;
+        let home = SettingScope::Project(self.thread(thread)?.home);
+        if let Some(prompt) = self.shared(SettingScope::Global, GLOBAL_PROMPT)? {
+            settings.global_system_prompt = prompt;
+        }
+        if let Some(prompt) = self.shared(home, PROJECT_PROMPT)? {
+            settings.project_system_prompt = prompt;
+        }
+        Ok(settings)
+    }
+
+    /// The roles that entries of a thread are given.
+    pub fn effective_roles(&self, thread: ThreadId) -> Result<Vec<String>, LookError> {
+        match self.shared_roles(self.thread(thread)?.home)? {
+            Some(roles) => Ok(roles),
+            None => Ok(self.state(thread)?.roles),
+        }
+    }
+
+    /// The roles of a thread that is yet to be made in a project.
+    pub fn project_roles(&self, project: ProjectId) -> Result<Vec<String>, LookError> {
+        Ok(self.shared_roles(project)?.unwrap_or_default())
+    }
+
+    fn shared_roles(&self, project: ProjectId) -> Result<Option<Vec<String>>, LookError> {
+        let roles = self.shared(SettingScope::Project(project), ROLES)?;
+        Ok(roles.map(|roles| roles.lines().map(str::to_owned).collect()))
+    }
+
+    /// What a shared setting is; `None` if no thread has set it, or all have taken it back.
+    fn shared(&self, scope: SettingScope, name: &str) -> Result<Option<String>, LookError> {
+        let shared: SharedSettings = self.store().shared_settings(scope)?;
+        for set in shared.values.get(name).into_iter().flatten().rev() {
+            match self.value_in(set.thread, name)? {
+                Some(now) if now != set.value => {}
+                // Also if the thread was purged: the value that it set for others stays.
+                _ => return Ok(Some(set.value.clone())),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The value in the state of a thread; `None` if there is no such thread.
+    fn value_in(&self, thread: ThreadId, name: &str) -> Result<Option<String>, LookError> {
+        if self.queries().thread(thread)?.is_none() {
+            return Ok(None);
+        }
+        let state = self.state(thread)?;
+        if name == ROLES {
+            return Ok(Some(state.roles.join("\n")));
+        }
+        Ok(self.settings(&state)?.get(name))
+    }
+}
+
+/// What a command sets for other threads too: where, which setting, and to what.
+fn shared_by(command: &Command, row: &ThreadRow) -> Vec<(SettingScope, &'static str, String)> {
+    let home = SettingScope::Project(row.home);
+    match command {
+        Command::SetRoles { roles } => match checked_roles(roles) {
+            Ok(roles) => vec![(home, ROLES, roles.join("\n"))],
+            // The command is refused.
+            Err(_) => Vec::new(),
+        },
+        Command::Set { values } => values
+            .iter()
+            .filter_map(|(name, value)| match name.as_str() {
+                GLOBAL_PROMPT => Some((SettingScope::Global, GLOBAL_PROMPT, value.clone())),
+                PROJECT_PROMPT => Some((home, PROJECT_PROMPT, value.clone())),
+                _ => None,
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// A value that was recorded for other threads.
+pub(crate) struct Recorded {
+    scope: SettingScope,
+    name: &'static str,
+    set: SharedValue,
+}
+
+impl Timeline {
+    /// Records what a command sets for other threads too. Done before its operation is published.
+    pub(crate) fn record_shared(
+        &self,
+        thread: ThreadId,
+        command: &Command,
+    ) -> Result<Vec<Recorded>, ChangeError> {
+        let mut recorded = Vec::new();
+        if !matches!(command, Command::Set { .. } | Command::SetRoles { .. }) {
+            return Ok(recorded);
+        }
+        let looking = self.look()?;
+        let Some(row) = looking.queries().thread(thread)? else { return Ok(recorded) };
+        for (scope, name, value) in shared_by(command, &row) {
+            let set = SharedValue { thread, value };
+            self.store().change_shared_settings::<ChangeError>(scope, |shared| {
+                shared.push(name, set.clone());
+                Ok(())
+            })?;
+            recorded.push(Recorded { scope, name, set });
+        }
+        Ok(recorded)
+    }
+
+    /// Takes back what was recorded for a command that was refused.
+    pub(crate) fn forget_shared(&self, recorded: Vec<Recorded>) -> Result<(), ChangeError> {
+        for Recorded { scope, name, set } in recorded {
+            self.store().change_shared_settings::<ChangeError>(scope, |shared| {
+                if let Some(values) = shared.values.get_mut(name)
+                    && let Some(at) = values.iter().rposition(|known| *known == set)
+                {
+                    values.remove(at);
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+}
