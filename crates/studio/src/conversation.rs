@@ -20,7 +20,7 @@ use crate::studio::{Asked, Studio};
 
 /// How many entries a piece has.
 pub(crate) const PIECE: u64 = 20;
-/// So many entries of one role are drawn at once.
+/// So many entries of the chosen roles are drawn at once.
 const PICKED: usize = 40;
 /// So many entries are looked at for them.
 const LOOKED_AT: u64 = 3_000;
@@ -80,31 +80,31 @@ fn piece(
     })
 }
 
-/// Entries of one role alone, newest last, as far back as there is time to look; and a way to look further.
+/// Entries of the chosen roles alone, newest last, as far back as there is time to look; and a way to look further.
 pub(crate) fn picked(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
     let looking = studio.timeline.look()?;
     let take = take_of(&looking, thread, asked)?;
-    let role = asked.role.as_deref().unwrap_or_default();
+    let is_chosen = |role: &String| asked.roles.iter().any(|chosen| chosen.eq_ignore_ascii_case(role));
     let mut end = asked.before.map_or(take.entries.len(), |before| before.min(take.entries.len()));
     let (mut found, mut looked_at) = (Vec::new(), 0);
     while end > 0 && found.len() < PICKED && looked_at < LOOKED_AT {
         let start = end.saturating_sub(PIECE * 5);
         let mut views = looking.page(thread, &take, start..end)?;
-        views.retain(|view| view.entry.role == role);
+        views.retain(|view| is_chosen(&view.entry.role));
         found.extend(views.into_iter().rev());
         looked_at += end - start;
         end = start;
     }
     found.reverse();
     let moved = files::moved_by_calls(&looking, thread, &found)?;
-    let further = address(
-        &format!("/studio/threads/{thread}/picked"),
-        &[("take", &take.id.to_string()), ("role", role), ("before", &end.to_string())],
-    );
+    let (id, before) = (take.id.to_string(), end.to_string());
+    let mut parameters = vec![("take", id.as_str()), ("before", before.as_str())];
+    parameters.extend(asked.roles.iter().map(|role| ("role", role.as_str())));
+    let further = address(&format!("/studio/threads/{thread}/picked"), &parameters);
     Ok(html! {
         div id="picked" tabindex="-1" {
             @if end > 0 { button type="button" data-act="more" data-src=(further) { "Look further back" } }
-            @if found.is_empty() { p class="quiet" { "No entry by " (role) " here" @if end > 0 { " so far" } "." } }
+            @if found.is_empty() { p class="quiet" { "No entry by " (asked.roles.join(" or ")) " here" @if end > 0 { " so far" } "." } }
             @for view in &found {
                 a class="place" href=(format!("/studio/threads/{thread}?take={}&from={}#e-{}", take.id, view.number - 1, view.id)) { "#" (view.number) }
                 (entry::draw(thread, view, &studio.setup.prices, &moved, Acts::Withheld))

@@ -30,6 +30,10 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
     Ok(match asked.about.as_deref().unwrap_or_default() {
         "save" => Dialog { yes: "Save", ask: format!("{of_thread}/save"), then: "Saved.", ..Dialog::default() }
             .draw(&text("name", "What is this moment called?", "")),
+        "save-preset" => {
+            let ask = format!("{of_thread}/presets?take={}", take.id);
+            Dialog { yes: "Save", ask, then: "Saved.", ..Dialog::default() }.draw(&text("name", "What is this preset called?", ""))
+        }
         "truncate" => {
             let ask = format!("{of_thread}/truncate?take={}", take.id);
             Dialog { yes: "Cut the others", ask, ..Dialog::default() }.draw(&html! {
@@ -63,7 +67,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
             let entry = asked.entry.ok_or_else(|| Failed::not_found("No entry is named."))?;
             let (_, known) = looking.entry(&take, entry)?.ok_or_else(|| Failed::not_found("The entry is gone."))?;
             let ask = format!("{of_thread}/entries/{entry}?take={}", take.id);
-            let roles = looking.state(thread)?.roles;
+            let roles = looking.effective_roles(thread)?;
             Dialog { method: "PATCH", yes: "Change", ask, ..Dialog::default() }.draw(&html! {
                 label { "Role" select name="role" {
                     @if !roles.contains(&known.role) { option value=(known.role) selected { (known.role) } }

@@ -75,7 +75,7 @@ pub(crate) fn draw(
                 pre class="plain" { (source_of(entry)) }
             } @else {
                 div class="said" {
-                    @for block in &entry.blocks { (draw_block(thread, view.id, block)) }
+                    @for block in &entry.blocks { (draw_block(thread, view, block)) }
                     (extra(thread, entry))
                     @if let Some(stat) = moved.get(&view.id) {
                         details class="files-of" data-src=(format!("/studio/threads/{thread}/call?entry={}", view.id)) {
@@ -156,8 +156,11 @@ fn cost(entry: &EntryVersion, prices: &Prices) -> Markup {
     }
 }
 
-fn draw_block(thread: ThreadId, entry: EntryId, block: &Block) -> Markup {
+fn draw_block(thread: ThreadId, view: &EntryView, block: &Block) -> Markup {
+    let entry = view.id;
     match block {
+        // A prompt is shown as it was typed: `2*3*4` has its stars.
+        Block::Text { text, .. } if is_prompt(&view.entry.role) => html! { div class="words" { (text) } },
         Block::Text { text, .. } => markdown::draw(text),
         Block::Thinking { text, .. } => html! {
             details class="thinking" { summary { "Thought" } (markdown::draw(text)) }
@@ -170,6 +173,10 @@ fn draw_block(thread: ThreadId, entry: EntryId, block: &Block) -> Markup {
         },
         Block::Unknown { kind, .. } => html! { p class="quiet" { "A part of type " code { (kind) } "." } },
     }
+}
+
+fn is_prompt(role: &str) -> bool {
+    matches!(RoleKind::of(role), RoleKind::User | RoleKind::System)
 }
 
 fn call(name: &str, input: &str) -> Markup {

@@ -19,13 +19,14 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
     let state = looking.state(thread)?;
     let take = take_of(&looking, thread, asked)?;
     let standing = looking.standing(thread)?;
-    let conversation = match asked.role {
-        Some(_) => picked(studio, thread, asked)?,
-        None => whole(studio, &looking, thread, &take, asked)?,
+    let conversation = if asked.roles.is_empty() {
+        whole(studio, &looking, thread, &take, asked)?
+    } else {
+        picked(studio, thread, asked)?
     };
     // What is only looked at is not gone on with.
-    let works = asked.at.is_none() && asked.role.is_none();
-    let bar = draw_bar(&looking, thread, &take)?;
+    let works = asked.at.is_none() && asked.roles.is_empty();
+    let bar = draw_bar(&looking, thread, &take, &asked.roles)?;
     let here = Asked {
         path: Some(thread.to_string()),
         take: Some(take.id),
@@ -60,9 +61,9 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
                             button type="button" data-act="jump" data-version=(at) { "Go back to it" } " "
                             a href=(format!("/studio/threads/{thread}")) { "To the present" }
                         }
-                    } @else if let Some(role) = &asked.role {
+                    } @else if !asked.roles.is_empty() {
                         p class="notice" {
-                            "Only what " span class="name" { (role) } " said. "
+                            "Only what " span class="name" { (asked.roles.join(" and ")) } " said. "
                             a href=(format!("/studio/threads/{thread}?take={}", take.id)) { "Show everything" }
                         }
                     } @else if take.id != state.active {
@@ -96,22 +97,25 @@ pub(crate) fn bar(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Ma
     let looking = studio.timeline.look()?;
     // Who shows a take that went away elsewhere asks for this again, as for everything else.
     match take_of(&looking, thread, asked) {
-        Ok(take) => draw_bar(&looking, thread, &take),
+        Ok(take) => draw_bar(&looking, thread, &take, &[]),
         Err(failed) if failed.status == StatusCode::NOT_FOUND => {
-            Ok(gone(thread, &looking.state(thread)?.roles))
+            let roles = looking.effective_roles(thread)?;
+            Ok(gone(thread, &take_of(&looking, thread, &Asked::default())?, &roles))
         }
         Err(failed) => Err(failed),
     }
 }
 
-/// What stands above the conversation of a take that is no more.
-fn gone(thread: ThreadId, roles: &[String]) -> Markup {
+/// What stands above the conversation of a take that is no more. The module goes to the active one, and takes along what
+/// was typed here, behind the draft that is there.
+fn gone(thread: ThreadId, active: &Take, roles: &[String]) -> Markup {
+    let draft = if active.draft.is_empty() { String::new() } else { format!("{}\n\n", active.draft) };
     html! {
-        header id="bar" data-live="bar" {
+        header id="bar" data-live="bar" data-active=(active.id.to_string()) data-gone=(draft) {
             button type="button" class="narrow" data-act="menu" aria-label="Threads" { "☰" }
             p class="notice" role="alert" {
                 "This take was deleted or undone elsewhere; what you see is how it was. "
-                a href=(format!("/studio/threads/{thread}")) { "To the take that is worked on" }
+                a data-act="active" href=(format!("/studio/threads/{thread}")) { "To the take that is worked on" }
             }
             (inserting(roles))
         }
@@ -129,10 +133,15 @@ fn inserting(roles: &[String]) -> Markup {
     }
 }
 
-fn draw_bar(looking: &Looking<'_>, thread: ThreadId, take: &Take) -> Result<Markup, Failed> {
+fn draw_bar(
+    looking: &Looking<'_>,
+    thread: ThreadId,
+    take: &Take,
+    chosen: &[String],
+) -> Result<Markup, Failed> {
     let row = looking.thread(thread)?;
     let standing = looking.standing(thread)?;
-    let roles = looking.state(thread)?.roles;
+    let (roles, active) = (looking.effective_roles(thread)?, looking.state(thread)?.active.to_string());
     let takes = looking.queries().takes_of(row.number)?;
     let others = takes.iter().map(|other| &other.summary).filter(|other| other.id != take.id);
     let others: Vec<_> = others.collect();
@@ -147,7 +156,7 @@ fn draw_bar(looking: &Looking<'_>, thread: ThreadId, take: &Take) -> Result<Mark
         html! { button type="button" data-act="ask" data-about=(about) data-method="PUT" data-ask=(ask) data-body=(body) { (label) } }
     };
     Ok(html! {
-        header id="bar" data-live="bar" {
+        header id="bar" data-live="bar" data-active=(active) {
             button type="button" class="narrow" data-act="menu" aria-label="Threads" { "☰" }
             h1 { (row.summary.title) }
             span class="take-name" title="The take" { (take.name) }
@@ -185,17 +194,31 @@ fn draw_bar(looking: &Looking<'_>, thread: ThreadId, take: &Take) -> Result<Mark
                     li { (dialog("put-away", "Put this thread away…", "It leaves the list, and can be brought back")) }
                 }
             }
-            label class="filter" {
-                span class="hidden" { "Show" }
-                select id="filter" {
-                    option value="" { "All roles" }
-                    @for role in &roles { option value=(role) { (role) } }
-                    option value="Tool" { "Tool" }
-                }
-            }
+            (filter(take, &roles, chosen))
             button type="button" class="narrow" data-act="details" aria-label="Details" { "⋯" }
         }
     })
+}
+
+/// Which roles are shown.
+fn filter(take: &Take, roles: &[String], chosen: &[String]) -> Markup {
+    let tool = "Tool".to_owned();
+    let is_chosen = |role: &String| chosen.iter().any(|one| one.eq_ignore_ascii_case(role));
+    let label = if chosen.is_empty() { "All roles".to_owned() } else { chosen.join(", ") };
+    html! {
+        details class="menu" id="filter" {
+            summary title="Show only some roles" { (label) }
+            form id="roles" {
+                input type="hidden" name="take" value=(take.id.to_string());
+                ul {
+                    @for role in roles.iter().chain((!roles.contains(&tool)).then_some(&tool)) {
+                        li { label { input type="checkbox" name="role" value=(role) checked[is_chosen(role)]; " " (role) } }
+                    }
+                    li { button { "Show" } }
+                }
+            }
+        }
+    }
 }
 
 /// A form with a text to write.

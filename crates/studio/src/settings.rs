@@ -5,6 +5,8 @@ use retake_agent::provider::config::Surroundings;
 use retake_model::id::ThreadId;
 use retake_model::settings::Settings;
 use retake_model::take::{FileItem, Take};
+use retake_timeline::ContextPreset;
+use retake_words::number::counted;
 
 use crate::conversation::take_of;
 use crate::draw::exact;
@@ -18,7 +20,8 @@ const SHOWN_OF_SENT: usize = 40_000;
 pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
     let looking = studio.timeline.look()?;
     let state = looking.state(thread)?;
-    let (settings, take) = (looking.settings(&state)?, take_of(&looking, thread, asked)?);
+    let (settings, take) =
+        (looking.effective_settings_in(thread, &state)?, take_of(&looking, thread, asked)?);
     let row = looking.thread(thread)?;
     Ok(html! {
         form id="settings" data-live="settings" autocomplete="off" {
@@ -34,8 +37,8 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
                     "Pinned to the top"
                 }
                 label {
-                    "Roles, in order"
-                    input name="roles" value=(state.roles.join(", ")) data-list=",";
+                    "Roles of the project, in order"
+                    input name="roles" value=(looking.effective_roles(thread)?.join(", ")) data-list=",";
                 }
                 label {
                     "Tags"
@@ -45,6 +48,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
             (model(studio, &settings))
             (prompts(&settings))
             (lists(&take))
+            (presets(thread, &take, &looking.context_presets(thread)?))
             @if take.sent.is_some() {
                 details class="sent" data-src=(format!("/studio/threads/{thread}/sent?take={}", take.id)) { summary { "What was last sent to the model" } }
             }
@@ -100,7 +104,7 @@ fn model(studio: &Studio, settings: &Settings) -> Markup {
             (number("max_tokens", "Most tokens of an answer", settings.max_tokens.to_string(), "1"))
             label class="check" {
                 input type="checkbox" checked[settings.auto_add_history] name="auto_add_history";
-                "Add what is sent and answered to the entries by itself"
+                "Add changes of files between turns to the conversation"
             }
         }
     }
@@ -122,6 +126,34 @@ fn prompts(settings: &Settings) -> Markup {
             (prompt("base_system_prompt", "Base prompt, where that is off", &settings.base_system_prompt))
         }
     }
+}
+
+/// Lists of context files that the project keeps by name.
+fn presets(thread: ThreadId, take: &Take, presets: &[ContextPreset]) -> Markup {
+    let of = |rest: &str| format!("/v1/threads/{thread}/presets{rest}");
+    let save = format!("/studio/threads/{thread}/dialog?take={}&about=save-preset", take.id);
+    html! {
+        fieldset id="presets" {
+            legend { "Context presets of the project" }
+            @for preset in presets {
+                p {
+                    button type="button" data-act="ask" data-about="load-preset" data-method="POST" data-ask=(of(&format!("/load?take={}", take.id)))
+                        data-body=(serde_json::json!({"name": preset.name})) title="Make these the context files" { (preset.name) }
+                    " " span class="quiet" { (counted(preset.items.len() as u64, "file", "files")) } " "
+                    button type="button" data-act="ask" data-about="delete-preset" data-method="DELETE"
+                        data-ask=(of(&format!("/{}", encoded(&preset.name)))) title="Delete this preset" { "Delete" }
+                }
+            }
+            button type="button" data-act="dialog" data-about="save-preset" data-src=(save) { "Save these context files…" }
+        }
+    }
+}
+
+/// A name as one part of an address.
+fn encoded(name: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    let one = |byte: u8| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    name.bytes().map(one).collect()
 }
 
 fn lists(take: &Take) -> Markup {

@@ -56,8 +56,9 @@ pub(crate) struct Asked {
     pub(crate) other: Option<TakeId>,
     /// The first entry, counted from 0.
     pub(crate) from: Option<u64>,
-    /// Only entries of that role.
-    pub(crate) role: Option<String>,
+    /// Only entries of these roles. The address has one parameter for each.
+    #[serde(skip)]
+    pub(crate) roles: Vec<String>,
     /// What to look for.
     pub(crate) q: Option<String>,
     /// A path in the workspace.
@@ -208,10 +209,15 @@ impl Studio {
 /// What a request asks for: a thread, if its path names one, and the query.
 async fn read(request: Request) -> Result<(Option<ThreadId>, Asked), Failed> {
     let (mut parts, _) = request.into_parts();
-    let mut asked: Asked = serde_urlencoded::from_str(parts.uri.query().unwrap_or_default())
-        .map_err(|error| Failed::not_found(format!("The address is not understood: {error}.")))?;
-    // Of all roles, none is picked out.
-    asked.role = asked.role.filter(|role| !role.is_empty());
+    let unclear = |error: serde_urlencoded::de::Error| {
+        Failed::not_found(format!("The address is not understood: {error}."))
+    };
+    let pairs: Vec<(String, String)> =
+        serde_urlencoded::from_str(parts.uri.query().unwrap_or_default()).map_err(unclear)?;
+    let (roles, others): (Vec<_>, Vec<_>) = pairs.into_iter().partition(|(name, _)| name == "role");
+    let others = serde_urlencoded::to_string(others).unwrap_or_default();
+    let mut asked: Asked = serde_urlencoded::from_str(&others).map_err(unclear)?;
+    asked.roles = roles.into_iter().map(|(_, role)| role).filter(|role| !role.is_empty()).collect();
     // Who opens the address of a part in a browser wants a page.
     if parts.headers.get("sec-fetch-dest").is_some_and(|kind| kind == "document") {
         asked.whole.get_or_insert_default();

@@ -105,7 +105,7 @@ pub(crate) fn interrupt(thread: ThreadId, take: TakeId, label: &str) -> Markup {
 pub(crate) fn set_to(studio: &Studio, thread: ThreadId, query: &Asked) -> Result<Markup, Failed> {
     let looking = studio.timeline.look()?;
     let take = take_of(&looking, thread, query)?;
-    let settings = looking.settings(&looking.state(thread)?)?;
+    let settings = looking.effective_settings(thread)?;
     let usual = studio.setup.usual(&Surroundings::of_process());
     let usual = usual.model.as_deref().unwrap_or(&usual.provider);
     let model = settings.model.as_deref().or(settings.provider.as_deref()).unwrap_or(usual);

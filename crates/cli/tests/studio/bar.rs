@@ -21,7 +21,7 @@ fn all_entries_are_collapsed_expanded_and_filtered_by_role() {
     browser.until_count(".piece > .entry > .preview", 6);
     studio.more("expand-all");
     browser.until_count(".piece > .entry > .said", 6);
-    browser.choose("#filter", "AI");
+    studio.filter(&["AI"]);
     browser.until_count("#picked > .entry", 3);
     assert!(browser.texts("#picked > .entry .said").iter().all(|text| text.contains("answer")));
     // It is a look: nothing can be done here, and each leads to its place.
@@ -29,6 +29,18 @@ fn all_entries_are_collapsed_expanded_and_filtered_by_role() {
     browser.click("#picked .place");
     browser.until("document.activeElement.matches('.entry') && document.activeElement.textContent.includes('answer one')");
     browser.until_count(".piece > .entry", 6);
+}
+
+#[test]
+fn several_roles_are_shown_at_once() {
+    let studio =
+        Studio::with_entries(&[("User", "asked"), ("AI", "answered"), ("System", "ruled"), ("AI", "added")]);
+    let browser = &studio.browser;
+    studio.filter(&["User", "AI"]);
+    browser.until_count("#picked > .entry", 3);
+    browser.until_text("#main > .notice", "User and AI");
+    browser.until("document.querySelectorAll('#filter input:checked').length === 2");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
 #[test]

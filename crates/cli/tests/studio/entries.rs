@@ -48,7 +48,8 @@ fn an_entry_is_shown_as_it_is_wanted() {
     let studio = Studio::with_entries(&TALK);
     let browser = &studio.browser;
     let (entry, other) = (Studio::entry(1), Studio::entry(2));
-    assert_eq!(browser.text(&format!("{entry} .said strong")), "bold");
+    // A prompt is shown as it was typed.
+    assert_eq!(browser.text(&format!("{entry} .said .words")), "one **bold** question");
 
     studio.act_on(1, "source");
     browser.until_text(&format!("{entry} > pre.plain"), "one **bold** question");
@@ -63,7 +64,7 @@ fn an_entry_is_shown_as_it_is_wanted() {
     assert_eq!(browser.value("document.querySelectorAll('#history li').length"), 4);
 
     studio.act_on(1, "source");
-    browser.until_count(&format!("{entry} .said strong"), 1);
+    browser.until_count(&format!("{entry} .said .words"), 1);
     studio.act_on(2, "collapse");
     browser.until_text(&format!("{other} .said"), "second line");
 }

@@ -28,7 +28,7 @@ fn a_role_is_picked_out_of_a_long_conversation() {
     api(browser, "POST", &format!("/v1/threads/{}/entries", studio.thread()), &body);
     studio.add((0..3_500).map(|number| format!("entry {number}")));
     studio.reload();
-    browser.choose("#filter", "System");
+    studio.filter(&["System"]);
     browser.until_text("#picked", "so far");
     browser.click("#picked [data-act=more]");
     browser.until_text("#picked .entry", "the only one");

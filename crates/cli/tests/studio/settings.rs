@@ -99,7 +99,7 @@ fn what_belongs_to_the_thread_is_set_beside_them() {
     tick(&studio, "#settings [name=pinned]");
     browser.until_count("#tree .here .pin", 1);
     set(&studio, "#settings [name=roles]", "User, AI, System, Critic");
-    browser.until("[...document.querySelectorAll('#filter option')].some((one) => one.value === 'Critic')");
+    browser.until("[...document.querySelectorAll('#filter input')].some((one) => one.value === 'Critic')");
     browser.until("document.getElementById('inserting').innerHTML.includes('Critic')");
     for list in ["context_files", "files"] {
         set(&studio, &format!("#settings [name={list}]"), "seen.txt");
@@ -109,6 +109,30 @@ fn what_belongs_to_the_thread_is_set_beside_them() {
     // One undo takes the last of these back, and the field shows it.
     studio.undo();
     browser.until("document.querySelector(\"#settings [name=files]\").value === ''");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn context_presets_are_saved_loaded_and_deleted() {
+    let studio = Studio::with_thread();
+    let browser = &studio.browser;
+    browser.click("[data-tab=settings]");
+    browser.until_count("#settings", 1);
+    let use_file = |name: &str| {
+        set(&studio, "#settings [name=context_files]", name);
+        until(&studio, "/lists/context_files", "/items/0/path", json!(name));
+    };
+    use_file("seen.txt");
+    browser.click("#presets [data-about=save-preset]");
+    browser.until("document.getElementById('dialog').open");
+    browser.fill("#dialog-body [name=name]", "mine & yours");
+    studio.confirm();
+    browser.until_text("#presets", "mine & yours");
+    use_file("other.txt");
+    browser.click("#presets [data-about=load-preset]");
+    until(&studio, "/lists/context_files", "/items/0/path", json!("seen.txt"));
+    browser.click("#presets [data-about=delete-preset]");
+    browser.until_gone("#presets [data-about=load-preset]");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 

@@ -60,7 +60,7 @@ fn the_story_of_the_design() {
         "[...document.querySelectorAll('.entry.assistant')].find((one) => one.textContent.includes('81')).id",
     );
     let wrong = format!("#{}", wrong.as_str().expect("the assistant said it"));
-    browser.click(&format!("{wrong} [data-act=edit]"));
+    studio.act_in(&wrong, "edit");
     let text = browser.holds(&format!("{wrong} .editor textarea"));
     browser.fill(&format!("{wrong} .editor textarea"), &text.replace("81", "80"));
     browser.click(&format!("{wrong} .editor .primary"));

@@ -156,18 +156,36 @@ impl Studio {
 
     /// Clicks on a button of an entry, as a person does who has gone to it.
     pub(crate) fn act_on(&self, number: usize, act: &str) {
-        let entry = Self::entry(number);
+        self.act_in(&Self::entry(number), act);
+    }
+
+    /// The same for the entry with a selector.
+    pub(crate) fn act_in(&self, entry: &str, act: &str) {
         self.browser.until(&format!(
             "(document.querySelector({0})?.focus(), document.activeElement.matches({0}))",
             json!(entry)
         ));
+        // Beside a step of a turn the buttons are there for who is among them.
+        self.browser.run(
+            "document.querySelector(arguments[0])?.focus();",
+            &[json!(format!("{entry} > header button"))],
+        );
         self.browser.click(&format!("{entry} :is([data-act={act}], [data-about={act}])"));
     }
 
     /// Clicks on a button in the menu of the bar.
     pub(crate) fn more(&self, act: &str) {
-        self.browser.click("#bar details.menu:last-of-type > summary");
+        self.browser.click("#bar details.menu:nth-last-of-type(2) > summary");
         self.browser.click(&format!("#bar :is([data-act={act}], [data-about={act}])"));
+    }
+
+    /// Shows entries of these roles alone.
+    pub(crate) fn filter(&self, roles: &[&str]) {
+        self.browser.click("#filter > summary");
+        for role in roles {
+            self.browser.click(&format!("#filter [value='{role}']"));
+        }
+        self.browser.click("#filter button");
     }
 
     /// Takes the last turn back, by button, and waits until that is done and drawn.
@@ -188,9 +206,13 @@ impl Studio {
     /// Says yes to a move along the log, and waits until it is done and drawn.
     pub(crate) fn confirm_move(&self) {
         self.browser.until("document.getElementById('dialog').open");
-        self.browser.run("document.getElementById('toasts').replaceChildren();", &[]);
+        self.browser
+            .run("document.getElementById('toasts').replaceChildren(); document.body.dataset.was = 1;", &[]);
         self.confirm();
-        self.browser.until_text("#toasts", "Done");
+        // The page says so, or goes to the take that is active then.
+        self.browser.until(
+            "!document.body.dataset.was || document.getElementById('toasts').textContent.includes('Done')",
+        );
         self.until_idle();
     }
 

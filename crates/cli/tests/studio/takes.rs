@@ -1,5 +1,7 @@
 //! Takes by name: each can be called something else, and deleted, which an undo takes back.
 
+use serde_json::json;
+
 use crate::studio::Studio;
 
 #[test]
@@ -59,4 +61,80 @@ fn a_take_that_is_deleted_elsewhere_says_so_and_leads_on() {
     browser.click("#bar .notice a");
     studio.until_entries(2);
     browser.until_text("#bar .take-name", "main");
+}
+
+/// The take that is shown, as soon as its page is there.
+fn take_shown(studio: &Studio) -> String {
+    studio.browser.until("document.getElementById('draft') && document.getElementById('fact-take').value");
+    studio.browser.value("document.getElementById('fact-take').value").as_str().expect("an id").to_owned()
+}
+
+#[test]
+fn an_undo_of_a_branch_leads_back_to_the_take_that_it_came_from() {
+    let studio = Studio::with_entries(&[("User", "one"), ("AI", "two"), ("User", "three")]);
+    let browser = &studio.browser;
+    let first = take_shown(&studio);
+    studio.act_on(2, "branch");
+    browser.until(&format!("document.getElementById('fact-take').value !== '{first}'"));
+    studio.until_entries(2);
+    browser.click("#bar [data-act=undo]:not(:disabled)");
+    studio.confirm();
+    browser.until(&format!("document.getElementById('fact-take').value === '{first}'"));
+    studio.until_entries(3);
+    browser.until_count("#bar .notice", 0);
+    studio.ask("say hello");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn what_was_typed_in_a_take_that_is_gone_goes_along() {
+    let studio = Studio::with_entries(&[("User", "one"), ("AI", "two")]);
+    let browser = &studio.browser;
+    let first = take_shown(&studio);
+    let thread = studio.thread();
+    let version = studio.server.sandbox.json(&["thread", "info", &thread])["version"].clone();
+    studio.act_on(1, "branch");
+    browser.until(&format!("document.getElementById('fact-take').value !== '{first}'"));
+    browser.type_into("#draft", "half typed");
+    let jump = "return fetch(arguments[0], {
+        method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify({version: arguments[1]}),
+    }).then((answer) => answer.status);";
+    assert_eq!(browser.run(jump, &[json!(format!("/v1/threads/{thread}/jump")), version]), 200);
+    // What is looked at stays until it is left.
+    browser.click("#bar .notice a");
+    browser.until(&format!("document.getElementById('fact-take').value === '{first}'"));
+    browser.until("document.getElementById('draft').value.includes('half typed')");
+}
+
+#[test]
+fn the_tools_of_an_entry_cover_no_text_and_a_deletion_can_be_undone() {
+    let long = "a rather long line that a tool has answered with ".repeat(20);
+    let studio = Studio::with_entries(&[("User", "2*3*4 is _not_ <b>bold</b>\n  twice"), ("AI", "yes")]);
+    let browser = &studio.browser;
+    let said = browser.value("document.querySelector('.entry.user .words').textContent");
+    assert_eq!(said, "2*3*4 is _not_ <b>bold</b>\n  twice", "a prompt is shown as it was typed");
+    let result = json!({"entries": [{"role": "Tool", "blocks": [{"type": "tool_result", "call": "c", "text": long}]}]});
+    let add = "return fetch(arguments[0], {
+        method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify(arguments[1]),
+    }).then((answer) => answer.status);";
+    assert_eq!(browser.run(add, &[json!(format!("/v1/threads/{}/entries", studio.thread())), result]), 201);
+    studio.until_entries(3);
+    browser.until_count(".piece > .entry", 3);
+    let covered = "[...document.querySelectorAll('.piece > .entry')].filter((entry) => {
+        const text = entry.querySelector('summary, .said > *').getBoundingClientRect();
+        return [0.02, 0.5, 0.98].some((part) => {
+            const hit = document.elementFromPoint(text.left + text.width * part, text.top + text.height / 2);
+            return hit?.closest('header');
+        });
+    }).length";
+    for number in 1..=3 {
+        // Pointing at its text, and clicking on it, leads to the text.
+        browser.click(&format!("{} .said > *", Studio::entry(number)));
+        assert_eq!(browser.value(covered), 0, "entry {number}");
+    }
+    studio.act_on(3, "delete");
+    studio.until_entries(2);
+    browser.click("#toasts [data-act=undo]");
+    studio.confirm_move();
+    studio.until_entries(3);
 }

@@ -39,6 +39,8 @@ async function move(route, body, yes, { quiet, then, does, more } = {}) {
   } else say("Done.", "", ...(paths.length ? [pathList(done.files)] : []));
   if (then) return goOn(then, done);
   await renewAll();
+  // Who was in the active take goes with it.
+  if (fact("active") === "true") toActive();
 }
 
 /** Goes where an answer leads: names in brackets are fields of it. */
@@ -117,6 +119,7 @@ const acts = {
     keepDraft();
     draft.focus();
   },
+  active: toActive,
   menu: () => look.toggle("show-left"),
   details: () => look.toggle("show-right"),
 };

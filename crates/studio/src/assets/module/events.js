@@ -93,6 +93,14 @@ async function drawPart(name) {
   if (name === "turn") showRunning();
 }
 
+/** Goes to the active take, if that is another one; what was typed for a take that is gone goes along. */
+function toActive() {
+  const { active, gone } = byId("bar").dataset;
+  if (active === take) return;
+  if (gone !== undefined && typed) remember(keptFor(active), gone + draft.value);
+  location.assign(page);
+}
+
 let renewing = false;
 let again = false;
 

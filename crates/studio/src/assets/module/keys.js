@@ -17,6 +17,7 @@ on("submit", event => {
   if (form.method === "dialog") return;
   event.preventDefault();
   if (form.id === "composer") sendDraft();
+  if (form.id === "roles") location.assign(`${page}?${query(new FormData(form))}`);
   if (form.matches(".editor")) keepEdit(form);
   if (form.matches(".inserting")) putIn(form);
 });
@@ -26,8 +27,7 @@ on("change", ({ target }) => {
     attach(target.files);
     target.value = "";
   }
-  if (target.id === "filter") location.assign(`${page}?${query({ take, role: target.value })}`);
-  else if (target.closest("#settings")) keepField(target);
+  if (target.closest("#settings")) keepField(target);
 });
 
 const search = q =>
