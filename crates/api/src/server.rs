@@ -118,6 +118,8 @@ async fn listen(
         tokio::spawn(async move {
             service.metrics.connections.inc();
             tokio::select! {
+                // What the client has sent is read first: it may be a credential.
+                biased;
                 // A client that breaks off, or is too slow, is no news.
                 _ = watched => {}
                 () = facts.expired(lifetime) => {}
