@@ -32,7 +32,7 @@ pub struct Settings {
     /// The most tokens that the model may answer with.
     #[n(6)]
     pub max_tokens: u32,
-    /// Whether what is sent and answered is added to the entries by itself.
+    /// Whether an entry before each prompt names the files that were changed since the last turn.
     #[n(7)]
     pub auto_add_history: bool,
     /// Who serves the model.

@@ -66,7 +66,7 @@ struct SettingsBody {
     top_p: Option<f64>,
     /// The most tokens that the model may answer with.
     max_tokens: Option<u32>,
-    /// Recorded, without effect: a turn always adds what is sent and answered to the entries.
+    /// Whether an entry before each prompt names the files that were changed since the last turn.
     auto_add_history: Option<bool>,
     /// Who serves the model.
     provider: Option<String>,

@@ -59,6 +59,21 @@ fn takes(studio: &Studio) -> Vec<Value> {
 }
 
 #[test]
+fn a_branch_shows_the_git_commit_of_its_source() {
+    let studio = Studio::with_thread();
+    let (browser, sandbox) = (&studio.browser, &studio.server.sandbox);
+    for folder in [".git/objects", ".git/refs/heads"] {
+        std::fs::create_dir_all(sandbox.project().join(folder)).expect("a new folder");
+    }
+    sandbox.write(".git/HEAD", "ref: refs/heads/main\n");
+    sandbox.write(".git/refs/heads/main", &format!("{}\n", "c".repeat(40)));
+    studio.add(["one".to_owned(), "two".to_owned()]);
+    studio.until_entries(2);
+    studio.act_on(1, "branch");
+    browser.until_text("#tree .here .takes li:nth-child(2)", "from #1 @ccccccc");
+}
+
+#[test]
 fn a_take_shows_where_it_parted_what_it_did_to_files_and_the_way_to_it() {
     let studio = Studio::with_thread();
     let browser = &studio.browser;

@@ -183,6 +183,9 @@ impl<'a> View<'a> {
                                 }
                                 _ => (from),
                             }
+                            @if let Some(commit) = &take.git_commit {
+                                " " span title=(format!("Branched off at git commit {commit}")) { "@" (commit.chars().take(7).collect::<String>()) }
+                            }
                             @if known.has_badge(take.id) { " · " }
                         }
                         (known.badge(take.id))
