@@ -13,7 +13,7 @@ use retake_model::operation::{Actor, TurnStep, Version};
 use retake_model::path::TreePath;
 use retake_model::turn::{Letter, RunningTurn};
 use retake_timeline::store::{Alive, Ledger, TurnLease};
-use retake_timeline::{Around, Caller, Command, Done, Spot};
+use retake_timeline::{Around, Caller, Command, Done, LookError, Spot};
 
 use super::batch::{KnownCalls, Named};
 use super::entries::{self, Answered, INTERRUPTED};
@@ -133,7 +133,26 @@ impl<'a> Driver<'a> {
         self.queue.push_back(Action::CallModel);
         self.alive = Some(self.shop.timeline.store().keep_alive(self.turn)?);
         self.ledger.put_turn(&self.running)?;
+        self.forget_gone()?;
         self.tell_start();
+        Ok(())
+    }
+
+    /// Forgets what ran in takes that are gone: a program died in them, and then an undo took back the step that had made
+    /// them, so that no turn in them comes and does it.
+    fn forget_gone(&self) -> Result<(), TurnError> {
+        let store = self.shop.timeline.store();
+        let looking = self.shop.timeline.look()?;
+        for (turn, runs) in store.running(&self.ledger)? {
+            let gone = || match looking.state(turn.thread) {
+                Ok(state) => Ok(state.take(&looking.queries(), turn.take)?.is_none()),
+                Err(LookError::NoSuchThread(_)) => Ok(true),
+                Err(error) => Err(TurnError::from(error)),
+            };
+            if !runs && gone()? {
+                self.ledger.end_turn(turn.take)?;
+            }
+        }
         Ok(())
     }
 
