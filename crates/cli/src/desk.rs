@@ -11,6 +11,7 @@ use retake_model::path::{RootPath, TreePath};
 use retake_model::replay::OnConflict;
 use retake_timeline::{
     Caller, Changed, Command, Desk, Executed, FileError, FileReport, Halves, Handling, PlanRequest, Preview,
+    SharedChanges,
 };
 use retake_workspace::folder::{path_from_text, path_to_text};
 use retake_workspace::snapshot::{Options, Workspace};
@@ -34,6 +35,9 @@ pub(crate) struct FileFlags {
     /// What to do with a file that was changed since in a way that does not merge.
     #[arg(long, value_enum, default_value_t, value_name = "HOW")]
     conflicts: Conflicts,
+    /// Whether changes are undone that several commands or tools made together.
+    #[arg(skip)]
+    shared: bool,
     #[command(flatten)]
     careful: Careful,
 }
@@ -62,6 +66,11 @@ pub(crate) enum Conflicts {
 }
 
 impl FileFlags {
+    /// The same; changes that several commands or tools made together are undone if that is asked for.
+    pub(crate) fn with_shared(self, shared: bool) -> Self {
+        Self { shared, ..self }
+    }
+
     /// How files are to be moved.
     pub(crate) fn handling(self) -> Handling {
         let halves = match (self.conversation, self.files) {
@@ -69,7 +78,8 @@ impl FileFlags {
             (_, true) => Halves::Files,
             _ => Halves::Both,
         };
-        Handling { halves, on_conflict: self.conflicts.into() }
+        let shared = if self.shared { SharedChanges::Undo } else { SharedChanges::Refuse };
+        Handling { halves, on_conflict: self.conflicts.into(), shared }
     }
 
     pub(crate) fn careful(self) -> Careful {

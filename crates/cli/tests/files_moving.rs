@@ -96,6 +96,30 @@ fn what_a_command_did_is_recorded_and_its_exit_code_kept() {
 }
 
 #[test]
+fn what_overlapping_commands_changed_is_asked_about() {
+    let sandbox = project();
+    let program = env!("CARGO_BIN_EXE_retake");
+    let inner = format!("{program} exec -- sh -c 'echo ? > both'");
+    sandbox.agent(&format!("echo 1 > first; {inner}; echo 1 > last"));
+    sandbox.done(&["undo", "--yes"]);
+    assert_eq!((sandbox.read("last"), sandbox.read("both").as_deref()), (None, Some("?\n")));
+
+    let (code, error) = sandbox.refused(&["undo", "--yes"]);
+    assert_eq!(code, 5, "{error}");
+    let message = error["message"].as_str().unwrap_or_default();
+    assert!(message.contains("both") && message.contains("--shared"), "{error}");
+    assert_eq!(sandbox.json(&["undo", "--dry-run"])["would"]["shared"][0]["path"], "both");
+    let screen = sandbox.answered(80, &["undo"], "\r").join("\n");
+    assert!(screen.contains("Not known whose") && screen.contains("both"), "{screen}");
+    assert_eq!(sandbox.read("both"), None);
+    sandbox.done(&["redo", "--yes"]);
+    sandbox.done(&["undo", "--shared"]);
+    assert_eq!((sandbox.read("both"), sandbox.read("first").as_deref()), (None, Some("1\n")));
+    sandbox.done(&["undo"]);
+    assert_eq!(sandbox.read("first"), None);
+}
+
+#[test]
 fn status_names_what_is_not_held() {
     let sandbox = project();
     sandbox.write(".env", "KEY=canary-7d1f\n");

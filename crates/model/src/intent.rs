@@ -7,6 +7,7 @@
 //!
 //! An intent holds the whole operation, so that finishing it needs nothing but the store and the folder.
 
+use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 
 use crate::content::ContentId;
@@ -44,6 +45,9 @@ pub struct FolderRecord {
     /// When the files were last captured; unknown in records of older versions, and where the system has no boot id.
     #[n(8)]
     pub captured: Option<CaptureTime>,
+    /// What else runs in it.
+    #[n(9)]
+    pub others: Option<Vec<Running>>,
 }
 
 /// When the files of a folder were captured.
@@ -89,6 +93,9 @@ pub struct Running {
     /// Who.
     #[n(3)]
     pub actor: Actor,
+    /// The paths below the main root that it is known to write, and no others; `None` if it may write anything.
+    #[n(4)]
+    pub paths: Option<Vec<ByteVec>>,
 }
 
 /// A take that has a folder of its own.
@@ -122,7 +129,28 @@ pub struct Intent {
     pub token: String,
 }
 
+impl Running {
+    /// The paths that it is known to write.
+    pub fn paths(&self) -> impl Iterator<Item = &[u8]> {
+        self.paths.iter().flatten().map(|path| path.as_slice())
+    }
+}
+
 impl FolderRecord {
+    /// Everything that runs in it, in the order in which it began.
+    pub fn runs(&self) -> impl Iterator<Item = &Running> {
+        self.running.iter().chain(self.others.iter().flatten())
+    }
+
+    /// The same folder with exactly that running in it.
+    #[must_use]
+    pub fn with_runs(self, runs: Vec<Running>) -> Self {
+        let mut runs = runs.into_iter();
+        let running = runs.next();
+        let others: Vec<Running> = runs.collect();
+        Self { running, others: (!others.is_empty()).then_some(others), ..self }
+    }
+
     /// The path of the main root.
     pub fn path(&self) -> &str {
         self.roots.first().map_or("", |(_, path)| path)

@@ -120,6 +120,21 @@ pub struct FileChange {
     /// The take whose files they were before, if another one is the active one since.
     #[n(4)]
     pub left: Option<TakeId>,
+    /// Whether others may have made the change.
+    #[n(5)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared: Option<Sharing>,
+}
+
+/// Who else may have made a change of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[cbor(index_only)]
+pub enum Sharing {
+    /// Another command or tool ran at the same time, which an undo of this change is not about.
+    #[n(0)]
+    OtherRuns,
 }
 
 /// What an operation did.

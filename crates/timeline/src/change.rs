@@ -248,8 +248,14 @@ fn compose_in_background<'writing, 'transaction>(
     let mut composed = compose_change(writing, at, additions, &state, kind, caller, clock, rules)?;
     if let Some(snapshot) = files {
         composed.operation.filed = Some(composed.operation.version);
-        composed.operation.files =
-            Some(FileChange { before: snapshot, after: snapshot, take, apart: true, left: None });
+        composed.operation.files = Some(FileChange {
+            before: snapshot,
+            after: snapshot,
+            take,
+            apart: true,
+            left: None,
+            shared: None,
+        });
     }
     Ok(Some(composed))
 }

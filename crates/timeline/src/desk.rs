@@ -28,6 +28,7 @@ mod look;
 mod moves;
 mod of_takes;
 mod open;
+mod ownership;
 mod pending;
 mod place;
 mod plan;
@@ -101,6 +102,18 @@ pub struct Handling {
     pub halves: Halves,
     /// What becomes of files that do not merge.
     pub on_conflict: OnConflict,
+    /// What becomes of changes that several runs made together.
+    pub shared: SharedChanges,
+}
+
+/// What a move does about changes that several commands or tools made together, so that nobody knows whose they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SharedChanges {
+    /// It is refused, unless it was previewed.
+    #[default]
+    Refuse,
+    /// They are undone with the rest.
+    Undo,
 }
 
 impl Desk {

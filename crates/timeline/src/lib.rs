@@ -71,7 +71,7 @@ pub use create::{CreateError, NewThread};
 pub use desk::{
     Advanced, ApartFolder, Around, Changed, CleanedUp, ClosedApart, Desk, Executed, FileError, FileReport,
     FilesAt, FilesOfTakes, Glance, Halves, Handling, Moment, OpenedApart, Outcome, PathReport, PendingMove,
-    Plan, PlanRequest, Present, Preview, Recovered, Restored, Seen, TakeFiles,
+    Plan, PlanRequest, Present, Preview, Recovered, Restored, Seen, SharedChanges, TakeFiles,
 };
 pub use differ::{Differing, EntryDiffers, FieldDiffers};
 pub use error::{ChangeError, LookError};

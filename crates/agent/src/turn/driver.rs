@@ -386,7 +386,7 @@ impl<'a> Driver<'a> {
         turn_step: TurnStep,
         actor: Actor,
         around: Around,
-        named: &[TreePath],
+        named: Option<&[TreePath]>,
     ) -> Result<u64, TurnError> {
         let Some(desk) = &self.shop.desk else {
             self.go(event, entries, turn_step, actor)?;

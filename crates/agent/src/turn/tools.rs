@@ -32,10 +32,11 @@ impl Driver<'_> {
         let actor = actor(call);
         if writes(call) {
             let named = match tools::touches(call, &self.shop.folder) {
-                Touches::Paths(named) => named,
-                Touches::Nothing | Touches::Anything => Vec::new(),
+                Touches::Paths(named) => Some(named),
+                Touches::Nothing => Some(Vec::new()),
+                Touches::Anything => None,
             };
-            match self.go_around(event, Vec::new(), step, actor, Around::Before, &named) {
+            match self.go_around(event, Vec::new(), step, actor, Around::Before, named.as_deref()) {
                 Err(TurnError::Files(error @ FileError::OtherTake)) => {
                     let message = error.to_string();
                     let fault = Fault { origin: Origin::Tool, message, retryable: false, retry_after: None };
@@ -77,7 +78,7 @@ impl Driver<'_> {
         let event = Event::ToolEnded { call: call.id.clone(), outcome };
         let step = TurnStep::ToolEnded { call: call.id.clone(), tool: call.name.clone(), outcome };
         let files = if writes(&call) {
-            self.go_around(event, vec![entry], step, actor(&call), Around::After, &[])?
+            self.go_around(event, vec![entry], step, actor(&call), Around::After, None)?
         } else {
             self.go(event, vec![entry], step, actor(&call))?;
             0

@@ -141,3 +141,31 @@ fn the_log_of_a_turn_says_what_happened() {
     assert_eq!(turns.len(), 5, "asked, answered, runs, ended, answered");
     assert!(turns.iter().all(|item| item.turn == turns[0].turn), "one turn, undone together");
 }
+
+#[test]
+fn a_file_that_the_user_makes_while_a_file_tool_runs_stays_when_the_turn_is_undone() {
+    let world = World::new(vec![
+        calls(&[("call_1", "write", json!({"path": "made/new.txt", "content": "by the tool\n"}))]),
+        text("Done."),
+    ]);
+    let (mine, kept) = (world.project.join("mine.txt"), world.project.join("kept.txt"));
+    let mut witness = Witness::default();
+    *witness.at.get_mut().expect("one thread") = Some(Box::new(move |event| {
+        if matches!(event, retake_agent::TurnEvent::ToolRuns { .. }) {
+            std::fs::write(&mine, "by hand, meanwhile\n").expect("it is ours");
+            std::fs::write(&kept, "changed by hand, meanwhile\n").expect("it is ours");
+        }
+    }));
+    world.run_with("make a file", &Cancel::new(), &mut witness).expect("the turn runs");
+    assert_eq!(world.read("made/new.txt").as_deref(), Some("by the tool\n"));
+    let looking = world.shop.timeline.look().expect("a look");
+    let history = looking.history(world.thread, None, 100).expect("a history");
+    let seen = history.iter().find(|item| matches!(item.kind, OperationKind::FilesSeen { paths: 2 }));
+    assert_eq!(seen.expect("what the user did").actor, Actor::Human);
+    drop(looking);
+    world.check_rest();
+    world.undo();
+    assert_eq!(world.read("made/new.txt"), None);
+    assert_eq!(world.read("mine.txt").as_deref(), Some("by hand, meanwhile\n"));
+    assert_eq!(world.read("kept.txt").as_deref(), Some("changed by hand, meanwhile\n"));
+}

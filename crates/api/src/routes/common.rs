@@ -129,7 +129,7 @@ impl WhichHalves {
             Self::Conversation => Halves::Conversation,
             Self::Files => Halves::Files,
         };
-        Handling { halves, on_conflict: conflicts.into() }
+        Handling { halves, on_conflict: conflicts.into(), ..Handling::default() }
     }
 }
 

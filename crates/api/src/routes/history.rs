@@ -3,8 +3,8 @@
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::time::Timestamp;
 use retake_timeline::{
-    Command, Differing, Done, Executed, FileReport, Goal, HistoryItem, Moved, PlanRequest, Preview,
-    SavedVersion, Standing, Unit,
+    Command, Differing, Done, Executed, FileReport, Goal, Handling, HistoryItem, Moved, PlanRequest, Preview,
+    SavedVersion, SharedChanges, Standing, Unit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -143,6 +143,10 @@ struct StepsBody {
     /// What becomes of files that do not merge.
     #[serde(default)]
     conflicts: Conflicts,
+    /// Whether changes are undone that were made while another command or tool ran, so that it is not known whose they
+    /// are. Otherwise such a move is refused; a preview names them.
+    #[serde(default)]
+    shared: bool,
 }
 
 fn one() -> u64 {
@@ -164,12 +168,24 @@ pub(crate) struct MovedBy {
 
 fn undo(call: &Call<'_, ThreadPath, Ahead, StepsBody>) -> Result<Answer<MovedBy>, Problem> {
     let body = &call.body;
-    go(call, call.path.thread, Goal::Undo(body.unit.into(), steps(body.steps)?), body.halves, body.conflicts)
+    go(
+        call,
+        call.path.thread,
+        Goal::Undo(body.unit.into(), steps(body.steps)?),
+        body.halves,
+        (body.conflicts, body.shared),
+    )
 }
 
 fn redo(call: &Call<'_, ThreadPath, Ahead, StepsBody>) -> Result<Answer<MovedBy>, Problem> {
     let body = &call.body;
-    go(call, call.path.thread, Goal::Redo(body.unit.into(), steps(body.steps)?), body.halves, body.conflicts)
+    go(
+        call,
+        call.path.thread,
+        Goal::Redo(body.unit.into(), steps(body.steps)?),
+        body.halves,
+        (body.conflicts, body.shared),
+    )
 }
 
 fn steps(asked: u64) -> Result<u64, Problem> {
@@ -189,13 +205,23 @@ struct PatchUndoBody {
     /// What becomes of files that do not merge.
     #[serde(default)]
     conflicts: Conflicts,
+    /// Whether changes are undone that were made while another command or tool ran, so that it is not known whose they
+    /// are. Otherwise such a move is refused; a preview names them.
+    #[serde(default)]
+    shared: bool,
 }
 
 fn patch_undo(call: &Call<'_, ThreadPath, Ahead, PatchUndoBody>) -> Result<Answer<MovedBy>, Problem> {
     // Refused before anything moves where files cannot.
     call.service.needed_desk_of(call.path.thread)?;
     let steps = steps(call.body.steps)?;
-    go(call, call.path.thread, Goal::Undo(Unit::Turn, steps), WhichHalves::Both, call.body.conflicts)
+    go(
+        call,
+        call.path.thread,
+        Goal::Undo(Unit::Turn, steps),
+        WhichHalves::Both,
+        (call.body.conflicts, call.body.shared),
+    )
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -209,11 +235,15 @@ struct JumpBody {
     /// What becomes of files that do not merge.
     #[serde(default)]
     conflicts: Conflicts,
+    /// Whether changes are undone that were made while another command or tool ran, so that it is not known whose they
+    /// are. Otherwise such a move is refused; a preview names them.
+    #[serde(default)]
+    shared: bool,
 }
 
 fn jump(call: &Call<'_, ThreadPath, Ahead, JumpBody>) -> Result<Answer<MovedBy>, Problem> {
     let body = &call.body;
-    go(call, call.path.thread, Goal::Jump(body.version), body.halves, body.conflicts)
+    go(call, call.path.thread, Goal::Jump(body.version), body.halves, (body.conflicts, body.shared))
 }
 
 fn go<P, B>(
@@ -221,9 +251,10 @@ fn go<P, B>(
     thread: ThreadId,
     goal: Goal,
     halves: WhichHalves,
-    conflicts: Conflicts,
+    (conflicts, shared): (Conflicts, bool),
 ) -> Result<Answer<MovedBy>, Problem> {
-    let (handling, request) = (halves.handling(conflicts), PlanRequest::Move(goal));
+    let shared = if shared { SharedChanges::Undo } else { SharedChanges::Refuse };
+    let (handling, request) = (Handling { shared, ..halves.handling(conflicts) }, PlanRequest::Move(goal));
     if call.query.dry_run {
         let would = call.preview(thread, request, handling)?;
         let (version, files) = (would.version, would.files.clone());

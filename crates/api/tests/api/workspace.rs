@@ -4,8 +4,11 @@
 use std::fs;
 use std::path::Path;
 
+use retake_model::id::TurnId;
+use retake_model::operation::Actor;
 use retake_timeline::model::surroundings::Surroundings;
-use retake_timeline::{Caller, Command};
+use retake_timeline::workspace::snapshot::Options;
+use retake_timeline::{Caller, Command, Desk};
 use serde_json::{Value, json};
 
 use crate::http::Client;
@@ -484,4 +487,32 @@ fn a_branch_is_anchored_to_the_commit_of_its_source() {
     assert_eq!(commits, [Value::Null, Value::Null, json!(commit)]);
     let tree = client.get("/v1/tree").done();
     assert_eq!(tree["items"][0]["all_takes"][2]["git_commit"], json!(commit), "{tree}");
+}
+
+#[test]
+fn changes_made_while_something_else_runs_are_undone_only_if_that_is_asked_for() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Shared");
+    snapshot(&client, &thread, json!({}));
+    let (timeline, id) = (world.timeline(), thread.parse().expect("an id"));
+    let home = timeline.look().expect("a look").thread(id).expect("a thread").home;
+    let desk = Desk::of_project(&timeline, home, &Options::default()).expect("a folder");
+    let turn = TurnId::fresh(&mut timeline.fresh());
+    let alive = timeline.store().keep_alive(turn).expect("it is alive");
+    let caller = Caller { actor: Actor::Agent, turn: Some(turn), ..Caller::human() };
+    desk.let_loose(id, caller.clone(), turn).expect("it begins");
+    write(&world.project(), "both.txt", "whose?\n");
+    snapshot(&client, &thread, json!({"by": "editor"}));
+    desk.record(id, caller).expect("it ends");
+    drop(alive);
+
+    let undo = format!("/v1/threads/{thread}/undo");
+    client.post(&undo, &json!({})).refused(409, "conflict");
+    let ahead = client.post(&format!("{undo}?dry_run=true"), &json!({})).done();
+    assert_eq!(texts(&ahead["would"]["shared"], "path"), ["both.txt"]);
+    assert_eq!(world.read("both.txt").as_deref(), Some("whose?\n"));
+    client.post(&undo, &json!({"shared": true})).done();
+    assert_eq!(world.read("both.txt"), None);
 }

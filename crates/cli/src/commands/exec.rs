@@ -25,7 +25,8 @@ Examples:
   retake undo                             takes back what the command did, and keeps what you did since
 
 What you changed before is recorded as yours first. If Retake is killed meanwhile, what the command changed is still
-recorded as its doing by the next command that looks. The exit code is the command's own.")]
+recorded as its doing by the next command that looks. What changes while another command or tool runs here too is shared:
+undo asks before it takes it back. The exit code is the command's own.")]
 pub(crate) struct Arguments {
     /// Who runs it.
     #[arg(long, value_name = "NAME", default_value = "agent")]

@@ -24,6 +24,9 @@ pub(crate) struct Arguments {
     to: String,
     #[command(flatten)]
     files: FileFlags,
+    /// Also undo what changed while another command or tool ran, so that it is not known whose it is.
+    #[arg(long)]
+    shared: bool,
     #[command(flatten)]
     target: ThreadTarget,
 }
@@ -35,7 +38,7 @@ impl Arguments {
         let version = self.version(&looking, thread)?;
         drop(looking);
         let caller = context.caller(self.target.expect)?;
-        go(context, thread, Goal::Jump(version), caller, self.files, |story, out| {
+        go(context, thread, Goal::Jump(version), caller, self.files.with_shared(self.shared), |story, out| {
             let position = story.moved.position;
             if let Some(OperationKind::FilesMoved { to, .. }) = &story.moved.done.kind {
                 writeln!(out, "The files are those of version {to} now.")

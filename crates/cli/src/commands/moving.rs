@@ -43,6 +43,9 @@ pub(crate) struct Steps {
     single: bool,
     #[command(flatten)]
     files: FileFlags,
+    /// Also undo what changed while another command or tool ran, so that it is not known whose it is.
+    #[arg(long)]
+    shared: bool,
     #[command(flatten)]
     target: ThreadTarget,
 }
@@ -68,10 +71,17 @@ impl Steps {
         let unit = if self.single { Unit::Operation } else { Unit::Turn };
         let caller = context.caller(self.target.expect)?;
         let mut made = self.count;
-        go(context, thread, goal(unit, self.count), caller, self.files, |story, out| {
-            made = story.moved.steps;
-            story.write_changes(out, &context.styles, verb)
-        })?;
+        go(
+            context,
+            thread,
+            goal(unit, self.count),
+            caller,
+            self.files.with_shared(self.shared),
+            |story, out| {
+                made = story.moved.steps;
+                story.write_changes(out, &context.styles, verb)
+            },
+        )?;
         let is_back =
             || Ok::<_, Failure>(context.timeline()?.look()?.thread(thread)?.summary.deleted.is_none());
         if deleted.is_some() && is_back()? {

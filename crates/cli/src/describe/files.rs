@@ -72,6 +72,17 @@ pub(crate) fn write_preview(out: &mut dyn Write, context: &Context, preview: &Pr
             more => writeln!(out, "  {muted}… and {more} more; --json names them all{muted:#}")?,
         }
     }
+    if !preview.shared.is_empty() {
+        let warning = context.styles.warning;
+        let files = counted(preview.shared.len() as u64, "file", "files");
+        writeln!(
+            out,
+            "{warning}Not known whose:{warning:#} {files} changed while another command or tool ran here:"
+        )?;
+        for path in preview.shared.iter().take(SHOWN) {
+            writeln!(out, "  {}", sanitize(&path.to_string(), Lines::Fold))?;
+        }
+    }
     match &preview.files {
         Some(report) => write_report(out, context, report),
         None => writeln!(out, "{muted}No file would move.{muted:#}"),

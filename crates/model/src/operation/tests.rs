@@ -43,6 +43,7 @@ fn an_operation_without_a_request_is_what_it_was_before_there_were_any() {
         take: TakeId::from_bytes([3; 16]),
         apart: false,
         left: None,
+        shared: None,
     };
     let check = |surroundings: Option<ContentId>, files: Option<FileChange>, filed: Option<Version>| {
         let (kind, actor, time) = (OperationKind::Reset, Actor::Human, Timestamp::from_millis(4));

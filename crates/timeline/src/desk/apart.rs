@@ -129,6 +129,7 @@ impl Desk {
             identity: Some(identity),
             removing: None,
             captured: None,
+            others: None,
         };
         drop(looking);
         self.timeline.store.write(move |writing| writing.put_folder(&record).map_err(FileError::from))?;

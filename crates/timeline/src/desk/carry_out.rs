@@ -86,7 +86,8 @@ impl Session<'_> {
             let state: ThreadState = load(&composed.additions, composed.operation.after)?;
             let take = apart.map_or(state.active, |apart| apart.take);
             let left = (apart.is_none() && at.state.active != take).then_some(at.state.active);
-            let files = FileChange { before, after: wanted, take, apart: apart.is_some(), left };
+            let files =
+                FileChange { before, after: wanted, take, apart: apart.is_some(), left, shared: None };
             let composed = with_files(composed, files);
             if before == wanted {
                 let (done, also) = publish(writing, &at, composed, &*clock)?;

@@ -216,6 +216,13 @@ pub enum FileError {
         .0.display()
     )]
     MoveUnfinished(PathBuf),
+    /// Another run may have made the changes.
+    #[error(
+        "{} changed while another command or tool ran in the folder, so it is not known whose the change is; \
+         nothing was done. Look at it with --dry-run, and pass --shared to undo it too (`shared` over HTTP)",
+        first_paths(.0)
+    )]
+    SharedChanges(Vec<RootPath>),
     /// A preview changes nothing, so it cannot restore what a power cut emptied.
     #[error(
         "a power cut emptied files in {}, so there is no preview now; `retake status` there restores them",
@@ -295,5 +302,14 @@ impl From<WriteError<FileError>> for FileError {
             WriteError::Refused(error) => error,
             WriteError::Store(error) => error.into(),
         }
+    }
+}
+
+/// A few of the paths, and how many more there are.
+fn first_paths(paths: &[RootPath]) -> String {
+    let named: Vec<String> = paths.iter().take(5).map(ToString::to_string).collect();
+    match paths.len().saturating_sub(5) {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
     }
 }

@@ -6,13 +6,14 @@ use retake_model::content::ContentId;
 use retake_model::id::{ThreadId, TurnId};
 use retake_model::intent::{FolderRecord, Running};
 use retake_model::object::{Additions, Memory, Objects, Unavailable, load};
-use retake_model::operation::{FileChange, OperationKind, Version};
+use retake_model::operation::{FileChange, OperationKind, Sharing, Version};
 use retake_model::tree::{LeftOut, Snapshot, compare};
 use retake_store::Writing;
 use retake_workspace::folder::path_to_text;
 use retake_workspace::{leftover, snapshot};
 use serde::Serialize;
 
+use super::ownership::{Owner, Recorder, Share, divide, with_changes};
 use super::place::{Known, Place};
 use super::report::{FileReport, Outcome, PathReport};
 use super::sealed::{WithSealed, changed_sealed};
@@ -68,7 +69,7 @@ impl Desk {
         let seen = self.look(thread, Caller { turn: None, ..caller.clone() })?;
         let place = Place::of(self);
         let take = place.take(&self.timeline.look()?.state(thread)?);
-        let run = Running { thread, take, turn, actor: caller.actor };
+        let run = Running { thread, take, turn, actor: caller.actor, paths: None };
         self.timeline.store.write(move |writing| Ok::<_, FileError>(place.let_loose(writing, run)?))?;
         Ok(seen)
     }
@@ -128,7 +129,7 @@ impl Session<'_> {
             return Ok((Present { id, snapshot, version }, None, None));
         }
         desk.sync_changes(&taken, (id, &objects), whose == Whose::Caller)?;
-        let found = Found { thread, caller: caller.clone(), whose, dead: desk.run_is_dead()?, snapshot: id };
+        let found = Found { thread, caller: caller.clone(), whose, dead: desk.dead_runs()?, snapshot: id };
         let clock = desk.timeline.clock.clone();
         let stored = Arc::clone(&taken);
         let (version, done, before) = desk.timeline.store.write(move |writing| -> Result<_, FileError> {
@@ -148,10 +149,10 @@ impl Session<'_> {
         let queries = looking.queries();
         let record = queries.folder(desk.folder)?;
         // A folder that is as it was known has nothing new in it; one that a tool works in is left to the tool.
-        if record.as_ref().is_some_and(|record| record.snapshot == Some(id)) {
+        if record.is_some_and(|record| record.snapshot == Some(id)) {
             return Ok(false);
         }
-        if record.and_then(|record| record.running).is_some() && !desk.run_is_dead()? {
+        if desk.is_at_work()? {
             return Ok(false);
         }
         let mut new = Memory::default();
@@ -206,8 +207,8 @@ pub(super) struct Found {
     pub(super) thread: ThreadId,
     pub(super) caller: Caller,
     pub(super) whose: Whose,
-    /// Whether what ran in the folder is dead.
-    pub(super) dead: bool,
+    /// The runs in the folder whose process is gone.
+    pub(super) dead: Vec<TurnId>,
     pub(super) snapshot: ContentId,
 }
 
@@ -225,20 +226,58 @@ impl Found {
             return Err(ChangeError::ThreadDeleted.into());
         }
         let here = at.last.operation.version;
-        let Known { before, running } = place.known(writing, id)?;
+        let Known { before, runs } = place.known(writing, id)?;
         // What the caller has just done itself is over, and so is what its program did not live to end.
         let own = |run: &Running| whose == Whose::Caller && caller.turn == Some(run.turn);
-        place.put(writing, id, running.clone().filter(|run| !dead && !own(run)))?;
+        let left = runs.iter().filter(|run| !dead.contains(&run.turn) && !own(run)).cloned().collect();
+        place.put(writing, id, left)?;
         let Some((before, found)) = before else { return Ok((here, None, None)) };
-        let paths = count(&found);
-        let (at, run) = owner(writing, at, running.filter(|_| whose == Whose::Hand))?;
-        let elsewhere = at.row.summary.id != thread;
-        let (kind, caller, take) = match (whose, run) {
-            (_, Some(run)) => (OperationKind::FilesChanged { paths }, by_run(&caller, &run), run.take),
-            (Whose::Hand, None) => {
-                (OperationKind::FilesSeen { paths }, by_hand(&caller), place.take(&at.state))
+        let recorder = match whose {
+            Whose::Hand => Recorder::Looker,
+            Whose::Caller => Recorder::Author(caller.turn),
+        };
+        let shares = divide(&found, &runs, recorder);
+        let published = publish_shares(writing, place, clock, (before, id), &shares, (at, &caller))?;
+        let version = published.iter().flatten().last().map_or(here, |done| done.version);
+        let done = published.into_iter().flatten().last();
+        Ok((version, done, Some((before, found))))
+    }
+}
+
+/// Publishes each share of what was found as an operation of its own. The operations of this thread are handed back.
+pub(super) fn publish_shares(
+    writing: &Writing<'_>,
+    place: &Place,
+    clock: &dyn Clock,
+    (mut before, last): (ContentId, ContentId),
+    shares: &[Share],
+    (at, caller): (Head, &Caller),
+) -> Result<Vec<Option<Done>>, FileError> {
+    let thread = at.row.summary.id;
+    let mut published = Vec::new();
+    let mut head = Some(at);
+    for (number, share) in shares.iter().enumerate() {
+        let at = match head.take() {
+            Some(at) => at,
+            None => Head::of(writing, thread, &Caller { expected: None, ..caller.clone() })?,
+        };
+        let after = if number + 1 == shares.len() {
+            last
+        } else {
+            with_changes(writing, before, &share.paths, clock)?
+        };
+        let run = match &share.owner {
+            Owner::Run(run) => Some(run.clone()),
+            Owner::Hand | Owner::Caller => None,
+        };
+        let paths = count(&share.paths);
+        let (at, run) = owner(writing, at, run)?;
+        let (kind, caller, take) = match (&share.owner, run) {
+            (_, Some(run)) => (OperationKind::FilesChanged { paths }, by_run(caller, &run), run.take),
+            (Owner::Caller, None) => {
+                (OperationKind::FilesChanged { paths }, caller.clone(), place.take(&at.state))
             }
-            (Whose::Caller, None) => (OperationKind::FilesChanged { paths }, caller, place.take(&at.state)),
+            (_, None) => (OperationKind::FilesSeen { paths }, by_hand(caller), place.take(&at.state)),
         };
         let caller = Caller { take: Some(take), ..caller };
         let composed = compose_change(
@@ -251,10 +290,12 @@ impl Found {
             clock,
             Rules::default(),
         )?;
-        let (done, _) = finish(writing, &at, with_files(composed, place.change(before, id, take)))?;
-        let version = if elsewhere { here } else { done.version };
-        Ok((version, (!elsewhere).then_some(done), Some((before, found))))
+        let files = place.change(before, after, take);
+        let (done, _) = finish(writing, &at, with_files(composed, files).shared_with(&share.others))?;
+        published.push((at.row.summary.id == thread).then_some(done));
+        before = after;
     }
+    Ok(published)
 }
 
 impl Desk {
@@ -272,6 +313,22 @@ pub(super) fn with_files<'writing, 'transaction>(
     composed.operation.filed = Some(composed.operation.version);
     composed.operation.files = Some(files);
     composed
+}
+
+impl Composed<'_, '_> {
+    /// The operation, marked as shared if another run may have made the change that an undo of it is not about.
+    pub(super) fn shared_with(mut self, others: &[Running]) -> Self {
+        let operation = &mut self.operation;
+        let take = operation.files.map(|files| files.take);
+        let with_it = |run: &Running| {
+            run.thread == operation.thread && Some(run.take) == take && run.turn == operation.turn
+        };
+        let shared = !others.iter().all(with_it);
+        if let Some(files) = operation.files.as_mut().filter(|_| shared) {
+            files.shared = Some(Sharing::OtherRuns);
+        }
+        self
+    }
 }
 
 /// Whoever asks, what was changed by hand was changed by a human, and belongs to no turn. Nor is it what a request asked

@@ -1,7 +1,7 @@
 //! The folder of a desk as a write sees it: what it was when it was last known, and what runs in it.
 
 use retake_model::content::ContentId;
-use retake_model::id::{FolderId, ProjectId, TakeId};
+use retake_model::id::{FolderId, ProjectId, TakeId, TurnId};
 use retake_model::intent::{Apart, CaptureTime, FolderIdentity, FolderRecord, Running};
 use retake_model::operation::{Actor, FileChange};
 use retake_model::state::ThreadState;
@@ -27,7 +27,7 @@ pub(super) struct Known {
     /// What it was, and what differs now; `None` if nothing does.
     pub(super) before: Option<(ContentId, Vec<PathReport>)>,
     /// What runs in it.
-    pub(super) running: Option<Running>,
+    pub(super) runs: Vec<Running>,
 }
 
 impl Place {
@@ -40,12 +40,15 @@ impl Place {
 
     /// What was known of the folder that now has these files.
     pub(super) fn known(&self, writing: &Writing<'_>, now: ContentId) -> Result<Known, StoreError> {
-        let Some(record) = writing.folder(self.id)? else { return Ok(Known { before: None, running: None }) };
+        let Some(record) = writing.folder(self.id)? else {
+            return Ok(Known { before: None, runs: Vec::new() });
+        };
         let before = match record.snapshot.filter(|before| *before != now) {
             Some(before) => Some((before, changed_paths(&**writing, before, now)?)),
             None => None,
         };
-        Ok(Known { before: before.filter(|(_, paths)| !paths.is_empty()), running: record.running })
+        let runs = record.runs().cloned().collect();
+        Ok(Known { before: before.filter(|(_, paths)| !paths.is_empty()), runs })
     }
 
     /// Writes down what the folder is, and what runs in it.
@@ -53,30 +56,35 @@ impl Place {
         &self,
         writing: &Writing<'_>,
         snapshot: ContentId,
-        running: Option<Running>,
+        runs: Vec<Running>,
     ) -> Result<(), StoreError> {
         let known = writing.folder(self.id)?;
         let (identity, removing) = known.map_or((None, None), |known| (known.identity, known.removing));
-        writing.put_folder(&FolderRecord {
+        let record = FolderRecord {
             id: self.id,
             project: self.project,
             roots: self.roots.clone(),
             snapshot: Some(snapshot),
             apart: self.apart,
-            running,
+            running: None,
             identity: identity.or_else(|| self.identify()),
             removing,
             captured: self.captured.clone(),
-        })
+            others: None,
+        };
+        writing.put_folder(&record.with_runs(runs))
     }
 
-    /// Says at the folder what runs in it, unless something else does already: what changes meanwhile is its doing.
+    /// Adds to what runs in the folder: what changes meanwhile may be its doing.
     pub(super) fn let_loose(&self, writing: &Writing<'_>, run: Running) -> Result<(), StoreError> {
         match writing.folder(self.id)? {
-            Some(record) if record.running.is_none() => {
-                writing.put_folder(&FolderRecord { running: Some(run), ..record })
+            Some(record) => {
+                let mut runs: Vec<Running> =
+                    record.runs().filter(|other| other.turn != run.turn).cloned().collect();
+                runs.push(run);
+                writing.put_folder(&record.with_runs(runs))
             }
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
 
@@ -101,31 +109,40 @@ impl Place {
 
     /// A change of files in this folder.
     pub(super) fn change(&self, before: ContentId, after: ContentId, take: TakeId) -> FileChange {
-        FileChange { before, after, take, apart: self.apart.is_some(), left: None }
+        FileChange { before, after, take, apart: self.apart.is_some(), left: None, shared: None }
     }
 }
 
 impl Desk {
-    /// Whether what ran in the folder is dead.
-    pub(super) fn run_is_dead(&self) -> Result<bool, FileError> {
-        match self.run()? {
-            Some(run) => Ok(!self.timeline.store.is_alive(run.turn)?),
-            None => Ok(false),
+    /// The runs in the folder whose process is gone.
+    pub(super) fn dead_runs(&self) -> Result<Vec<TurnId>, FileError> {
+        let mut dead = Vec::new();
+        for run in self.runs()? {
+            if !self.timeline.store.is_alive(run.turn)? {
+                dead.push(run.turn);
+            }
         }
+        Ok(dead)
+    }
+
+    /// Whether something is at work in the folder.
+    pub(super) fn is_at_work(&self) -> Result<bool, FileError> {
+        Ok(self.runs()?.len() > self.dead_runs()?.len())
     }
 
     /// Refuses to move files while something is at work on them.
     pub(super) fn check_idle(&self) -> Result<(), FileError> {
-        match self.run()? {
-            Some(run) if self.timeline.store.is_alive(run.turn)? => {
-                Err(FileError::Running(named(&run.actor)))
+        for run in self.runs()? {
+            if self.timeline.store.is_alive(run.turn)? {
+                return Err(FileError::Running(named(&run.actor)));
             }
-            _ => Ok(()),
         }
+        Ok(())
     }
 
-    fn run(&self) -> Result<Option<Running>, FileError> {
-        Ok(self.timeline.look()?.queries().folder(self.folder)?.and_then(|record| record.running))
+    fn runs(&self) -> Result<Vec<Running>, FileError> {
+        let record = self.timeline.look()?.queries().folder(self.folder)?;
+        Ok(record.map(|record| record.runs().cloned().collect()).unwrap_or_default())
     }
 }
 

@@ -118,6 +118,22 @@ pub(super) fn changes_files(
     Ok(false)
 }
 
+/// The changes on a route that are taken back although another run may have made them.
+pub(super) fn shared_changes(
+    queries: &Queries<'_>,
+    thread: i64,
+    route: &[RouteStep],
+    here: Here,
+) -> Result<Vec<FileChange>, StoreError> {
+    let mut shared = Vec::new();
+    for step in route {
+        let RouteStep::Back(version) = step else { continue };
+        let files = file_change(queries, thread, *version)?;
+        shared.extend(files.filter(|files| here.holds(files) && files.shared.is_some()));
+    }
+    Ok(shared)
+}
+
 /// The files that an operation changed.
 fn file_change(
     queries: &Queries<'_>,

@@ -19,7 +19,7 @@ use retake_workspace::snapshot::Options;
 use super::carry_out::CarriedOut;
 use super::report::{FileReport, of_plan};
 use super::work;
-use super::{Desk, FileError, Halves, Handling, Preview, Restored};
+use super::{Desk, FileError, Halves, Handling, Preview, Restored, SharedChanges};
 use crate::change::stays_in_background;
 use crate::{Caller, ChangeError, Command, Done, Goal, Moved, Promoted, Timeline};
 
@@ -211,7 +211,7 @@ impl Timeline {
         };
         let ours = |run: &retake_model::intent::Running| run.thread == thread;
         let folders = looking.queries().folders()?;
-        Ok(folders.iter().any(|folder| here(folder) && folder.running.as_ref().is_some_and(ours)))
+        Ok(folders.iter().any(|folder| here(folder) && folder.runs().any(ours)))
     }
 }
 
@@ -360,6 +360,12 @@ impl Order {
             let looking = self.timeline.look()?;
             let queries = looking.queries();
             let (publishing, steps) = self.work_out(desk, &queries, present.id)?;
+            if basis.is_none() && self.options.shared == SharedChanges::Refuse {
+                let paths = self.shared_paths(desk, &queries, &publishing)?;
+                if !paths.is_empty() {
+                    return Err(FileError::SharedChanges(paths));
+                }
+            }
             let plan = work::plan_files(&queries, &present.snapshot, &steps, self.options.on_conflict)?;
             (publishing, plan)
         };

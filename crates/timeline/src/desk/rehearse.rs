@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use retake_model::content::{ContentId, Kind};
+use retake_model::id::TurnId;
 use retake_model::object::{Memory, Objects, Unavailable, load};
 use retake_model::operation::{OperationKind, Version};
 use retake_model::path::RootPath;
@@ -54,6 +55,9 @@ pub struct Preview {
     /// Changes in the folder that are not recorded yet, made by hand or by a tool that runs or crashed. They would be
     /// recorded first.
     pub unrecorded: Vec<PathReport>,
+    /// Paths that would be undone although another command or tool ran when they changed: nobody knows whose they are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shared: Vec<RootPath>,
     /// What would become of files.
     #[serde(skip)]
     pub files: Option<FileReport>,
@@ -65,6 +69,7 @@ struct Rehearsed {
     kind: Option<OperationKind>,
     entries: (u64, u64),
     unrecorded: Vec<PathReport>,
+    shared: Vec<RootPath>,
     steps: Option<FileSteps>,
 }
 
@@ -83,13 +88,13 @@ impl Order {
 
     fn try_rehearse(&self) -> Result<(Basis, Preview), FileError> {
         let observed = match &self.desk {
-            Some(desk) => Some((desk.clone(), Arc::new(desk.observe()?), desk.run_is_dead()?)),
+            Some(desk) => Some((desk.clone(), Arc::new(desk.observe()?), desk.dead_runs()?)),
             None => None,
         };
         let (order, folder) = (self.clone(), observed.clone());
         let rehearsed =
             self.timeline.store.rehearse(move |writing| order.rehearse_in(writing, folder.as_ref()))?;
-        let Rehearsed { version, mut kind, entries, unrecorded, steps } = rehearsed;
+        let Rehearsed { version, mut kind, entries, unrecorded, shared, steps } = rehearsed;
         let mut files = None;
         if let (Some((desk, observed, _)), Some(steps)) = (&observed, steps) {
             let looking = self.timeline.look()?;
@@ -114,13 +119,16 @@ impl Order {
         let basis = Basis { version, snapshot: observed.as_ref().map(|(_, observed, _)| observed.id) };
         let folder = self.desk.as_ref().map(|desk| path_to_text(desk.path()));
         let (entries_before, entries_after) = entries;
-        Ok((basis, Preview { version, kind, entries_before, entries_after, folder, unrecorded, files }))
+        Ok((
+            basis,
+            Preview { version, kind, entries_before, entries_after, folder, unrecorded, shared, files },
+        ))
     }
 
     fn rehearse_in(
         &self,
         writing: &Writing<'_>,
-        folder: Option<&(Desk, Arc<Observation>, bool)>,
+        folder: Option<&(Desk, Arc<Observation>, Vec<TurnId>)>,
     ) -> Result<Rehearsed, FileError> {
         let clock = &*self.timeline.clock;
         let at = self.head(writing, self.caller.expected)?;
@@ -133,20 +141,23 @@ impl Order {
             }
             writing.put_contents(&observed.objects, clock.now())?;
             let (thread, caller) = (self.thread, Caller { expected: None, ..self.caller.clone() });
-            let found = Found { thread, caller, whose: Whose::Hand, dead: *dead, snapshot: observed.id };
+            let found =
+                Found { thread, caller, whose: Whose::Hand, dead: dead.clone(), snapshot: observed.id };
             let (_, _, changed) = found.record(writing, &Place::of(desk), clock)?;
             unrecorded = changed.map(|(_, paths)| paths).unwrap_or_default();
         }
+        let mut shared = Vec::new();
         let (publishing, steps) = match folder {
             Some((desk, observed, _)) => {
                 let (publishing, steps) = self.work_out(desk, writing, observed.id)?;
+                shared = self.shared_paths(desk, writing, &publishing)?;
                 (publishing, Some(steps))
             }
             None => (self.conversation_alone(writing)?, None),
         };
         let at = self.head(writing, None)?;
         let (kind, after) = self.outcome(writing, &at, publishing, before)?;
-        Ok(Rehearsed { version, kind, entries: (before, after), unrecorded, steps })
+        Ok(Rehearsed { version, kind, entries: (before, after), unrecorded, shared, steps })
     }
 
     fn head(&self, writing: &Writing<'_>, expected: Option<Version>) -> Result<Head, FileError> {

@@ -29,8 +29,9 @@ impl Desk {
                 }
             }
             let known = writing.folder(folder)?;
-            let (snapshot, running, captured) =
-                known.map_or((None, None, None), |known| (known.snapshot, known.running, known.captured));
+            let (snapshot, running, captured, others) = known.map_or((None, None, None, None), |known| {
+                (known.snapshot, known.running, known.captured, known.others)
+            });
             writing.put_folder(&FolderRecord {
                 id: folder,
                 project,
@@ -41,6 +42,7 @@ impl Desk {
                 identity: None,
                 removing: None,
                 captured,
+                others,
             })?;
             Ok(())
         })?;

@@ -256,7 +256,14 @@ pub(crate) fn files_of_promoted(
     take: TakeId,
 ) -> Result<Option<FileChange>, ChangeError> {
     let files = plan::files_of_take(queries, thread, head, take)?;
-    Ok(files.map(|files| FileChange { before: files, after: files, take, apart: false, left: None }))
+    Ok(files.map(|files| FileChange {
+        before: files,
+        after: files,
+        take,
+        apart: false,
+        left: None,
+        shared: None,
+    }))
 }
 
 /// The change that brought an entry into the thread; `None` if it came along with others, or from elsewhere.

@@ -20,8 +20,10 @@ use retake_store::Writing;
 use retake_workspace::snapshot;
 use serde::Serialize;
 
-use super::look::{count, with_files};
+use super::look::{count, publish_shares, with_files};
+use super::ownership::{Owner, Recorder, divide, with_changes};
 use super::place::{Known, Place};
+use super::report::PathReport;
 use super::sealed::WithSealed;
 use super::{Desk, FileError};
 use crate::change::{Composed, Head, compose_command, finish};
@@ -52,7 +54,8 @@ pub struct Advanced {
 
 impl Desk {
     /// Goes on with a turn at one side of a tool's work in the folder. The caller holds the take's lease. `named` are
-    /// the paths that the tool is known to replace: those that snapshots leave out are sealed before it runs.
+    /// the paths that the tool is known to write, and no others; those that snapshots leave out are sealed before it runs.
+    /// `None` stands for a tool that may write anything.
     pub fn advance(
         &self,
         thread: ThreadId,
@@ -60,18 +63,19 @@ impl Desk {
         advance: Advance,
         caller: Caller,
         around: Around,
-        named: &[TreePath],
+        named: Option<&[TreePath]>,
     ) -> Result<Advanced, FileError> {
         let session = self.begin()?;
         match around {
             Around::Before => {
                 let present = session.present(thread, &Caller { turn: None, ..caller.clone() })?;
                 // What is on disk before the tool runs is what an undo needs, even if the tool's program is killed.
-                let sealed = self.seal_before(&present, named)?;
+                let sealed = self.seal_before(&present, named.unwrap_or_default())?;
                 let snapshot = sealed.as_ref().map_or(present.id, |sealed| sealed.id);
                 let (place, clock, rules) =
                     (Place::of(self), self.timeline.clock.clone(), self.timeline.rules);
-                let run = Running { thread, take, turn: advance.turn, actor: caller.actor.clone() };
+                let paths = named.map(|paths| paths.iter().map(|path| path.bytes().into()).collect());
+                let run = Running { thread, take, turn: advance.turn, actor: caller.actor.clone(), paths };
                 let done = self.timeline.store.write(move |writing| -> Result<Done, FileError> {
                     let at = Head::of(writing, thread, &caller)?;
                     // What the tool would write here would be another take's, whatever the log said.
@@ -114,13 +118,32 @@ impl Desk {
         let (done, paths) = self.timeline.store.write(move |writing| -> Result<_, FileError> {
             stored.store(writing, clock.now())?;
             writing.put_contents(&objects, clock.now())?;
-            let at = Head::of(writing, thread, &caller)?;
-            let Known { before, running } = place.known(writing, id)?;
-            place.put(writing, id, running.filter(|run| run.turn != advance.turn))?;
+            let mut at = Head::of(writing, thread, &caller)?;
+            let Known { before, runs } = place.known(writing, id)?;
+            let left = runs.iter().filter(|run| run.turn != advance.turn).cloned().collect();
+            place.put(writing, id, left)?;
+            let (before, found) = before.unwrap_or((id, Vec::new()));
+            let mut shares = divide(&found, &runs, Recorder::Author(Some(advance.turn)));
+            let own = shares.pop_if(|share| share.owner == Owner::Caller);
+            // What others changed meanwhile is recorded as theirs, before what the tool did.
+            let between = match (&own, shares.is_empty()) {
+                (_, true) => before,
+                (None, false) => id,
+                (Some(_), false) => {
+                    let theirs: Vec<PathReport> =
+                        shares.iter().flat_map(|share| share.paths.iter().cloned()).collect();
+                    with_changes(writing, before, &theirs, &*clock)?
+                }
+            };
+            if !shares.is_empty() {
+                publish_shares(writing, &place, &*clock, (before, between), &shares, (at, &caller))?;
+                at = Head::of(writing, thread, &Caller { expected: None, ..caller.clone() })?;
+            }
             let composed = compose(writing, &at, take, advance, &caller, &*clock, rules)?;
-            let (composed, paths) = match before {
-                Some((before, paths)) => {
-                    (with_files(composed, place.change(before, id, take)), count(&paths))
+            let (composed, paths) = match own {
+                Some(own) => {
+                    let composed = with_files(composed, place.change(between, id, take));
+                    (composed.shared_with(&own.others), count(&own.paths))
                 }
                 None => (composed, 0),
             };

@@ -1,5 +1,7 @@
 //! From a request to what it does: the operation that is published, and the steps of files that go with it.
 
+use std::collections::BTreeSet;
+
 use retake_model::content::ContentId;
 use retake_model::object::{Additions, Objects, load};
 use retake_model::operation::OperationKind;
@@ -9,7 +11,9 @@ use retake_model::tree::Snapshot;
 use retake_store::{Queries, Writing};
 
 use super::carry_out::{Compose, FilePlan};
+use super::look::changed_paths;
 use super::moves::LABELS;
+use super::plan::shared_changes;
 use super::planning::Order;
 use super::restore::check_path;
 use super::{Desk, FileError, Halves, PlanRequest};
@@ -68,6 +72,23 @@ impl Order {
                 (Publishing::Promote, FileSteps::Replay(replay::Way::default()))
             }
         })
+    }
+
+    /// The paths that a move takes back although another run may have changed them.
+    pub(super) fn shared_paths(
+        &self,
+        desk: &Desk,
+        queries: &Queries<'_>,
+        publishing: &Publishing,
+    ) -> Result<Vec<RootPath>, FileError> {
+        let Some(way) = publishing.way() else { return Ok(Vec::new()) };
+        let row = queries.thread(self.thread)?.ok_or(ChangeError::NoSuchThread(self.thread))?;
+        let mut paths = BTreeSet::new();
+        for files in shared_changes(queries, row.number, way.cursor.route(), desk.here())? {
+            let changed = changed_paths(queries, files.before, files.after)?;
+            paths.extend(changed.into_iter().filter(|path| !path.is_folder()).map(|path| path.path));
+        }
+        Ok(paths.into_iter().collect())
     }
 
     /// Refuses what would take the files, or the take itself, away from a turn that runs.

@@ -1,6 +1,7 @@
 //! Forgetting which folder a project is in.
 
 use retake_model::id::{FolderId, ProjectId};
+use retake_model::intent::FolderRecord;
 use retake_store::{Deleted, ProjectRow, StoreError, ThreadFilter, Writing};
 use retake_workspace::folder::{self, path_from_text};
 use serde::Serialize;
@@ -47,6 +48,15 @@ impl Timeline {
         Ok(ForgottenProject { id, path, threads })
     }
 
+    fn is_any_alive(&self, folder: &FolderRecord) -> Result<bool, StoreError> {
+        for run in folder.runs() {
+            if self.store.is_alive(run.turn)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Refuses to forget a folder that something is being done to.
     fn check_unused(&self, id: ProjectId) -> Result<(), ProjectError> {
         let looking = self.look()?;
@@ -57,9 +67,7 @@ impl Timeline {
                 format!("files in {path} were being moved; the next command there finishes that")
             } else if folder.apart.is_some() {
                 format!("a take of the project has a folder of its own at {path}; close it first")
-            } else if let Some(run) = &folder.running
-                && self.store.is_alive(run.turn)?
-            {
+            } else if self.is_any_alive(&folder)? {
                 format!("a tool is running in {path}; stop it, or wait until it ends")
             } else {
                 continue;

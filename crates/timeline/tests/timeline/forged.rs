@@ -359,7 +359,8 @@ fn with_files(forgery: &mut Forgery<'_>, tree: ContentId) {
     let root = SnapshotRoot { name: String::new(), tree, left_out: None, files: 1, bytes: 5, sealed: None };
     let after = forgery.additions.add(&Snapshot { roots: vec![root] });
     let take = forgery.state.active;
-    forgery.operation.files = Some(FileChange { before: after, after, take, apart: false, left: None });
+    forgery.operation.files =
+        Some(FileChange { before: after, after, take, apart: false, left: None, shared: None });
     forgery.operation.filed = Some(1);
 }
 

@@ -12,6 +12,7 @@ mod files;
 mod following;
 mod forged;
 mod history;
+mod overlapping;
 mod plans;
 mod power_cut;
 mod privacy;

@@ -29,9 +29,11 @@ async function move(route, body, yes, { quiet, then, does, more } = {}) {
   const kind = ahead.would?.kind;
   const differs = +kind?.to && (await drawn(`${page}/between?${query({ about: "move", before: kind.from, at: kind.to })}`));
   const chosen = choice(ahead.files);
+  const shared = ahead.would?.shared?.map(({ path }) => path).join(", ");
+  const note = shared ? element("p", {}, `Changed while another command ran; not known whose: ${shared}`) : "";
   const asks = !quiet || ahead.files?.paths.length;
-  if (asks && !(await confirmed([element("h2", {}, `${yes}?`), ...chosen, differs || "", pathList(ahead.files)], yes))) return;
-  const done = await asked("POST", does ? at(does) : to, { ...body, ...more, ...(chosen[0] ? fieldsOf(chosen[0]) : {}) });
+  if (asks && !(await confirmed([element("h2", {}, `${yes}?`), note, ...chosen, differs || "", pathList(ahead.files)], yes))) return;
+  const done = await asked("POST", does ? at(does) : to, { ...body, ...more, ...(note && { shared: true }), ...(chosen[0] ? fieldsOf(chosen[0]) : {}) });
   if (!done) return;
   const paths = done.files?.paths ?? [];
   if (paths.some(one => !one.written && /conflicted|kept|skipped/.test(one.outcome))) {

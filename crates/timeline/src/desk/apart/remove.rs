@@ -72,7 +72,7 @@ impl Session<'_> {
         let put = move |removing: Option<ContentId>| {
             timeline.store.write(move |writing| -> Result<Option<FolderRecord>, FileError> {
                 let Some(record) = writing.folder(id)? else { return Ok(None) };
-                let record = FolderRecord { removing, running: None, ..record };
+                let record = FolderRecord { removing, running: None, others: None, ..record };
                 writing.put_folder(&record)?;
                 Ok(Some(record))
             })

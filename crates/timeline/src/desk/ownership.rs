@@ -1,0 +1,151 @@
+//! Whose the changes are that are found in a folder while something runs in it.
+//!
+//! ```text
+//!   nothing runs                          the user's
+//!   `write` and `edit` run                theirs are the paths that their calls name; the rest as if they did not run
+//!   one command or shell tool runs        its own
+//!   several run at once                   shared: nobody knows whose, and an undo asks first
+//! ```
+
+use std::collections::BTreeMap;
+
+use retake_model::content::ContentId;
+use retake_model::id::TurnId;
+use retake_model::intent::Running;
+use retake_model::object::{Additions, Unavailable, load};
+use retake_model::path::RootPath;
+use retake_model::replay::graft_paths;
+use retake_model::sealed::sealed_of;
+use retake_model::tree::{Node, Snapshot, Tree, resolve};
+use retake_store::{Queries, StoreError, Writing};
+
+use super::report::PathReport;
+use crate::clock::Clock;
+
+/// Who made some changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// The user.
+    Hand,
+    /// Something that runs, or crashed.
+    Run(Running),
+    /// Whoever records them.
+    Caller,
+}
+
+/// Changes with the same owner.
+#[derive(Clone, Debug)]
+pub(super) struct Share {
+    pub(super) owner: Owner,
+    /// The other runs that may have made them; none where the owner is certain.
+    pub(super) others: Vec<Running>,
+    pub(super) paths: Vec<PathReport>,
+}
+
+/// Who records changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Recorder {
+    /// Somebody who only looks.
+    Looker,
+    /// Somebody who made changes in that turn, or outside of one.
+    Author(Option<TurnId>),
+}
+
+/// Divides what was found among those who may have made it: the user's first, the caller's last.
+pub(super) fn divide(found: &[PathReport], runs: &[Running], recorder: Recorder) -> Vec<Share> {
+    let is_own = |run: &&Running| recorder == Recorder::Author(Some(run.turn));
+    let own = runs.iter().find(is_own);
+    let others: Vec<&Running> = runs.iter().filter(|run| !is_own(run)).collect();
+    let mut shares: Vec<Share> = Vec::new();
+    for changed in found {
+        let (owner, others) = owner(changed, own, &others, recorder);
+        match shares.iter_mut().find(|share| share.owner == owner && share.others == others) {
+            Some(share) => share.paths.push(changed.clone()),
+            None => shares.push(Share { owner, others, paths: vec![changed.clone()] }),
+        }
+    }
+    shares.sort_by_key(|share| match share.owner {
+        Owner::Hand => 0,
+        Owner::Run(_) => 1,
+        Owner::Caller => 2,
+    });
+    shares
+}
+
+fn owner(
+    changed: &PathReport,
+    own: Option<&Running>,
+    others: &[&Running],
+    recorder: Recorder,
+) -> (Owner, Vec<Running>) {
+    if own.is_some_and(|own| names(own, changed)) {
+        return (Owner::Caller, Vec::new());
+    }
+    if let Some(run) = others.iter().find(|run| names(run, changed)) {
+        return (Owner::Run((*run).clone()), Vec::new());
+    }
+    let mut open: Vec<Running> =
+        others.iter().filter(|run| run.paths.is_none()).map(|run| (*run).clone()).collect();
+    if recorder != Recorder::Looker && own.is_none_or(|own| own.paths.is_none()) {
+        return (Owner::Caller, open);
+    }
+    if open.is_empty() {
+        return (Owner::Hand, open);
+    }
+    let first = open.remove(0);
+    (Owner::Run(first), open)
+}
+
+/// Whether a run is known to write a path, or into a folder that came or went with it.
+fn names(run: &Running, changed: &PathReport) -> bool {
+    let path = &changed.path.path;
+    changed.path.root.is_empty()
+        && run.paths().any(|named| {
+            named == path.bytes()
+                || (changed.is_folder() && named.starts_with(&[&path.bytes()[..], b"/"].concat()))
+        })
+}
+
+/// The snapshot with these changes, and no others that were found with them.
+pub(super) fn with_changes(
+    writing: &Writing<'_>,
+    base: ContentId,
+    changed: &[PathReport],
+    clock: &dyn Clock,
+) -> Result<ContentId, StoreError> {
+    let mut additions: Additions<'_, Queries<'_>> = Additions::new(&**writing);
+    let base: Snapshot = load(&additions, base)?;
+    let mut paths: BTreeMap<RootPath, Option<Node>> = BTreeMap::new();
+    for change in changed {
+        // A sealed file is in no tree; it comes with the last of the changes.
+        if sealed_of(&additions, base.root(&change.path.root))?.contains_key(&change.path.path) {
+            continue;
+        }
+        let node = match &change.after {
+            // What is in a folder has paths of its own.
+            Some(Node::Folder { mode, .. }) => Some(folder(&mut additions, &base, &change.path, *mode)?),
+            other => other.clone(),
+        };
+        paths.insert(change.path.clone(), node);
+    }
+    let snapshot = graft_paths(&mut additions, &base, &paths)?;
+    let id = additions.add(&snapshot);
+    writing.put_contents(&additions.into_new(), clock.now())?;
+    Ok(id)
+}
+
+fn folder(
+    additions: &mut Additions<'_, Queries<'_>>,
+    base: &Snapshot,
+    path: &RootPath,
+    mode: u16,
+) -> Result<Node, Unavailable> {
+    let there = match base.root(&path.root) {
+        Some(root) => resolve(additions, root.tree, &path.path)?,
+        None => None,
+    };
+    Ok(match there {
+        Some(Node::Folder { tree, .. }) => Node::Folder { tree, mode },
+        _ => Node::Folder { tree: additions.add(&Tree::default()), mode },
+    })
+}

@@ -1,0 +1,112 @@
+//! Commands and tools that run at once: what is known to be one's own is undone with it, and what is not is asked about.
+
+use retake_model::id::TurnId;
+use retake_model::operation::Actor;
+use retake_timeline::{Caller, FileError, Goal, Handling, PlanRequest, Seen, SharedChanges, Unit};
+
+use crate::support::FileWorld;
+
+const UNDO: Goal = Goal::Undo(Unit::Turn, 1);
+
+/// A command that runs in the folder, as `retake exec` does it.
+struct Exec<'world> {
+    world: &'world FileWorld,
+    turn: TurnId,
+    _alive: retake_timeline::store::Alive,
+}
+
+impl<'world> Exec<'world> {
+    fn begin(world: &'world FileWorld) -> Self {
+        let turn = TurnId::fresh(&mut world.world.timeline.fresh());
+        let alive = world.world.timeline.store().keep_alive(turn).expect("it is alive");
+        let exec = Self { world, turn, _alive: alive };
+        world.desk.let_loose(world.world.thread, exec.caller(), turn).expect("it begins");
+        exec
+    }
+
+    fn caller(&self) -> Caller {
+        Caller { actor: Actor::Agent, turn: Some(self.turn), ..Caller::human() }
+    }
+
+    fn end(self) -> Seen {
+        self.world.desk.record(self.world.world.thread, self.caller()).expect("it is recorded")
+    }
+}
+
+/// Two commands that overlap: `first` and `last` are the first one's alone, `both` may be either's.
+fn overlap(world: &FileWorld) {
+    let first = Exec::begin(world);
+    world.write("first", "1");
+    let second = Exec::begin(world);
+    world.write("both", "?");
+    second.end();
+    world.write("last", "1");
+    first.end();
+}
+
+#[test]
+fn what_overlapping_commands_changed_is_asked_about_before_it_is_undone() {
+    let world = FileWorld::new();
+    overlap(&world);
+    // What the first command did alone, after the other one had ended, is its own.
+    world.undo();
+    assert_eq!(world.files().into_keys().collect::<Vec<_>>(), ["both", "first"]);
+    let refused = world.try_go(UNDO, Handling::default()).expect_err("it is asked about");
+    assert!(matches!(&refused, FileError::SharedChanges(paths) if paths.len() == 1), "{refused}");
+    assert!(refused.to_string().contains("both") && refused.to_string().contains("--shared"), "{refused}");
+    assert_eq!(world.read("both").as_deref(), Some("?"));
+    let handling = Handling { shared: SharedChanges::Undo, ..Handling::default() };
+    world.try_go(UNDO, handling).expect("an undo that was asked for");
+    assert_eq!(world.files().into_keys().collect::<Vec<_>>(), ["first"]);
+    // And so is what it did alone before the other one began.
+    world.undo();
+    assert!(world.files().is_empty());
+    for _ in 0..3 {
+        world.redo();
+    }
+    assert_eq!(world.files().len(), 3);
+}
+
+#[test]
+fn a_preview_names_shared_changes_and_may_be_carried_out() {
+    let world = FileWorld::new();
+    overlap(&world);
+    world.undo();
+    let request = PlanRequest::Move(UNDO);
+    let plan = world.desk.plan(world.world.thread, request, Caller::human(), Handling::default());
+    let plan = plan.expect("a plan");
+    let shared: Vec<String> = plan.preview().shared.iter().map(ToString::to_string).collect();
+    assert_eq!(shared, ["both"]);
+    plan.execute().expect("what was previewed");
+    assert_eq!(world.files().into_keys().collect::<Vec<_>>(), ["first"]);
+}
+
+/// The control: commands that run one after the other share nothing.
+#[test]
+fn commands_that_do_not_overlap_share_nothing() {
+    let world = FileWorld::new();
+    for name in ["one", "two"] {
+        let exec = Exec::begin(&world);
+        world.write(name, name);
+        exec.end();
+    }
+    world.undo();
+    assert_eq!(world.files().into_keys().collect::<Vec<_>>(), ["one"]);
+    world.undo();
+    assert!(world.files().is_empty());
+}
+
+#[test]
+fn what_a_killed_command_changed_is_still_its_own() {
+    let world = FileWorld::new();
+    let killed = Exec::begin(&world);
+    world.write("killed", "1");
+    drop(killed);
+    let next = Exec::begin(&world);
+    world.write("next", "2");
+    next.end();
+    world.undo();
+    assert_eq!(world.files().into_keys().collect::<Vec<_>>(), ["killed"]);
+    world.undo();
+    assert!(world.files().is_empty());
+}
