@@ -51,11 +51,18 @@ pub struct Step {
 /// All that is to be carried over.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Way {
-    /// A step back over a move that went just the other way: it says the last word on every path that it touches,
-    /// and, unless conflicts are to be decided, no other path changes.
-    pub first: Option<Step>,
+    /// Steps back over the moves that led here from just where this one leads, newest first: they say the last word on every
+    /// path that they touch, and, unless conflicts are to be decided, no other path changes.
+    pub back: Vec<Step>,
     /// The steps for all other paths, in order.
     pub steps: Vec<Step>,
+}
+
+impl Way {
+    /// Whether the step of that number is one of those that have no say where moves are gone back over.
+    fn is_exact(&self, number: usize) -> bool {
+        !self.back.is_empty() && number >= self.back.len()
+    }
 }
 
 /// What to do with a file that two changed differently.
@@ -122,8 +129,8 @@ pub fn replay<O: Objects + ?Sized>(
     let mut unknown: BTreeMap<RootPath, Reason> = BTreeMap::new();
     // Paths that the other move left alone, and what the steps would have made of them.
     let mut passed_over: BTreeMap<RootPath, Option<Node>> = BTreeMap::new();
-    for (number, step) in way.first.iter().chain(&way.steps).enumerate() {
-        if number == 1 && way.first.is_some() {
+    for (number, step) in way.back.iter().chain(&way.steps).enumerate() {
+        if number == way.back.len() {
             for touched in touched.values_mut() {
                 touched.settled = true;
             }
@@ -142,7 +149,7 @@ pub fn replay<O: Objects + ?Sized>(
             differences.sort_by(|left, right| left.path.cmp(&right.path));
             for difference in differences {
                 // Whoever wants conflicts decided gets them decided, also those that the other move left alone.
-                if number > 0 && way.first.is_some() && on_conflict == OnConflict::Keep {
+                if way.is_exact(number) && on_conflict == OnConflict::Keep {
                     let path = here(difference.path);
                     if !touched.contains_key(&path) {
                         passed_over.insert(path, difference.after);
@@ -153,8 +160,8 @@ pub fn replay<O: Objects + ?Sized>(
             }
         }
     }
-    if let Some(first) = way.first {
-        let left = load(additions, first.from)?;
+    if let Some(newest) = way.back.first() {
+        let left = load(additions, newest.from)?;
         path::report_changed(additions, present, &left, passed_over, &mut touched)?;
     }
     settle::settle(additions, present, &mut touched)?;

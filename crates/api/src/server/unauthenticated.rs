@@ -21,7 +21,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::sync::Notify;
 
 /// How long a connection is heard that is closed to make room.
-const HEARING: Duration = Duration::from_millis(200);
+const HEARING: Duration = Duration::from_millis(100);
 
 /// One connection.
 #[derive(Clone, Default)]

@@ -30,18 +30,18 @@ pub(super) fn carry<O: Objects + ?Sized>(
         let here = sealed_of(additions, Some(root))?;
         let mut carried: BTreeMap<TreePath, Carried> = BTreeMap::new();
         let mut passed_over = SealedMap::new();
-        for (number, step) in way.first.iter().chain(&way.steps).enumerate() {
+        for (number, step) in way.back.iter().chain(&way.steps).enumerate() {
             let (from, to): (Snapshot, Snapshot) = (load(additions, step.from)?, load(additions, step.to)?);
             let from = sealed_of(additions, from.root(&root.name))?;
             let to = sealed_of(additions, to.root(&root.name))?;
-            if number == 1 && way.first.is_some() {
+            if number == way.back.len() {
                 for carried in carried.values_mut() {
                     carried.settled = true;
                 }
             }
             for (path, before, after) in sealed_changes(&from, &to) {
                 // What the other move left alone stays, as for all other files.
-                if number > 0 && way.first.is_some() && on_conflict == OnConflict::Keep {
+                if way.is_exact(number) && on_conflict == OnConflict::Keep {
                     passed_over.insert(path, after);
                     continue;
                 }
@@ -54,7 +54,7 @@ pub(super) fn carry<O: Objects + ?Sized>(
                 found.step(&before, after, on_conflict);
             }
         }
-        if let Some(first) = way.first {
+        if let Some(first) = way.back.first() {
             let left: Snapshot = load(additions, first.from)?;
             let left = sealed_of(additions, left.root(&root.name))?;
             for (path, theirs) in passed_over {

@@ -125,7 +125,12 @@ impl Thread {
 
     /// Where an undo leads.
     pub(super) fn undo(&self) -> Option<usize> {
-        Some(self.operation(self.head().position).parent).filter(|parent| *parent > 0)
+        self.undo_from(self.head().position)
+    }
+
+    /// Where an undo leads from a change.
+    pub(super) fn undo_from(&self, change: usize) -> Option<usize> {
+        Some(self.operation(change).parent).filter(|parent| *parent > 0)
     }
 
     /// Where a redo leads.
@@ -140,8 +145,8 @@ impl Thread {
         self.operation(version).position
     }
 
-    /// What a move to a change does to files, and the step that has the last word.
-    fn steps(&self, to: usize) -> (Option<Step>, Vec<Step>) {
+    /// What a move to a change does to files, after the steps that have the last word.
+    fn steps(&self, to: usize) -> (Vec<Step>, Vec<Step>) {
         let from = self.head().position;
         let (there, here) = (self.way(to), self.way(from));
         let changes = |version: &&usize| self.operation(**version).files.is_some();
@@ -150,9 +155,28 @@ impl Thread {
         let forth = there.iter().rev().filter(|version| !here.contains(version)).filter(changes);
         let steps = back.map(&files).map(|(before, after)| (after, before));
         let steps = steps.chain(forth.map(files)).collect();
-        let first = self.log[from.max(to)..].iter().rev().find(|old| old.moved == Some((to, from)));
-        let first = first.and_then(|old| old.files.clone()).map(|(before, after)| (after, before));
-        (first, steps)
+        (self.back_over_moves(from, to), steps)
+    }
+
+    /// Back over all moves since the one that left where this one leads to.
+    fn back_over_moves(&self, from: usize, to: usize) -> Vec<Step> {
+        let mut back: Vec<Step> = Vec::new();
+        let redoes = self.way(to).contains(&from);
+        for (version, old) in (1..).zip(&self.log).skip(from.max(to)).collect::<Vec<_>>().into_iter().rev() {
+            let Some((before, after)) = old.files.clone() else { continue };
+            match old.moved {
+                Some((left, _)) => {
+                    back.push((after, before));
+                    let went = back.iter().any(|(from, to)| from != to);
+                    if left == to {
+                        return if went || redoes { back } else { Vec::new() };
+                    }
+                }
+                None if old.position == version => break,
+                None => {}
+            }
+        }
+        Vec::new()
     }
 }
 
@@ -205,14 +229,15 @@ impl Naive {
         let (from, tip) = (head.position, head.tip);
         let ahead = self.threads[thread].way(tip).contains(&to);
         let take = self.threads[thread].operation(to).take;
-        let (first, steps) = self.threads[thread].steps(to);
-        let first =
-            first.filter(|(from, to)| from != to && self.mistake != Some(Mistake::RedoForgetsWhatUndoFound));
+        let (mut back, steps) = self.threads[thread].steps(to);
+        if self.mistake == Some(Mistake::RedoForgetsWhatUndoFound) {
+            back.clear();
+        }
         let files = filed.then(|| {
             let before = Rc::new(self.present.clone());
             let wanted = match (self.mistake, steps.last()) {
                 (Some(Mistake::UndoTakesEverybodyAlong), Some((_, whole))) => (**whole).clone(),
-                _ => replay(&self.present, first, &steps, self.mistake),
+                _ => replay(&self.present, &back, &steps, self.mistake),
             };
             self.present = wanted;
             self.known = Rc::new(self.present.clone());
@@ -285,7 +310,7 @@ impl Naive {
             steps.clear();
         }
         let before = Rc::new(self.present.clone());
-        let after = Rc::new(replay(&self.present, None, &steps, self.mistake));
+        let after = Rc::new(replay(&self.present, &[], &steps, self.mistake));
         self.change(thread, take, before, after);
     }
 }

@@ -18,24 +18,20 @@ struct At {
     settled: bool,
 }
 
-/// The present files after these steps. The first, if there is one, has the last word on the paths it touches.
-pub(super) fn replay(
-    present: &Folder,
-    first: Option<Step>,
-    steps: &[Step],
-    mistake: Option<Mistake>,
-) -> Folder {
+/// The present files after these steps. Those back over moves, if there are any, have the last word on the paths they touch.
+pub(super) fn replay(present: &Folder, back: &[Step], steps: &[Step], mistake: Option<Mistake>) -> Folder {
     let mut touched: BTreeMap<PathBuf, At> = BTreeMap::new();
-    let last_word = first.is_some();
-    for (number, (from, to)) in first.iter().chain(steps).enumerate() {
-        if number == 1 && last_word {
+    let last_word = !back.is_empty();
+    for (number, (from, to)) in back.iter().chain(steps).enumerate() {
+        if number == back.len() {
             for at in touched.values_mut() {
                 at.settled = true;
             }
         }
         for difference in from.differences(to) {
             // What the move left alone that is gone back over stays as it is, whoever changed it since.
-            if number > 0 && last_word && mistake != Some(Mistake::RedoOverwritesWhatUndoLeftAlone) {
+            if number >= back.len() && last_word && mistake != Some(Mistake::RedoOverwritesWhatUndoLeftAlone)
+            {
                 continue;
             }
             let at = touched.entry(difference.path.to_owned()).or_insert_with(|| {

@@ -88,7 +88,7 @@ pub(super) fn steps_between(
     (moved, halves): (&crate::moves::Way, Halves),
     here: Here,
 ) -> Result<Way, StoreError> {
-    let first = way_back(queries, thread, head, (moved, halves), here)?;
+    let back = way_back(queries, thread, head, (moved, halves), here)?;
     let mut steps = Vec::new();
     for step in moved.cursor.route() {
         let Some(files) = file_change(queries, thread, step.version())?.filter(|files| here.holds(files))
@@ -100,7 +100,7 @@ pub(super) fn steps_between(
             RouteStep::Forward(_) => Step { from: files.before, to: files.after },
         });
     }
-    Ok(Way { first, steps })
+    Ok(Way { back, steps })
 }
 
 /// Whether any step of a route changed files of a folder.
@@ -169,45 +169,66 @@ pub(super) fn undo_take_since(
     Ok(steps)
 }
 
-/// The newest move that went just the other way and moved files: going back over it brings back, byte for byte,
-/// what it found, whatever had to be merged on the way there.
+/// Back over the moves that led here from just where this one leads: that brings back, byte for byte, what the first of
+/// them found, whatever had to be merged on the way here, and leaves alone what they left alone.
+///
+/// ```text
+///   place    P ──undo 2──► Q ──redo──► R ──redo──► P         the second redo: back over the first one, and over the undo
+/// ```
 fn way_back(
     queries: &Queries<'_>,
     thread: i64,
     head: Version,
     (way, halves): (&crate::moves::Way, Halves),
     here: Here,
-) -> Result<Option<Step>, StoreError> {
+) -> Result<Vec<Step>, StoreError> {
     let log = queries.log(thread);
     let there = way.cursor.clone().place(&log)?;
+    let redoes = way.cursor.route().iter().all(|step| matches!(step, RouteStep::Forward(_)));
     // Where the chains of a take and of the thread were after an operation.
     let place = |version: Version, take: TakeId| -> Result<(TakeId, Version, Version), StoreError> {
         let thread = history::thread_position(&history::Log::step(&log, version)?, version);
         Ok((take, history::take_position(&log, version, take)?.position, thread.position))
     };
+    let mut back = Vec::new();
     for filed in Filed::up_to(queries, thread, head)? {
         let (operation, files) = filed?;
         // A move between two changes is younger than both.
         if operation.version <= way.from.max(way.to) {
             break;
         }
-        let reverses = match operation.kind {
+        if !here.holds(&files) {
+            continue;
+        }
+        let version = operation.version;
+        let leads_back = match operation.kind {
             OperationKind::Undone { .. } | OperationKind::Redone { .. } | OperationKind::Jumped { .. } => {
-                let version = operation.version;
-                place(version - 1, there.0)? == there && place(version, way.now.0)? == way.now
+                // The files alone go back over one move only: the conversation stands elsewhere.
+                let from_here = halves != Halves::Files || place(version, way.now.0)? == way.now;
+                from_here && place(version - 1, there.0)? == there
             }
+            OperationKind::FilesSeen { .. } => continue,
             // Where the conversation moves too, it passes over such a move as over any other change.
-            OperationKind::FilesMoved { from, to, .. } => {
-                halves == Halves::Files && (from, to) == (way.to, way.from)
+            OperationKind::FilesMoved { from, to, .. } if halves == Halves::Files => {
+                (from, to) == (way.to, way.from)
             }
-            _ => false,
+            _ => break,
         };
-        if reverses && here.holds(&files) {
-            let went = files.before != files.after;
-            return Ok(went.then_some(Step { from: files.after, to: files.before }));
+        if halves == Halves::Files {
+            back.clear();
+        }
+        back.push(Step { from: files.after, to: files.before });
+        // An undo that found nothing to do to files is taken back by doing nothing. A redo that found nothing to do may
+        // have found files that an undo of the conversation alone had left there, and the undo of that takes them back.
+        let went = back.iter().any(|step| step.from != step.to);
+        if leads_back && (went || redoes) {
+            return Ok(back);
+        }
+        if leads_back {
+            break;
         }
     }
-    Ok(None)
+    Ok(Vec::new())
 }
 
 /// What brings the files of a take back into the project's folder that it left some time ago: everything that this

@@ -75,7 +75,7 @@ impl Desk {
         }
         let heir = self.active_after(queries, &state, &Command::DeleteTake { take })?;
         let steps = plan::steps_to_take(queries, row.number, &head, heir, present)?;
-        let way = Way { first: None, steps: steps.unwrap_or_default() };
+        let way = Way { back: Vec::new(), steps: steps.unwrap_or_default() };
         let files: Snapshot = load(queries, present)?;
         if plan_files(queries, &files, &FileSteps::Replay(way), OnConflict::default())?.moving() == 0 {
             return Ok(());

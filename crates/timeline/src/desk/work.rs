@@ -64,7 +64,7 @@ impl Order {
             }
             PlanRequest::Change(command) => {
                 let steps = desk.steps_of(queries, self.thread, command, present)?;
-                let way = replay::Way { first: None, steps };
+                let way = replay::Way { back: Vec::new(), steps };
                 (Publishing::Change(command.clone()), FileSteps::Replay(way))
             }
             PlanRequest::Promote { take, .. } => {

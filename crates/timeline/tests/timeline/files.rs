@@ -359,6 +359,40 @@ fn undo_then_redo_is_the_identity_where_a_hand_had_put_something_back() {
 }
 
 #[test]
+fn an_undo_of_two_turns_and_two_redos_are_the_identity() {
+    let world = FileWorld::new();
+    world.write("a", "0");
+    world.write("b", "0");
+    world.look();
+    world.agent(|world| world.write("a", "1"));
+    world.agent(|world| {
+        world.write("a", "2");
+        world.write("b", "2");
+    });
+    // Back to what the first turn had made of it, and to what was there before both.
+    world.write("a", "1");
+    world.write("b", "0");
+    let before = world.files();
+    world.go(Goal::Undo(Unit::Turn, 2));
+    assert_eq!(world.files(), files(&[("a", "0"), ("b", "0")]));
+    world.redo();
+    world.redo();
+    assert_eq!(world.files(), before);
+}
+
+#[test]
+fn a_redo_after_an_undo_that_moved_no_file_moves_none() {
+    let world = FileWorld::new();
+    world.write("a", "0");
+    world.look();
+    world.agent(|world| world.write("a", "1"));
+    world.write("a", "0");
+    world.undo();
+    world.redo();
+    assert_eq!(world.files(), files(&[("a", "0")]));
+}
+
+#[test]
 fn deleting_the_active_take_brings_the_files_of_the_next() {
     let world = FileWorld::new();
     world.world.say("User", "first");

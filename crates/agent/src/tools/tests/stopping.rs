@@ -13,7 +13,7 @@ fn stop(lab: &Lab, name: &str, input: Value) -> (Output, Duration) {
     std::thread::scope(|scope| {
         let (room, watched) = (&lab.room, &cancel);
         let tool = scope.spawn(move || run(&call(name, input), room, watched, &mut |_| {}));
-        std::thread::sleep(Duration::from_millis(300));
+        std::thread::sleep(Duration::from_millis(100));
         assert!(!tool.is_finished(), "{name}: the control: it takes longer than that");
         cancel.set();
         let asked = Instant::now();
