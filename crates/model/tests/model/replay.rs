@@ -51,7 +51,7 @@ impl World {
 
     fn replay(&mut self, present: ContentId, steps: &[(ContentId, ContentId)], on: OnConflict) -> Replayed {
         let steps: Vec<Step> = steps.iter().map(|&(from, to)| Step { from, to }).collect();
-        let way = Way { first: None, steps };
+        let way = Way { back: Vec::new(), steps };
         let mut additions = Additions::new(&self.memory);
         let replayed =
             replay(&mut additions, &self.load(present), &way, on, LABELS).expect("all is in memory");
@@ -242,8 +242,8 @@ fn bytes_read(count: usize, path: impl Fn(usize) -> String) -> usize {
     let (empty, full) = (world.snapshot(&[("other", "stays\n")]), world.snapshot(&files));
     let counted = Counted { memory: &world.memory, read: std::cell::Cell::new(0) };
     let step = |from, to| Step { from, to };
-    let undo = Way { first: None, steps: vec![step(full, empty)] };
-    let redo = Way { first: Some(step(empty, full)), steps: vec![step(empty, full)] };
+    let undo = Way { back: Vec::new(), steps: vec![step(full, empty)] };
+    let redo = Way { back: vec![step(empty, full)], steps: vec![step(empty, full)] };
     for (present, way) in [(full, undo), (empty, redo)] {
         let mut additions = Additions::new(&counted);
         let present = load(&counted, present).expect("it was made here");
