@@ -14,7 +14,7 @@ use retake_timeline::{
 
 use crate::support::{FileWorld, PROJECT, outcome};
 
-fn files(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+pub(crate) fn files(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect()
 }
 
@@ -140,20 +140,6 @@ fn conflicts_are_kept_taken_or_marked() {
     check(OnConflict::Keep, "hand\n");
     check(OnConflict::Take, "old\n");
     check(OnConflict::Mark, "<<<<<<< as it is\nhand\n=======\nold\n>>>>>>> as it would be\n");
-}
-
-#[test]
-fn redo_works_after_later_hand_edits_and_a_restart() {
-    let world = FileWorld::new();
-    world.agent(|world| world.write("a", "agent\n"));
-    world.undo();
-    world.write("other", "later\n");
-    let second = world.second_desk();
-    let moment = second
-        .go(world.world.thread, Goal::Redo(Unit::Turn, 1), Caller::human(), Handling::default())
-        .expect("a redo in another process");
-    assert!(moment.files.expect("files").moves_files());
-    assert_eq!(world.files(), files(&[("a", "agent\n"), ("other", "later\n")]));
 }
 
 #[test]
@@ -339,60 +325,6 @@ fn a_branch_at_the_last_entry_goes_on_with_all_that_is_there() {
 }
 
 #[test]
-fn undo_then_redo_is_the_identity_where_a_hand_had_put_something_back() {
-    let world = FileWorld::new();
-    world.write("a", "1");
-    world.write("b", "1");
-    world.look();
-    world.agent(|world| {
-        world.write("a", "2");
-        world.write("b", "2");
-        world.write("junk", "x");
-    });
-    world.write("a", "1");
-    world.remove("junk");
-    let before = world.files();
-    world.undo();
-    assert_eq!(world.files(), files(&[("a", "1"), ("b", "1")]));
-    world.redo();
-    assert_eq!(world.files(), before);
-}
-
-#[test]
-fn an_undo_of_two_turns_and_two_redos_are_the_identity() {
-    let world = FileWorld::new();
-    world.write("a", "0");
-    world.write("b", "0");
-    world.look();
-    world.agent(|world| world.write("a", "1"));
-    world.agent(|world| {
-        world.write("a", "2");
-        world.write("b", "2");
-    });
-    // Back to what the first turn had made of it, and to what was there before both.
-    world.write("a", "1");
-    world.write("b", "0");
-    let before = world.files();
-    world.go(Goal::Undo(Unit::Turn, 2));
-    assert_eq!(world.files(), files(&[("a", "0"), ("b", "0")]));
-    world.redo();
-    world.redo();
-    assert_eq!(world.files(), before);
-}
-
-#[test]
-fn a_redo_after_an_undo_that_moved_no_file_moves_none() {
-    let world = FileWorld::new();
-    world.write("a", "0");
-    world.look();
-    world.agent(|world| world.write("a", "1"));
-    world.write("a", "0");
-    world.undo();
-    world.redo();
-    assert_eq!(world.files(), files(&[("a", "0")]));
-}
-
-#[test]
 fn deleting_the_active_take_brings_the_files_of_the_next() {
     let world = FileWorld::new();
     world.world.say("User", "first");
@@ -546,52 +478,6 @@ fn a_take_can_live_in_a_folder_of_its_own() {
         world.files(),
         files(&[("a", "shared\n"), ("b", "of the take\n"), ("c", "at the last moment\n")])
     );
-}
-
-#[test]
-fn redo_leaves_alone_what_the_user_reverted_or_deleted_around_the_undo() {
-    // What the user does before the undo and after it to a file that the agent made or edited; where each gives nothing, the
-    // user does nothing. Undo then redo must not change the user's file.
-    type Text = Option<&'static str>;
-    let cases: [(Text, &str, Option<Text>, Option<Text>); 7] = [
-        // The user reverted or deleted it before.
-        (Some("old\n"), "agent\n", Some(Some("old\n")), None),
-        (None, "agent\n", Some(None), None),
-        // The user made a conflict of it before, and reverts, deletes or rewrites it after.
-        (Some("old\n"), "agent\n", Some(Some("hand\n")), Some(Some("old\n"))),
-        (None, "agent\n", Some(Some("hand\n")), Some(None)),
-        (Some("old\n"), "agent\n", Some(Some("hand\n")), Some(Some("other hand\n"))),
-        // The undo brings it back, and the user deletes or rewrites it after.
-        (Some("old\n"), "agent\n", None, Some(None)),
-        (Some("old\n"), "agent\n", None, Some(Some("hand\n"))),
-    ];
-    for (old, agent, before, after) in cases {
-        let world = FileWorld::new();
-        let put = |text: Option<&str>| match text {
-            Some(text) => world.write("a", text),
-            None if world.path("a").exists() => world.remove("a"),
-            None => {}
-        };
-        put(old);
-        world.agent(|world| {
-            world.write("a", agent);
-            world.write("moves", "agent\n");
-        });
-        before.into_iter().for_each(put);
-        world.undo();
-        after.into_iter().for_each(put);
-        let user = world.read("a");
-        let report = world.redo();
-        assert_eq!(world.read("a"), user, "{old:?} {before:?} {after:?}");
-        assert_eq!(world.read("moves").as_deref(), Some("agent\n"));
-        if after.is_some() {
-            let outcome = outcome(&report, "a");
-            assert!(
-                matches!(outcome, Outcome::Conflicted { theirs: Some(_), written: false }),
-                "{outcome:?}"
-            );
-        }
-    }
 }
 
 #[test]

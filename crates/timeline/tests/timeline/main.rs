@@ -17,6 +17,7 @@ mod plans;
 mod power_cut;
 mod privacy;
 mod projects;
+mod redo_files;
 mod requests;
 mod shared;
 mod support;
