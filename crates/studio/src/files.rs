@@ -184,8 +184,15 @@ fn answer_of(kind: &OperationKind) -> Option<EntryId> {
 /// What the call of a tool did to files, by the entry that answers it.
 pub(crate) fn of_call(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
     let looking = studio.timeline.look()?;
-    let found = looking.files(thread, None, LOOKED_THROUGH)?;
-    let found = found.into_iter().find(|at| asked.entry.is_some() && answer_of(&at.kind) == asked.entry);
+    let mut found = None;
+    // A take that was promoted keeps its entries, and what their calls did is in the log that it left.
+    for thread in looking.lineage(thread)? {
+        let files = looking.files(thread, None, LOOKED_THROUGH)?;
+        found = files.into_iter().find(|at| asked.entry.is_some() && answer_of(&at.kind) == asked.entry);
+        if found.is_some() {
+            break;
+        }
+    }
     let found =
         found.ok_or_else(|| Failed::not_found("What this call did to files is not known any more."))?;
     let question = Question::all(Detail::Hunks(USUAL_CONTEXT));
@@ -227,11 +234,15 @@ pub(crate) fn moved_by_calls(
     let question = Question::all(Detail::Counts);
     // A call is never made after its answer, so that what is older than all of these need not be looked at.
     let oldest = answers().map(|view| view.entry.created).min();
-    let range = files_since(looking, thread, oldest)?;
-    for at in range {
-        let Some(answer) = answer_of(&at.kind).filter(|answer| wanted.contains(answer)) else { continue };
-        if at.files.before != at.files.after {
-            moved.insert(answer, looking.changes(at.files.before, at.files.after, &question)?.stat);
+    for thread in looking.lineage(thread)? {
+        for at in files_since(looking, thread, oldest)? {
+            let Some(answer) = answer_of(&at.kind).filter(|answer| wanted.contains(answer)) else { continue };
+            if at.files.before != at.files.after {
+                moved.insert(answer, looking.changes(at.files.before, at.files.after, &question)?.stat);
+            }
+        }
+        if moved.len() == wanted.len() {
+            break;
         }
     }
     Ok(moved)

@@ -61,6 +61,21 @@ impl Looking<'_> {
         Ok(load(&self.queries(), self.head(thread)?.operation.after)?)
     }
 
+    /// The thread, and those that it was a take of before it was promoted, as far as they are there.
+    pub fn lineage(&self, thread: ThreadId) -> Result<Vec<ThreadId>, LookError> {
+        let mut found = vec![thread];
+        let mut parent = self.state(thread)?.parent;
+        while let Some(next) = parent.map(|parent| parent.thread).filter(|next| !found.contains(next)) {
+            parent = match self.state(next) {
+                Ok(state) => state.parent,
+                Err(LookError::NoSuchThread(_)) => break,
+                Err(error) => return Err(error),
+            };
+            found.push(next);
+        }
+        Ok(found)
+    }
+
     /// The state of a thread just after an operation.
     pub fn state_at(&self, thread: ThreadId, version: Version) -> Result<ThreadState, LookError> {
         let row = self.thread(thread)?;
