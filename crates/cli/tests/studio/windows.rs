@@ -22,6 +22,19 @@ fn two_windows() -> (Studio, crate::browser::Window, crate::browser::Window) {
 }
 
 /// Where an entry is on the screen.
+/// Where an entry is once all that scrolling draws is drawn.
+fn settled_top_of(studio: &Studio, entry: &str) -> f64 {
+    let mut last = f64::NAN;
+    loop {
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        let now = top_of(studio, entry);
+        if (now - last).abs() < 0.5 {
+            return now;
+        }
+        last = now;
+    }
+}
+
 fn top_of(studio: &Studio, entry: &str) -> f64 {
     let top = studio
         .browser
@@ -48,9 +61,7 @@ fn an_edit_is_seen_in_the_other_window_which_stays_where_it_is() {
     let browser = &studio.browser;
     let (changed, read) = (id_of(&studio, 44), id_of(&studio, 52));
     browser.run("arguments[0].scrollIntoView({block: 'start'});", &[browser.element(&read)]);
-    // What scrolling draws is drawn first.
-    std::thread::sleep(std::time::Duration::from_millis(300));
-    let before = top_of(&studio, &read);
+    let before = settled_top_of(&studio, &read);
 
     browser.look_at(&other);
     edit_as(&studio, &changed, "changed, and much shorter");
