@@ -332,7 +332,7 @@ fn save_session(call: &Call<'_, NoPath, NoQuery, SessionBody>) -> Result<Answer<
     let body = &call.body;
     let thread = match (body.id, body.thread) {
         (Some(id), Some(thread)) if id != thread => {
-            return Err(Problem::invalid("id and thread name different threads; give one of them"));
+            return Err(Problem::refused("id and thread name different threads; give one of them"));
         }
         (Some(thread), _) | (None, Some(thread)) => thread,
         (None, None) => call.service.current_thread()?,

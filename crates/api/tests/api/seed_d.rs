@@ -315,7 +315,7 @@ fn a_saved_session_is_answered_updated_by_id_and_listed() {
     let before = client.sequence();
     save(json!({"id": "0".repeat(26)})).refused(404, "not_found");
     let other = client.thread("Other");
-    save(json!({"id": thread, "thread": other})).refused(400, "invalid_request");
+    save(json!({"id": thread, "thread": other})).refused(422, "refused");
     assert_eq!(client.sequence(), before + 1, "only the other thread was made");
 }
 
