@@ -17,6 +17,7 @@ pub mod durable;
 pub mod folder;
 pub mod git;
 pub mod leftover;
+pub mod pattern;
 pub mod root;
 pub mod snapshot;
 pub mod watch;

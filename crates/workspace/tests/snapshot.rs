@@ -123,6 +123,21 @@ fn what_is_left_out_is_named_with_the_reason() {
 }
 
 #[test]
+fn an_ignore_file_with_hostile_lines_is_read_without_them() {
+    let place = Place::new();
+    let nested = "{".repeat(100_000) + "a" + &"}".repeat(100_000);
+    for name in [".gitignore", ".ignore", ".retakeignore"] {
+        place.write(name, &format!("{nested}\n{}\n{}\n{name}-x\n", "{[}]".repeat(9_000), "?".repeat(90_000)));
+        place.write(&format!("{name}-x"), "");
+    }
+    place.write("kept", "");
+    let taken = place.keep();
+    let ignored = [".gitignore-x", ".ignore-x", ".retakeignore-x"].map(|name| (name, Reason::Ignored));
+    assert_eq!(place.left_out(&taken), map(ignored));
+    assert!(place.held(&taken).contains_key("kept"));
+}
+
+#[test]
 fn setuid_setgid_and_sticky_bits_are_listed_as_not_held() {
     let place = Place::new();
     let set = |path: &str, mode| {

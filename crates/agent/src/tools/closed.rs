@@ -1,12 +1,13 @@
 //! Paths that rules close to tools, and the patterns that name them.
 
-use globset::{Candidate, GlobBuilder, GlobMatcher};
+use globset::{Candidate, GlobBuilder, GlobSet};
+use retake_workspace::pattern;
 
 /// A pattern for paths. One without a slash is for the last name alone, wherever that is; a slash at the beginning
 /// ties it to the project folder.
 #[derive(Clone, Debug)]
 pub(crate) struct PathPattern {
-    matcher: GlobMatcher,
+    matcher: GlobSet,
     last_name: bool,
     everything: bool,
 }
@@ -23,13 +24,15 @@ impl PathPattern {
     pub(crate) fn new(text: &str, case: Case) -> Result<Self, String> {
         let inner = text.strip_prefix("./").unwrap_or(text).trim_end_matches('/');
         let tied = inner.strip_prefix('/').unwrap_or(inner);
-        let glob = GlobBuilder::new(tied)
+        pattern::check(text).map_err(|error| error.to_string())?;
+        let compiled = GlobBuilder::new(tied)
             .literal_separator(true)
             .case_insensitive(case == Case::Ignored)
             .build()
-            .map_err(|error| error.kind().to_string())?;
+            .and_then(|glob| GlobSet::builder().add(glob).build());
+        let matcher = compiled.map_err(|error| error.kind().to_string())?;
         let everything = matches!(tied, "*" | "**" | "." | "**/*");
-        Ok(Self { matcher: glob.compile_matcher(), last_name: !inner.contains('/'), everything })
+        Ok(Self { matcher, last_name: !inner.contains('/'), everything })
     }
 
     /// Whether it is about that path.

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::closed::{Case, PathPattern};
-use super::text::{capped, one_line};
+use super::text::{capped, one_line, short_line};
 use super::walk::{DEEPEST, Ignored, Walk, walk};
 use super::{Bench, Failure, Output, Reach, Tool, input};
 
@@ -66,5 +66,6 @@ fn run(input: &Value, bench: &mut Bench<'_>) -> Result<Output, Failure> {
 
 /// The pattern that a model wrote.
 pub(super) fn pattern(text: &str) -> Result<PathPattern, Failure> {
-    PathPattern::new(text, Case::Matters).map_err(|why| Failure(format!("{text:?} is not a pattern: {why}.")))
+    let failure = |why| Failure(format!("{:?} is not a pattern: {why}.", short_line(text, 200)));
+    PathPattern::new(text, Case::Matters).map_err(failure)
 }

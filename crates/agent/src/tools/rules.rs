@@ -14,6 +14,7 @@ use std::path::Path;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use retake_model::path::FileName;
+use retake_workspace::pattern;
 use retake_workspace::root::find_root;
 use rustix::fs::{FileType, Mode, OFlags};
 
@@ -98,7 +99,9 @@ fn matcher(folder: BorrowedFd<'_>, name: &str) -> Option<Gitignore> {
     let mut builder = GitignoreBuilder::new("");
     for line in String::from_utf8_lossy(&bytes).lines() {
         // A line that is no pattern is passed over, as git does.
-        let _ = builder.add_line(None, line);
+        if pattern::check(line).is_ok() {
+            let _ = builder.add_line(None, line);
+        }
     }
     builder.build().ok().filter(|matcher| !matcher.is_empty())
 }

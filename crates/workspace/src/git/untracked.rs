@@ -10,6 +10,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::index::Index;
 use super::read::{self, Links};
+use crate::pattern;
 
 /// Names that are looked at, in all folders together.
 const NAMES: usize = 50_000;
@@ -85,7 +86,9 @@ fn rules(folder: &Path, file: &Path) -> Option<Gitignore> {
     let mut builder = GitignoreBuilder::new(folder);
     for line in String::from_utf8_lossy(&bytes).trim_start_matches('\u{feff}').lines() {
         // Git passes over a line that makes no sense.
-        let _ = builder.add_line(None, line);
+        if pattern::check(line).is_ok() {
+            let _ = builder.add_line(None, line);
+        }
     }
     builder.build().ok()
 }

@@ -7,6 +7,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::options::{Options, SECRETS};
 use super::workspace::OpenError;
+use crate::pattern;
 
 /// The patterns, ready to be asked. Paths begin with a slash and the name of something in the root.
 #[derive(Debug)]
@@ -78,11 +79,9 @@ impl Globs {
 fn compile<'patterns>(patterns: impl Iterator<Item = &'patterns str>) -> Result<Gitignore, OpenError> {
     let mut builder = GitignoreBuilder::new("/");
     for pattern in patterns {
-        let fail = |error: ignore::Error| OpenError::Pattern {
-            pattern: pattern.to_owned(),
-            reason: error.to_string(),
-        };
-        builder.add_line(None, pattern).map_err(fail)?;
+        let fail = |reason: String| OpenError::Pattern { pattern: pattern.to_owned(), reason };
+        pattern::check(pattern).map_err(|error| fail(error.to_string()))?;
+        builder.add_line(None, pattern).map_err(|error| fail(error.to_string()))?;
     }
     builder.build().map_err(|error| OpenError::Pattern { pattern: String::new(), reason: error.to_string() })
 }

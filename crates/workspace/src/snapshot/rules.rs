@@ -22,6 +22,7 @@ use retake_model::tree::Reason;
 use rustix::fs::{Mode, OFlags};
 
 use super::include::Globs;
+use crate::pattern;
 
 /// The files, the strongest first.
 pub(super) const FILES: [&CStr; 4] = [c".retakeignore", c".ignore", c".gitignore", c".git/info/exclude"];
@@ -246,7 +247,9 @@ fn compile(base: &[u8], text: &[u8]) -> Gitignore {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     for line in text.split(|byte| *byte == b'\n') {
         // A line that makes no sense hides nothing, as with git.
-        if let Ok(line) = std::str::from_utf8(line.strip_suffix(b"\r").unwrap_or(line)) {
+        if let Ok(line) = std::str::from_utf8(line.strip_suffix(b"\r").unwrap_or(line))
+            && pattern::check(line).is_ok()
+        {
             let _ = builder.add_line(None, line);
         }
     }

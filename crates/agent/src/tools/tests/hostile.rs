@@ -110,6 +110,54 @@ fn strange_names_are_only_names() {
     lab.check_outside();
 }
 
+/// Patterns that overflow the stack of a compiler without limits, or are too large for it.
+fn hostile_patterns() -> Vec<String> {
+    vec![
+        "{".repeat(100_000) + "a" + &"}".repeat(100_000),
+        "{a,".repeat(100_000) + &"}".repeat(100_000),
+        "{[}]".repeat(50_000),
+        "{".repeat(100_000),
+        "?".repeat(3_000_000),
+        "{*,**/?}".repeat(200_000),
+    ]
+}
+
+#[test]
+fn no_pattern_of_a_model_ends_the_process() {
+    let lab = Lab::new();
+    lab.file("a", "word");
+    for pattern in hostile_patterns() {
+        for (tool, input) in [
+            ("glob", json!({ "pattern": pattern })),
+            ("search", json!({ "pattern": "word", "glob": pattern })),
+            ("search", json!({ "pattern": "(".repeat(100_000) + &")".repeat(100_000) })),
+        ] {
+            let output = lab.call(tool, input);
+            assert!(output.failed && output.text.contains("pattern"), "{tool}: {}", output.text.len());
+        }
+    }
+    for pattern in ["{a,b}", &("{".repeat(32) + "a" + &"}".repeat(32)), &"?".repeat(4_096)] {
+        let output = lab.call("glob", json!({ "pattern": pattern }));
+        assert!(!output.failed, "the control: {}", output.text);
+    }
+}
+
+#[test]
+fn no_ignore_file_of_a_project_ends_the_process() {
+    let lab = Lab::new();
+    lab.file("a/kept", "word");
+    lab.file("a/left", "word");
+    for name in [".gitignore", ".ignore", ".retakeignore"] {
+        // The longest that is read is 1 MiB, in one line or several.
+        let lines: Vec<String> =
+            hostile_patterns().iter().map(|line| line.chars().take(200_000).collect()).collect();
+        lab.file(&format!("a/{name}"), &(lines[..4].join("\n") + "\nleft\n"));
+        let output = lab.call("search", json!({ "pattern": "word" }));
+        assert!(!output.failed && output.text.contains("a/kept"), "{name}: {}", output.text);
+        assert!(!output.text.contains("a/left"), "the control: the file was read: {}", output.text);
+    }
+}
+
 #[test]
 fn pipes_and_devices_are_not_opened() {
     let lab = Lab::new();
