@@ -15,6 +15,7 @@ use crate::agent::AgentState;
 use crate::content::ContentId;
 use crate::entry::EntryVersion;
 use crate::id::{EntryId, Fresh, TakeId, TurnId};
+use crate::list::{EntryCell, List};
 use crate::name::BadName;
 use crate::object::{Additions, Objects, Unavailable};
 use crate::operation::{OperationKind, TurnStep};
@@ -243,14 +244,12 @@ pub enum Command {
         /// What it does.
         advance: Advance,
     },
-    /// Put a summary in the place of the entries before one.
+    /// Put a summary in the place of the first entries.
     Compress {
         /// In which take.
         take: TakeId,
-        /// The first entry that stays; `None` if none does.
-        keep: Option<EntryId>,
-        /// The summary.
-        summary: NewEntry,
+        /// What is replaced, and by what.
+        compression: Compression,
     },
     /// Clear entries, settings, drafts and files of the whole thread.
     Reset,
@@ -309,6 +308,21 @@ pub struct Advance {
     pub state: AgentState,
     /// What it does, for the log.
     pub step: TurnStep,
+}
+
+/// A summary in the place of the first entries of a take.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compression {
+    /// The turn that it is a part of, if it is a part of one: once that turn is gone, nothing is changed.
+    pub turn: Option<TurnId>,
+    /// The take's entries when they were summarised. Of the first `end` none may have changed since.
+    pub seen: List<EntryCell>,
+    /// How many of the first entries are replaced.
+    pub end: u64,
+    /// Those of them that stay all the same, before the summary.
+    pub kept: Vec<EntryId>,
+    /// The summary.
+    pub summary: NewEntry,
 }
 
 /// Where entries are put.
@@ -416,6 +430,9 @@ pub enum Refusal {
     /// A turn of the take has not ended.
     #[error("a turn of this take has not ended; `retake resume` goes on with it, `retake stop` ends it")]
     TurnUnfinished,
+    /// An entry that was summarised is not what the summary was made of.
+    #[error("an entry was changed while the summary of it was written; nothing was compressed, try again")]
+    SummaryOutdated,
     /// There is nothing to summarise.
     #[error("there is nothing to compress: no entry would be replaced")]
     NothingToCompress,
@@ -488,7 +505,7 @@ pub fn apply<O: Objects + ?Sized, F: Fresh>(
         Command::StartTurn { take, start } => turns::start(state, take, start, context),
         Command::Retry { from, at, name, start } => turns::retry(state, from, at, name, start, context),
         Command::AdvanceTurn { take, advance } => turns::advance(state, take, advance, context),
-        Command::Compress { take, keep, summary } => turns::compress(state, take, keep, summary, context),
+        Command::Compress { take, compression } => turns::compress(state, take, compression, context),
         Command::RecordSend { take, markdown, system_prompt } => {
             takes::record_send(state, take, markdown, system_prompt, context)
         }

@@ -6,6 +6,7 @@ use retake_agent::approval::{Decision, Fingerprint, Mode, Question as ApprovalQu
 use retake_agent::compare::{Comparison, compare};
 use retake_agent::{Cancel, Compressed, Outcome as TurnOutcome, Reply, TurnEvent};
 use retake_model::agent::{Agent, AgentState, Ended, Origin, ToolRun, ToolStatus};
+use retake_model::command::Compression;
 use retake_model::content::{ContentId, Kind};
 use retake_model::diff::Incomparable;
 use retake_model::entry::{Block, EntryVersion, Usage};
@@ -183,10 +184,16 @@ fn every_kind_of_change_is_as_described() {
         Command::Save { name: "here".to_owned() },
         Command::Truncate { take, pairs: 0 },
         Command::ReplaceEntries { take, entries: new("d") },
-        Command::Compress { take, keep: None, summary: entry("all of it").into() },
-        Command::Clear { take },
-        Command::Reset,
     ] {
+        check(&change(command));
+    }
+    let looking = timeline.look().expect("a look");
+    let seen =
+        looking.state(thread).expect("a state").active_take(&looking.queries()).expect("a take").entries;
+    drop(looking);
+    let summary = entry("all of it").into();
+    let compression = Compression { turn: None, seen, end: seen.len(), kept: Vec::new(), summary };
+    for command in [Command::Compress { take, compression }, Command::Clear { take }, Command::Reset] {
         check(&change(command));
     }
     let second = timeline.look().expect("a look").tree(None, retake_timeline::store::Deleted::Hidden);

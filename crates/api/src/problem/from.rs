@@ -71,6 +71,7 @@ impl From<Refusal> for Problem {
             | Refusal::LastTake
             | Refusal::OnlyTake
             | Refusal::EmptyDraft { .. }
+            | Refusal::SummaryOutdated
             | Refusal::NothingToCompress => Code::Conflict,
             Refusal::Unavailable(_) => Code::Damaged,
             _ => Code::Refused,

@@ -5,13 +5,14 @@
 
 use super::entries::{store_entries, with_entries};
 use super::{
-    Advance, Applied, Context, NewEntry, Prompt, Refusal, SentText, Spot, Start, find_take, takes, thread,
+    Advance, Applied, Compression, Context, Prompt, Refusal, SentText, Spot, Start, find_take, takes, thread,
     with_take,
 };
 use crate::agent::{Agent, AgentState};
 use crate::content::Kind;
 use crate::entry::{Block, EntryVersion, RoleKind, default_role};
 use crate::id::{EntryId, Fresh, TakeId};
+use crate::list::List;
 use crate::object::{Objects, load};
 use crate::operation::{Forked, OperationKind, TurnStep};
 use crate::state::ThreadState;
@@ -117,29 +118,39 @@ pub(super) fn advance<O: Objects + ?Sized, F: Fresh>(
 pub(super) fn compress<O: Objects + ?Sized, F: Fresh>(
     state: &ThreadState,
     take: TakeId,
-    keep: Option<EntryId>,
-    summary: NewEntry,
+    compression: Compression,
     context: &mut Context<'_, '_, O, F>,
 ) -> Result<Applied, Refusal> {
+    let Compression { turn, seen, end, kept, summary } = compression;
     let take = find_take(state, take, context)?;
-    let end = match keep {
-        Some(entry) => {
-            let found = take.entries.find(context.additions, entry.bytes())?;
-            found.ok_or(Refusal::NoSuchEntry)?.0
+    if turn.is_some() && turn != take.agent.as_ref().map(|agent| agent.turn) {
+        return Err(Refusal::TurnGone);
+    }
+    // Whoever changed an old entry meanwhile would find it gone, and the change not in the summary.
+    let changes = List::diff(context.additions, &seen, &take.entries)?;
+    if end > seen.len() || changes.first().is_some_and(|change| change.old_start < end) {
+        return Err(Refusal::SummaryOutdated);
+    }
+    let mut staying = Vec::with_capacity(kept.len());
+    for entry in &kept {
+        let found = take.entries.find(context.additions, entry.bytes())?.ok_or(Refusal::NoSuchEntry)?;
+        if found.0 < end {
+            staying.push(found);
         }
-        None => take.entries.len(),
-    };
-    if end == 0 {
+    }
+    staying.sort_unstable_by_key(|(position, _)| *position);
+    staying.dedup();
+    let removed = end - staying.len() as u64;
+    if removed == 0 {
         return Err(Refusal::NothingToCompress);
     }
     if !says_something(&summary.version) {
         return Err(Refusal::EmptySummary);
     }
-    let cells = store_entries(vec![summary], context)?;
-    let cell = cells[0];
+    let cell = store_entries(vec![summary], context)?[0];
+    let cells = staying.into_iter().map(|(_, cell)| cell).chain([cell]).collect();
     let entries = take.entries.splice(context.additions, 0..end, cells)?;
-    let kind =
-        OperationKind::Compressed { take: take.id, entry: cell.entry, version: cell.version, removed: end };
+    let kind = OperationKind::Compressed { take: take.id, entry: cell.entry, version: cell.version, removed };
     let take = Take { entries, ..take };
     Ok(Applied::Changed { state: with_take(state, &take, context)?, kind })
 }

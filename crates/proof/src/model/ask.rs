@@ -205,6 +205,7 @@ fn meaning(error: &ChangeError) -> Result<Refused, Trouble> {
             | Refusal::EmptySummary
             | Refusal::TurnGone
             | Refusal::TurnUnfinished
+            | Refusal::SummaryOutdated
             | Refusal::NothingToCompress => {
                 return Err(format!("a turn was refused, and none was asked for: {refusal}").into());
             }
