@@ -40,69 +40,113 @@ enum Compaction {
 }
 
 impl Driver<'_> {
-    /// Asks the model, and publishes its answer.
+    /// Asks the model, and publishes its answer. A conversation that is too long is compressed first.
     pub(super) fn call_model(&mut self) -> Result<(), TurnError> {
-        self.read_letters()?;
-        if self.cancel.is_set() {
-            return self.interrupt(Vec::new());
-        }
         self.rounds += 1;
-        if self.rounds > self.shop.rounds {
-            let message = format!(
-                "the model was called {} times in this turn; `retake resume` goes on, agent.rounds says how often",
-                self.shop.rounds
-            );
-            return self.fail(setup(message), Vec::new());
-        }
-        let steered = self.steered();
-        if !steered.is_empty() {
-            self.state = AgentState::Calling { attempt: attempt(&self.state), steered: false };
-            self.add(steered, TurnStep::CalledAgain, Actor::Human)?;
-        }
-        let mut keep = self.shop.window / 3;
-        let request = loop {
-            match Request::build(self.shop, self.thread, self.take, attempt(&self.state)) {
-                Ok(request) => break request,
-                Err(error @ TurnError::TooLong { .. }) => match self.compact(keep)? {
-                    // What was kept may still be too much, beside the summary and the prompt.
-                    Compaction::Done if keep > 0 => keep /= 3,
-                    Compaction::Done | Compaction::Nothing => {
-                        return self.fail(setup(error.to_string()), Vec::new());
-                    }
-                    // The model fails here as it would fail to answer, and is asked again in the same way.
-                    Compaction::Failed(error) => {
-                        return self.unanswered(EntryId::fresh(&mut self.shop.timeline.fresh()), error);
-                    }
-                },
-                Err(error) => return Err(error),
+        let mut size = self.shop.window;
+        // What was kept may still be too much, beside the summary and the prompt.
+        let mut divisors = [3, 9, u64::MAX].into_iter();
+        loop {
+            self.read_letters()?;
+            if self.cancel.is_set() {
+                return self.interrupt(Vec::new());
             }
-        };
+            if self.rounds > self.shop.rounds {
+                let message = format!(
+                    "the model was called {} times in this turn; `retake resume` goes on, agent.rounds says how often",
+                    self.shop.rounds
+                );
+                return self.fail(setup(message), Vec::new());
+            }
+            let steered = self.steered();
+            if !steered.is_empty() {
+                self.state = AgentState::Calling { attempt: attempt(&self.state), steered: false };
+                self.add(steered, TurnStep::CalledAgain, Actor::Human)?;
+            }
+            let (too_long, sent) = match self.request() {
+                Ok(request) => match self.ask_model(&request)? {
+                    // Tokens are estimated, and the provider knows better.
+                    Some(fault) => {
+                        size = size.min(request.tokens);
+                        (fault, true)
+                    }
+                    None => return Ok(()),
+                },
+                Err(error @ TurnError::TooLong { .. }) => (setup(error.to_string()), false),
+                Err(error) => return Err(error),
+            };
+            let Some(divisor) = divisors.next() else { return self.fail(too_long, Vec::new()) };
+            match self.compact(size / divisor)? {
+                Compaction::Done => {}
+                // Somebody made it shorter meanwhile.
+                Compaction::Nothing if !sent && self.request().is_ok() => {}
+                Compaction::Nothing => return self.fail(too_long, Vec::new()),
+                // The model fails here as it would fail to answer, and is asked again in the same way.
+                Compaction::Failed(error) => {
+                    return self.unanswered(EntryId::fresh(&mut self.shop.timeline.fresh()), error);
+                }
+            }
+        }
+    }
+
+    fn request(&self) -> Result<Request, TurnError> {
+        Request::build(self.shop, self.thread, self.take, attempt(&self.state))
+    }
+
+    /// Sends a request, and publishes what comes of it; gives the fault where it was too long.
+    fn ask_model(&mut self, request: &Request) -> Result<Option<Fault>, TurnError> {
         self.audience.hear(&TurnEvent::Calling { attempt: attempt(&self.state), tokens: request.tokens });
         let entry = EntryId::fresh(&mut self.shop.timeline.fresh());
         let began = Instant::now();
-        self.comms().log(self.shop.timeline.now(), &Said::Request { shop: self.shop, request: &request })?;
-        let answer = self.listen(&request, entry)?;
+        self.comms().log(self.shop.timeline.now(), &Said::Request { shop: self.shop, request })?;
+        let answer = self.listen(request, entry)?;
         let millis = began.elapsed().as_millis() as u64;
         self.comms()
             .log(self.shop.timeline.now(), &Said::Answer { shop: self.shop, answer: &answer, millis })?;
         let kept = self.running.partial.take().is_some();
-        match answer {
-            Ok(answer) => self.answered(entry, &answer)?,
-            Err(error) => self.unanswered(entry, error)?,
-        }
+        let too_long = match answer {
+            Ok(answer) => {
+                self.answered(entry, &answer)?;
+                None
+            }
+            Err(error) if error.fault == CallFault::TooLong && error.partial.blocks.is_empty() => {
+                Some(Fault::from(&error))
+            }
+            Err(error) => {
+                self.unanswered(entry, error)?;
+                None
+            }
+        };
         // Only once the answer is an entry: until then a crash must find it here.
         if kept {
             self.ledger.put_turn(&self.running)?;
         }
-        Ok(())
+        Ok(too_long)
     }
 
-    /// Puts a summary in the place of all but about the last so many tokens.
+    /// Puts a summary in the place of all but about the last so many tokens, and reads letters meanwhile.
     fn compact(&mut self, tokens: u64) -> Result<Compaction, TurnError> {
-        let keep = Keep::Tokens(tokens);
-        let cancel = self.cancel.clone();
+        let (shop, thread, take) = (self.shop, self.thread, self.take);
         let knowing = Knowing { turn: Some(self.turn()), ..Knowing::default() };
-        match self.shop.compress(self.thread, self.take, keep, knowing, &cancel) {
+        let (cancel, over) = (self.cancel.clone(), Cancel::new());
+        let compressed = std::thread::scope(|scope| {
+            let work = scope.spawn(|| {
+                let _over = over.set_on_drop();
+                shop.compress(thread, take, Keep::Tokens(tokens), knowing, &cancel)
+            });
+            let mut listening = Ok(());
+            while !over.wait_timeout(LETTERS) {
+                if listening.is_ok() {
+                    listening = self.read_letters();
+                }
+                if listening.is_err() {
+                    self.cancel.set();
+                }
+            }
+            let compressed = work.join().unwrap_or_else(|_| Err(CompressError::Model(broke_down())));
+            listening.map(|()| compressed)
+        })?;
+        match compressed {
             Ok(compressed) => {
                 self.audience.hear(&TurnEvent::Compressed { removed: compressed.removed });
                 Ok(Compaction::Done)

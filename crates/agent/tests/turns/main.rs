@@ -1,5 +1,6 @@
 //! Whole turns against a server that says what a test wants, and fails as a test wants.
 
+mod compressing;
 mod faults;
 mod letters;
 mod many_calls;

@@ -1,0 +1,258 @@
+//! Conversations that are compressed while they are worked on, and turns that are too long by themselves.
+
+use std::time::{Duration, Instant};
+
+use retake_agent::fault_server::{Act, Script};
+use retake_agent::{Cancel, CompressError, Keep, Knowing, Outcome, Sender, TurnError, TurnEvent};
+use retake_model::agent::Ended;
+use retake_timeline::{Caller, ChangeError, Command};
+use serde_json::json;
+
+use crate::world::{Witness, World, calls, text};
+
+/// A whole turn stops within this: 200 ms are promised for what it waits for, and its end is a sync on a busy machine.
+const PROMPTLY: Duration = Duration::from_secs(2);
+
+/// Longer than a test has for a stop, and longer than anything else takes.
+const LONG: Duration = Duration::from_secs(15);
+
+/// A summary that takes a while.
+fn slow(summary: &str, pause: Duration) -> Script {
+    text(summary).with(2, Act::Pause(pause))
+}
+
+/// A world in which the next turn has to compress the conversation; the scripts are for that turn.
+fn too_long(scripts: Vec<Script>) -> World {
+    let mut world = World::new([vec![text("An answer.")], scripts].concat());
+    world.run(&"a long prompt ".repeat(2_000));
+    world.shop.window = 9_000;
+    world
+}
+
+/// Runs a turn, and does something while the first summary is written; gives how long the turn lasted after that.
+fn meanwhile(world: &World, action: impl FnOnce()) -> (Result<Outcome, TurnError>, Duration) {
+    let asked = world.server.requests().len();
+    std::thread::scope(|scope| {
+        let turn = scope.spawn(|| world.run_with("and now?", &Cancel::new(), &mut Witness::default()));
+        while world.server.requests().len() == asked {
+            assert!(!turn.is_finished(), "the control: the model is asked");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(is_summary(world, asked), "the control: it is asked for a summary");
+        action();
+        let begun = Instant::now();
+        (turn.join().expect("no panic"), begun.elapsed())
+    })
+}
+
+/// Whether a request asks for a summary.
+fn is_summary(world: &World, number: usize) -> bool {
+    world.server.requests()[number].body.contains("You summarise the conversation")
+}
+
+#[test]
+fn other_changes_of_the_thread_do_not_break_a_turn_that_compresses_itself() {
+    let pause = Duration::from_millis(700);
+    let world = too_long(vec![slow("A summary of it all.", pause), text("Short again.")]);
+    let (timeline, thread, take) = (world.shop.timeline.clone(), world.thread, world.take());
+    let (outcome, _) = meanwhile(&world, || {
+        for command in [
+            Command::SetDraft { take, text: "typed meanwhile".to_owned() },
+            Command::Rename { title: "another title".to_owned() },
+            Command::Tag { add: vec!["tag".to_owned()], remove: Vec::new() },
+        ] {
+            timeline.change(thread, command, Caller::human()).expect("a change");
+        }
+    });
+    let outcome = outcome.expect("the turn goes on");
+    assert_eq!(outcome.how, Ended::Completed, "{:?}", outcome.message);
+    let said = world.said();
+    assert_eq!(said[0], "Summary: A summary of it all.");
+    assert_eq!(said.last().map(String::as_str), Some("AI: Short again."));
+    world.check_requests();
+    world.check_rest();
+}
+
+#[test]
+fn a_summary_of_an_entry_that_was_changed_meanwhile_is_written_again() {
+    let pause = Duration::from_millis(700);
+    let world =
+        too_long(vec![slow("Outdated.", pause), text("A summary of the edit."), text("Short again.")]);
+    let (outcome, _) = meanwhile(&world, || edit_first(&world, &"edited meanwhile ".repeat(2_000)));
+    let outcome = outcome.expect("the turn goes on");
+    assert_eq!(outcome.how, Ended::Completed, "{:?}", outcome.message);
+    assert_eq!(world.said()[0], "Summary: A summary of the edit.");
+    assert!(is_summary(&world, 2) && world.server.requests()[2].body.contains("edited meanwhile"));
+}
+
+#[test]
+fn a_conversation_that_was_made_shorter_meanwhile_is_sent_as_it_is() {
+    let pause = Duration::from_millis(700);
+    let world = too_long(vec![slow("Outdated.", pause), text("Short enough.")]);
+    let (outcome, _) = meanwhile(&world, || edit_first(&world, "short"));
+    let outcome = outcome.expect("the turn goes on");
+    assert_eq!(outcome.how, Ended::Completed, "{:?}", outcome.message);
+    assert_eq!(world.said(), ["User: short", "AI: An answer.", "User: and now?", "AI: Short enough."]);
+}
+
+/// Edits the first entry.
+fn edit_first(world: &World, text: &str) {
+    let (timeline, thread, take) = (&world.shop.timeline, world.thread, world.take());
+    let looking = timeline.look().expect("a look");
+    let found = looking.state(thread).expect("a state").active_take(&looking.queries()).expect("a take");
+    let entry = looking.page(thread, &found, 0..1).expect("entries")[0].id;
+    drop(looking);
+    let edit = Command::EditEntry { take, entry, text: text.to_owned() };
+    timeline.change(thread, edit, Caller::human()).expect("an edit");
+}
+
+#[test]
+fn compressing_by_hand_needs_only_what_it_summarises_unchanged() {
+    let pause = Duration::from_millis(500);
+    let mut world = too_long(vec![slow("By hand.", pause)]);
+    world.shop.window = 100_000;
+    let (timeline, thread, take) = (world.shop.timeline.clone(), world.thread, world.take());
+    let version = timeline.look().expect("a look").thread(thread).expect("a thread").summary.version;
+    let compress = |expected| {
+        let knowing = Knowing { expected: Some(expected), ..Knowing::default() };
+        world.shop.compress(thread, take, Keep::Entries(0), knowing, &Cancel::new())
+    };
+    let refused = compress(version - 1).expect_err("another version was expected");
+    assert!(
+        matches!(refused, CompressError::Turn(TurnError::Change(ChangeError::Conflict { .. }))),
+        "{refused:?}"
+    );
+    let compressed = std::thread::scope(|scope| {
+        let work = scope.spawn(|| compress(version));
+        while world.server.requests().len() < 2 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let draft = Command::SetDraft { take, text: "typed meanwhile".to_owned() };
+        timeline.change(thread, draft, Caller::human()).expect("a draft");
+        let now = timeline.now();
+        let entry = retake_model::entry::EntryVersion::from_text("User", "added meanwhile", now).into();
+        let add = Command::AddEntries { take, at: retake_timeline::Spot::End, entries: vec![entry] };
+        timeline.change(thread, add, Caller::human()).expect("an entry");
+        work.join().expect("no panic")
+    });
+    assert_eq!(compressed.expect("a summary").removed, 2);
+    assert_eq!(world.said(), ["Summary: By hand.", "User: added meanwhile"]);
+}
+
+#[test]
+fn a_turn_is_stopped_while_it_compresses_itself() {
+    let world = too_long(vec![slow("Too late.", LONG)]);
+    let before = world.said();
+    let (sender, take) = (Sender::new(&world.shop.timeline).expect("a sender"), world.take());
+    let (outcome, took) = meanwhile(&world, || sender.interrupt(take).expect("it is sent"));
+    assert_eq!(outcome.expect("the turn ends").how, Ended::Interrupted);
+    assert!(took < PROMPTLY, "{took:?}");
+    assert_eq!(world.said(), [before, vec!["User: and now?".to_owned()]].concat(), "nothing was compressed");
+    world.check_rest();
+}
+
+#[test]
+fn a_turn_is_undone_while_it_compresses_itself() {
+    let world = too_long(vec![slow("Too late.", LONG)]);
+    let before = world.said();
+    let (outcome, took) = meanwhile(&world, || world.undo());
+    assert!(matches!(outcome, Err(TurnError::Gone)), "{outcome:?}");
+    assert!(took < PROMPTLY, "{took:?}");
+    assert_eq!(world.said(), before, "nothing was added to what was undone");
+    world.check_rest();
+}
+
+#[test]
+fn a_message_while_a_turn_compresses_itself_is_heard_by_the_next_call() {
+    let pause = Duration::from_millis(700);
+    let world = too_long(vec![slow("A summary of it all.", pause), text("Understood.")]);
+    let (sender, take) = (Sender::new(&world.shop.timeline).expect("a sender"), world.take());
+    let (outcome, _) = meanwhile(&world, || {
+        sender.steer(take, "by the way").expect("it is sent");
+    });
+    assert_eq!(outcome.expect("the turn ends").how, Ended::Completed);
+    assert!(world.last_messages().iter().any(|message| message.to_string().contains("by the way")));
+    let expected = ["Summary: A summary of it all.", "User: and now?", "User: by the way", "AI: Understood."];
+    assert_eq!(world.said(), expected);
+    world.check_requests();
+    world.check_rest();
+}
+
+/// A call whose result has about that many bytes.
+fn prints(id: &str, bytes: usize) -> Script {
+    calls(&[(id, "shell", json!({ "command": format!("yes word | head -c {bytes}") }))])
+}
+
+#[test]
+fn a_turn_that_is_too_long_by_itself_is_compressed_between_its_rounds() {
+    let mut world = World::new(vec![
+        prints("a", 14_000),
+        prints("b", 14_000),
+        prints("c", 3_000),
+        text("What was printed so far."),
+        prints("d", 100),
+        text("All of it was printed."),
+    ]);
+    world.shop.window = 11_500;
+    let (outcome, events) = world.run("print everything there is");
+    assert_eq!(outcome.how, Ended::Completed, "{:?}", outcome.message);
+    assert!(events.iter().any(|event| matches!(event, TurnEvent::Compressed { .. })));
+    assert!(is_summary(&world, 3));
+    let said = world.said();
+    assert_eq!(
+        said[..2],
+        ["User: print everything there is", "Summary: What was printed so far."],
+        "{said:?}"
+    );
+    assert!(world.last_messages()[0].to_string().contains("print everything there is"));
+    // The last round before the cut stays as it was.
+    assert!(world.server.requests()[4].body.contains("\"c\""), "{said:?}");
+    world.check_requests();
+    world.undo();
+    assert_eq!(world.said(), Vec::<String>::new(), "one undo takes back all of the turn");
+}
+
+#[test]
+fn one_round_that_is_larger_than_the_window_is_summarised_whole() {
+    let print = |id| (id, "shell", json!({ "command": "yes word | head -c 14000" }));
+    let mut world = World::new(vec![
+        calls(&["a", "b", "c", "d", "e"].map(print)),
+        text("Five times the same."),
+        text("Done."),
+    ]);
+    world.shop.window = 12_000;
+    let (outcome, _) = world.run("print it five times");
+    assert_eq!(outcome.how, Ended::Completed, "{:?}", outcome.message);
+    assert_eq!(world.said(), ["User: print it five times", "Summary: Five times the same.", "AI: Done."]);
+    world.check_requests();
+}
+
+#[test]
+fn a_conversation_that_the_provider_finds_too_long_is_compressed_and_sent_again() {
+    let refusal = || {
+        let body = r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 > 8"}}"#;
+        Script::status(400, body)
+    };
+    // The text to summarise is too long for it as well.
+    let scripts = vec![refusal(), refusal(), text("A summary of it all."), text("Short again.")];
+    let world = World::new([vec![text("An answer.")], scripts].concat());
+    world.run(&"a long prompt ".repeat(2_000));
+    let (outcome, events) = world.run("and now?");
+    assert_eq!(outcome.how, Ended::Completed, "{:?}", outcome.message);
+    assert!(events.iter().any(|event| matches!(event, TurnEvent::Compressed { .. })), "{events:?}");
+    assert_eq!(world.said(), ["Summary: A summary of it all.", "User: and now?", "AI: Short again."]);
+    let sizes: Vec<usize> = world.server.requests().iter().map(|request| request.body.len()).collect();
+    assert!(is_summary(&world, 2) && is_summary(&world, 3), "{sizes:?}");
+    world.check_requests();
+}
+
+#[test]
+fn a_prompt_that_is_too_long_by_itself_ends_the_turn_after_one_summary() {
+    let mut world = World::new(vec![text("An answer."), text("A summary."), text("Never sent.")]);
+    world.run("hello");
+    world.shop.window = 9_000;
+    let (outcome, _) = world.run(&"a long prompt ".repeat(3_000));
+    assert_eq!(outcome.how, Ended::Failed);
+    assert!(outcome.message.expect("a reason").contains("9000"), "it says how long it may be");
+    assert_eq!(world.server.requests().len(), 2, "nothing is summarised twice in vain");
+}
