@@ -50,6 +50,8 @@ pub struct Step {
     pub resets: bool,
     /// Whether it changed files in the project's folder.
     pub in_project: bool,
+    /// The take that it changed, or whose files.
+    pub worked_in: Option<TakeId>,
 }
 
 impl Step {
@@ -63,6 +65,7 @@ impl Step {
             made: operation.kind.made(),
             resets: matches!(operation.kind, OperationKind::Reset),
             in_project: operation.files.is_some_and(|files| !files.apart && files.before != files.after),
+            worked_in: operation.kind.take().or(operation.files.map(|files| files.take)),
         }
     }
 

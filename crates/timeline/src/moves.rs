@@ -246,7 +246,7 @@ pub(crate) fn state_after(
     let mut touched = moved.clone();
     if position != thread_position(&log.step(head)?, head).position {
         state = load_state(position)?;
-        if cursor.passes_reset(&log)? {
+        if cursor.reaches_all_takes(&log)? {
             moved.extend(state.all_takes(queries)?.into_iter().map(|take| take.id));
         }
         for hunk in List::diff(queries, &state.takes, &present.takes)? {

@@ -149,10 +149,12 @@ impl Cursor {
         Ok(moved)
     }
 
-    /// Whether the route takes back a reset, or makes one again.
-    pub fn passes_reset<L: Log>(&self, log: &L) -> Result<bool, L::Error> {
+    /// Whether the route passes a step of the thread that may have changed any take: a reset, or a step from before takes
+    /// had chains.
+    pub fn reaches_all_takes<L: Log>(&self, log: &L) -> Result<bool, L::Error> {
         for step in &self.route {
-            if log.step(step.version())?.resets {
+            let step = log.step(step.version())?;
+            if step.resets || step.chains.is_none() {
                 return Ok(true);
             }
         }
@@ -255,8 +257,13 @@ impl Cursor {
             }
         }
         let (before, after) = (log.active(version - 1)?, log.active(version)?);
+        // A step from before takes had chains may belong to any take.
+        let is_old = step.chains.is_none();
         if self.view.worktree {
-            return Ok(before != after || step.in_project);
+            return Ok(before != after || step.in_project || is_old);
+        }
+        if is_old && step.worked_in.is_some_and(|take| self.view.worktrees.contains(&take)) {
+            return Ok(true);
         }
         let becomes = if direction == Direction::Back { before } else { after };
         Ok(before != after && self.view.worktrees.contains(&becomes))

@@ -40,6 +40,7 @@ impl Steps {
             made: None,
             resets: false,
             in_project: false,
+            worked_in: None,
         };
         Self { all: vec![first], active: vec![A], worktrees: BTreeSet::new(), reads: Cell::new(0) }
     }
@@ -58,6 +59,7 @@ impl Steps {
             made: None,
             resets: false,
             in_project: false,
+            worked_in: None,
         };
         self.all.push(step);
         self.active.push(active);
