@@ -251,6 +251,24 @@ fn a_model_that_nobody_serves_is_not_answered_by_the_assistant() {
 }
 
 #[test]
+fn the_model_of_a_turn_is_undone_with_it_and_stays_as_long_as_the_turn() {
+    let sandbox = Sandbox::new();
+    sandbox.done(&["run", "hello"]);
+    let model = || sandbox.json(&["settings", "get", "model"])["value"].clone();
+    let before = model();
+    sandbox.done(&["run", "--model", "offline", "say more"]);
+    let chosen = model();
+    assert_ne!(chosen, before);
+    sandbox.done(&["thread", "rename", "Second"]);
+    sandbox.done(&["undo"]);
+    assert_eq!(model(), chosen, "the rename is undone, and nothing else");
+    sandbox.done(&["undo"]);
+    assert_eq!(model(), before);
+    sandbox.done(&["redo"]);
+    assert_eq!(model(), chosen);
+}
+
+#[test]
 fn commands_in_a_chat_mean_its_thread() {
     let sandbox = Sandbox::new();
     for name in ["A", "B"] {

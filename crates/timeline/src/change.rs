@@ -171,6 +171,16 @@ pub(crate) fn change(
     if matches!(command, Command::Delete) && at.state.deleted.is_none() {
         check_not_last(writing, &at.row)?;
     }
+    let (command, settings) = without_settings(command);
+    let (mut own, mut set) = (caller.clone(), None);
+    if let Some((turn, values)) = settings {
+        own.turn = own.turn.or(Some(turn));
+        let command = Command::Set { values };
+        if let Some(composed) = compose_command(writing, at, command, &own, clock, rules)? {
+            set = Some(finish(writing, at, composed)?.1);
+        }
+    }
+    let (at, caller) = (set.as_ref().unwrap_or(at), &own);
     let composed = if stays_in_background(writing, at.row.summary.id, at.state.active, leases, &command)? {
         compose_in_background(writing, at, command, caller, clock, rules)?
     } else {
@@ -180,6 +190,17 @@ pub(crate) fn change(
         None => Ok(at.unchanged()),
         Some(composed) => Ok(finish(writing, at, composed)?.0),
     }
+}
+
+/// The settings that come with a step of a take's turn, and the turn. They are the thread's, so they are a step of the
+/// thread, in the same turn: undo and redo pass over both together, and no other undo loses them.
+fn without_settings(mut command: Command) -> (Command, Option<(TurnId, Vec<(String, String)>)>) {
+    let (turn, values) = match &mut command {
+        Command::StartTurn { start, .. } => (start.turn, std::mem::take(&mut start.settings)),
+        Command::AdvanceTurn { advance, .. } => (advance.turn, std::mem::take(&mut advance.settings)),
+        _ => return (command, None),
+    };
+    (command, Some((turn, values)).filter(|(_, values)| !values.is_empty()))
 }
 
 /// The operation that does what a command asks; `None` if nothing is to be changed.

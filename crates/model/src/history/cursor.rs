@@ -14,7 +14,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Log, Unit, common, contains, distance, next_on, take_position, thread_position};
+use super::{Log, Step, Unit, common, contains, distance, next_on, take_position, thread_position};
 use crate::id::TakeId;
 use crate::operation::{ChainPosition, TakePosition, Version};
 
@@ -243,8 +243,8 @@ impl Cursor {
         Ok(found)
     }
 
-    /// Whether a step of the thread would reach into another folder, would take away a take that was worked on, or is
-    /// the first of all.
+    /// Whether a step of the thread would reach into another folder or another take's turn, would take away a take that
+    /// was worked on, or is the first of all.
     fn is_blocked<L: Log>(&self, log: &L, version: Version, direction: Direction) -> Result<bool, L::Error> {
         let step = log.step(version)?;
         if step.place.parent == 0 {
@@ -257,6 +257,11 @@ impl Cursor {
             }
         }
         let (before, after) = (log.active(version - 1)?, log.active(version)?);
+        let switches = before != after && !self.view.worktree && direction == Direction::Forward;
+        let seen = if switches { after } else { self.view.take };
+        if self.is_in_turn_of_another(log, (version, &step), seen, direction)? {
+            return Ok(true);
+        }
         // A step from before takes had chains may belong to any take.
         let is_old = step.chains.is_none();
         if self.view.worktree {
@@ -267,6 +272,26 @@ impl Cursor {
         }
         let becomes = if direction == Direction::Back { before } else { after };
         Ok(before != after && self.view.worktrees.contains(&becomes))
+    }
+
+    /// Whether a step of the thread, such as a setting, was made by a turn of another take, which it is undone with.
+    fn is_in_turn_of_another<L: Log>(
+        &self,
+        log: &L,
+        (version, step): (Version, &Step),
+        seen: TakeId,
+        direction: Direction,
+    ) -> Result<bool, L::Error> {
+        let next = version + 1;
+        if step.chains.is_none() || next > self.head {
+            return Ok(false);
+        }
+        let after = log.step(next)?;
+        let Some(take) = after.take().filter(|take| *take != seen) else { return Ok(false) };
+        if after.moves_only || after.turn != step.turn {
+            return Ok(false);
+        }
+        Ok(direction == Direction::Forward || contains(log, self.position_of(log, take)?.position, next)?)
     }
 
     /// Passes over one change.

@@ -45,12 +45,17 @@ impl TwoTakes {
     }
 
     fn start(&self, take: TakeId, turn: TurnId, text: &str) {
+        self.start_setting(take, turn, text, &[]);
+    }
+
+    fn start_setting(&self, take: TakeId, turn: TurnId, text: &str, settings: &[(&str, &str)]) {
         let prompt = EntryVersion::from_text("User", text, self.world.world.timeline.now());
+        let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let start = Start {
             turn,
             context: Vec::new(),
             prompt: Prompt::Entry(prompt.into()),
-            settings: Vec::new(),
+            settings: settings.collect(),
             sent: None,
         };
         self.change(Command::StartTurn { take, start }, turn);
@@ -92,6 +97,11 @@ impl TwoTakes {
 
     fn in_worktree(&self, name: &str) -> std::path::PathBuf {
         self.folder.path().join("worktree").join(name)
+    }
+
+    fn model(&self) -> Option<String> {
+        let (world, looking) = (&self.world.world, self.world.world.look());
+        looking.settings(&world.state()).expect("settings").model
     }
 
     fn runs(&self, take: TakeId) -> bool {
@@ -191,4 +201,50 @@ fn a_step_of_the_thread_is_undone_from_any_take_and_a_take_made_elsewhere_is_not
     let again = takes.worktree.go(world.thread, UNDO, Caller::human(), Handling::default());
     assert!(again.is_err(), "nothing else of the worktree can be undone from there: {again:?}");
     assert!(world.take_names().contains(&"third".to_owned()));
+}
+
+#[test]
+fn the_settings_of_a_turn_are_undone_and_redone_with_it() {
+    let takes = TwoTakes::new();
+    let before = takes.world.world.state();
+    takes.start_setting(takes.main, turn(1), "with a setting", &[("model", "first")]);
+    takes.answer(takes.main, turn(1), "answer", AgentState::Waiting);
+    let after = takes.world.world.state();
+    takes.go(&takes.world.desk, UNDO);
+    assert_eq!(takes.world.world.state(), before);
+    takes.go(&takes.world.desk, REDO);
+    assert_eq!(takes.world.world.state(), after);
+    assert_eq!(takes.model().as_deref(), Some("first"));
+}
+
+#[test]
+fn another_undo_keeps_the_settings_of_a_turn_that_stays() {
+    let takes = TwoTakes::new();
+    takes.start_setting(takes.main, turn(1), "with a setting", &[("model", "first")]);
+    takes.answer(takes.main, turn(1), "answer", AgentState::Waiting);
+    takes.world.world.done(Command::Rename { title: "Renamed".to_owned() });
+    takes.go(&takes.world.desk, UNDO);
+    assert_ne!(takes.world.world.state().title, "Renamed");
+    assert_eq!(takes.model().as_deref(), Some("first"));
+    assert_eq!(takes.texts(takes.main), ["first", "with a setting", "answer"]);
+}
+
+#[test]
+fn an_undo_elsewhere_leaves_the_settings_of_a_running_turn_alone() {
+    let takes = TwoTakes::new();
+    takes.start(takes.main, turn(1), "in the project");
+    takes.answer(takes.main, turn(1), "answer", AgentState::Waiting);
+    takes.start_setting(takes.other, turn(2), "with a setting", &[("model", "second")]);
+    takes.go(&takes.world.desk, UNDO);
+    assert_eq!(takes.model().as_deref(), Some("second"));
+    assert_eq!(takes.texts(takes.main), ["first"]);
+    assert!(takes.runs(takes.other));
+    takes.go(&takes.worktree, UNDO);
+    assert_eq!(takes.model(), None);
+    takes.go(&takes.world.desk, REDO);
+    assert_eq!(takes.model(), None, "the setting is redone with its turn");
+    assert_eq!(takes.texts(takes.main), ["first", "in the project", "answer"]);
+    takes.go(&takes.worktree, REDO);
+    assert_eq!(takes.model().as_deref(), Some("second"));
+    assert_eq!(takes.texts(takes.other), ["first", "with a setting"]);
 }
