@@ -190,3 +190,20 @@ fn bad_input_is_refused_with_a_way_out() {
     check(&["-C", "/", "status"], 3, "project");
     assert_eq!(sandbox.run(&["undo", "--conflicts", "maybe"]).code, 2);
 }
+
+#[test]
+fn a_dry_run_is_refused_like_the_undo_while_a_command_runs() {
+    let sandbox = project();
+    let end = sandbox.project().with_file_name("end");
+    std::thread::scope(|scope| {
+        scope.spawn(|| sandbox.agent("touch started; until test -e ../end; do sleep 0.05; done"));
+        while sandbox.read("started").is_none() {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        let previewed = sandbox.refused(&["undo", "--dry-run"]);
+        let undone = sandbox.refused(&["undo"]);
+        fs::write(end, "").expect("our folder");
+        assert_eq!(previewed, undone);
+    });
+    sandbox.done(&["undo", "--dry-run"]);
+}

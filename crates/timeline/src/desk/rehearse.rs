@@ -87,6 +87,9 @@ impl Order {
     }
 
     fn try_rehearse(&self) -> Result<(Basis, Preview), FileError> {
+        if self.desk.is_some() {
+            self.check_turns()?;
+        }
         let observed = match &self.desk {
             Some(desk) => Some((desk.clone(), Arc::new(desk.observe()?), desk.dead_runs()?)),
             None => None,
@@ -105,6 +108,10 @@ impl Order {
             let objects = Unstored::new(desk, observed, &queries, &unrecorded);
             let planned = plan_files(&objects, &observed.snapshot, &steps, self.options.on_conflict);
             let plan = if objects.outdated.get() { Err(FileError::Outdated) } else { planned }?;
+            // A preview does not promise what the execution refuses.
+            if self.waits_for_runs(plan.moving()) {
+                desk.check_idle()?;
+            }
             if let Some(
                 OperationKind::FilesMoved { paths, .. } | OperationKind::FilesRestored { paths, .. },
             ) = &mut kind
@@ -123,6 +130,16 @@ impl Order {
             basis,
             Preview { version, kind, entries_before, entries_after, folder, unrecorded, shared, files },
         ))
+    }
+
+    /// Whether it is carried out only while nothing runs in the folder.
+    fn waits_for_runs(&self, moving: u64) -> bool {
+        match &self.request {
+            PlanRequest::Promote { .. } => false,
+            PlanRequest::Restore { .. } => moving > 0,
+            PlanRequest::Move(_) => moving > 0 || self.options.halves != Halves::Files,
+            PlanRequest::Change(_) => true,
+        }
     }
 
     fn rehearse_in(
