@@ -62,6 +62,7 @@ pub use look::{Present, Seen};
 pub use moves::Moment;
 pub use of_takes::{FilesOfTakes, TakeFiles};
 pub use pending::PendingMove;
+pub(crate) use planning::has_files;
 pub use planning::{Executed, Plan, PlanRequest};
 pub use recover::Recovered;
 pub use rehearse::Preview;

@@ -17,6 +17,7 @@ use retake_store::{Queries, StoreError, Writing};
 use serde::Serialize;
 
 use crate::change::{Head, publish_move};
+use crate::desk::has_files;
 use crate::promote::follow;
 use crate::{Caller, ChangeError, Done, Rules, Timeline};
 
@@ -95,21 +96,48 @@ impl Timeline {
         goal: Goal,
         caller: Caller,
     ) -> Result<Moved, ChangeError> {
+        let moved = self.go_unless(thread, worktree, goal, caller, |_| Ok(false))?;
+        Ok(moved.expect("nothing stops it"))
+    }
+
+    /// The same if the thread has no files, also not by a command or tool that has just begun; `None` if it has.
+    pub(crate) fn go_without_files(
+        &self,
+        thread: ThreadId,
+        worktree: Option<TakeId>,
+        goal: Goal,
+        caller: Caller,
+    ) -> Result<Option<Moved>, ChangeError> {
+        self.go_unless(thread, worktree, goal, caller, move |queries| has_files(queries, thread, worktree))
+    }
+
+    fn go_unless(
+        &self,
+        thread: ThreadId,
+        worktree: Option<TakeId>,
+        goal: Goal,
+        caller: Caller,
+        stops: impl Fn(&Queries<'_>) -> Result<bool, ChangeError> + Copy + Send + 'static,
+    ) -> Result<Option<Moved>, ChangeError> {
         self.settled(|| {
             let (clock, rules, caller) = (self.clock.clone(), self.rules, caller.clone());
-            let moved = self.store.write(move |writing| -> Result<Moved, ChangeError> {
+            let moved = self.store.write(move |writing| -> Result<Option<Moved>, ChangeError> {
                 let start = Head::of(writing, thread, &caller)?;
+                if stops(writing)? {
+                    return Ok(None);
+                }
                 let view = view_of(writing, thread, &start.state, worktree)?;
                 let head = start.last.operation.version;
                 let way = goal.destination(writing, start.row.number, head, rules, view)?;
                 if way.cursor.route().is_empty() {
                     let nothing = Way { steps: 0, ..way };
-                    return status_after(writing, &start, worktree, nothing, Vec::new(), start.unchanged());
+                    let done = start.unchanged();
+                    return status_after(writing, &start, worktree, nothing, Vec::new(), done).map(Some);
                 }
                 let kind = goal.kind(way.from, way.to);
                 let also = follow(writing, &start, way.cursor.thread().position, &caller, &*clock)?;
                 let (done, now) = publish_move(writing, &start, &way.cursor, kind, &caller, &*clock)?;
-                status_after(writing, &now, worktree, way, also, done)
+                status_after(writing, &now, worktree, way, also, done).map(Some)
             })?;
             Ok(moved)
         })

@@ -40,8 +40,17 @@ impl Desk {
         caller: Caller,
         handling: Handling,
     ) -> Result<Moment, FileError> {
-        let executed = self.order(thread, PlanRequest::Move(goal), caller, handling)?.perform(None)?;
-        Ok(Moment { moved: executed.moved, files: executed.files })
+        loop {
+            let order = self.order(thread, PlanRequest::Move(goal), caller.clone(), handling)?;
+            match order.perform(None) {
+                // The thread got its first files meanwhile.
+                Err(FileError::PlanOutdated) => {}
+                other => {
+                    let executed = other?;
+                    return Ok(Moment { moved: executed.moved, files: executed.files });
+                }
+            }
+        }
     }
 
     /// Where a move leads, and which changes of files in this folder lie on the way.

@@ -11,16 +11,17 @@
 
 use retake_model::content::ContentId;
 use retake_model::id::{TakeId, ThreadId};
+use retake_model::intent::{FolderRecord, Running};
 use retake_model::operation::Version;
 use retake_model::path::RootPath;
-use retake_store::StoreError;
+use retake_store::{Queries, StoreError};
 use retake_workspace::snapshot::Options;
 
 use super::carry_out::CarriedOut;
 use super::report::{FileReport, of_plan};
 use super::work;
 use super::{Desk, FileError, Halves, Handling, Preview, Restored, SharedChanges};
-use crate::change::stays_in_background;
+use crate::change::{head_of, stays_in_background};
 use crate::{Caller, ChangeError, Command, Done, Goal, Moved, Promoted, Timeline};
 
 /// What a plan is made for.
@@ -68,6 +69,8 @@ pub(super) struct Order {
     pub(super) options: Handling,
     /// Whether a new take stays in the background, so that no file is involved although files are kept.
     pub(super) background: bool,
+    /// Whether a move leaves files alone only because the thread has none.
+    pub(super) fileless: bool,
 }
 
 /// What a plan was made for: it holds as long as this does.
@@ -115,7 +118,14 @@ impl Timeline {
         options: Handling,
         (files, worktree): (Option<&Options>, Option<TakeId>),
     ) -> Result<Executed, FileError> {
-        self.order(thread, request, caller, options, (files, worktree))?.perform(None)
+        loop {
+            let order = self.order(thread, request.clone(), caller.clone(), options, (files, worktree))?;
+            match order.perform(None) {
+                // The thread got its first files meanwhile, so its folder is involved now.
+                Err(FileError::PlanOutdated) => {}
+                other => return other,
+            }
+        }
     }
 
     fn order(
@@ -124,15 +134,16 @@ impl Timeline {
         request: PlanRequest,
         caller: Caller,
         options: Handling,
-        place: (Option<&Options>, Option<TakeId>),
+        (files, worktree): (Option<&Options>, Option<TakeId>),
     ) -> Result<Order, FileError> {
-        let worktree = place.1;
-        let desk = self.folder_for(thread, &request, options, place)?;
+        let desk = self.folder_for(thread, &request, options, (files, worktree))?;
         let background = match &request {
             PlanRequest::Change(command) if desk.is_none() => self.is_background(thread, command)?,
             _ => false,
         };
-        Ok(Order { timeline: self.clone(), desk, worktree, thread, request, caller, options, background })
+        let fileless = files.is_some() && is_fileless(&request, options, desk.as_ref());
+        let timeline = self.clone();
+        Ok(Order { timeline, desk, worktree, thread, request, caller, options, background, fileless })
     }
 
     /// The folder whose files a request involves, resolved from the thread; none if only the conversation is involved.
@@ -196,23 +207,33 @@ impl Timeline {
         Ok(stays_in_background(&looking.queries(), thread, active, &leases, command)?)
     }
 
-    /// Whether anything is known of files of a thread, or is about to be: what runs in its folder for it, or ran when
-    /// it died, may have changed some.
     fn has_files(&self, thread: ThreadId, worktree: Option<TakeId>) -> Result<bool, FileError> {
-        let looking = self.look()?;
-        if looking.head(thread)?.operation.filed.is_some() {
-            return Ok(true);
-        }
-        let home = looking.thread(thread)?.home;
-        let here = |folder: &retake_model::intent::FolderRecord| match (folder.apart, worktree) {
-            (Some(apart), Some(take)) => apart.thread == thread && apart.take == take,
-            (None, None) => folder.project == home,
-            _ => false,
-        };
-        let ours = |run: &retake_model::intent::Running| run.thread == thread;
-        let folders = looking.queries().folders()?;
-        Ok(folders.iter().any(|folder| here(folder) && folder.runs().any(ours)))
+        Ok(has_files(&self.look()?.queries(), thread, worktree)?)
     }
+}
+
+/// Whether anything is known of files of a thread, or is about to be: what runs in its folder for it, or ran when
+/// it died, may have changed some.
+pub(crate) fn has_files(
+    queries: &Queries<'_>,
+    thread: ThreadId,
+    worktree: Option<TakeId>,
+) -> Result<bool, ChangeError> {
+    let (row, head) = head_of(queries, thread)?;
+    if head.filed.is_some() {
+        return Ok(true);
+    }
+    let here = |folder: &FolderRecord| match (folder.apart, worktree) {
+        (Some(apart), Some(take)) => apart.thread == thread && apart.take == take,
+        (None, None) => folder.project == row.home,
+        _ => false,
+    };
+    let ours = |run: &Running| run.thread == thread;
+    Ok(queries.folders()?.iter().any(|folder| here(folder) && folder.runs().any(ours)))
+}
+
+fn is_fileless(request: &PlanRequest, options: Handling, desk: Option<&Desk>) -> bool {
+    matches!(request, PlanRequest::Move(_)) && desk.is_none() && options.halves != Halves::Conversation
 }
 
 impl Desk {
@@ -253,7 +274,8 @@ impl Desk {
             PlanRequest::Change(command) if desk.is_none() => timeline.is_background(thread, command)?,
             _ => false,
         };
-        Ok(Order { timeline, desk, worktree, thread, request, caller, options, background })
+        let fileless = is_fileless(&request, options, desk.as_ref());
+        Ok(Order { timeline, desk, worktree, thread, request, caller, options, background, fileless })
     }
 
     /// Refuses a thread whose files are in another folder than this one.
@@ -333,6 +355,10 @@ impl Order {
     fn without_files(&self, basis: Option<Basis>) -> Result<Executed, FileError> {
         let (timeline, thread, caller) = (&self.timeline, self.thread, self.caller(basis));
         Ok(match self.request.clone() {
+            PlanRequest::Move(goal) if self.fileless => {
+                let moved = timeline.go_without_files(thread, self.worktree, goal, caller)?;
+                Executed::moved(moved.ok_or(FileError::PlanOutdated)?, None)
+            }
             PlanRequest::Move(goal) => {
                 Executed::moved(timeline.go_in(thread, self.worktree, goal, caller)?, None)
             }

@@ -1,8 +1,11 @@
 //! Commands and tools that run at once: what is known to be one's own is undone with it, and what is not is asked about.
 
+use retake_model::entry::EntryVersion;
 use retake_model::id::TurnId;
 use retake_model::operation::Actor;
-use retake_timeline::{Caller, FileError, Goal, Handling, PlanRequest, Seen, SharedChanges, Unit};
+use retake_timeline::{
+    Caller, Command, FileError, Goal, Handling, PlanRequest, Seen, SharedChanges, Spot, Unit,
+};
 
 use crate::support::FileWorld;
 
@@ -109,4 +112,48 @@ fn what_a_killed_command_changed_is_still_its_own() {
     assert_eq!(world.files().into_keys().collect::<Vec<_>>(), ["killed"]);
     world.undo();
     assert!(world.files().is_empty());
+}
+
+#[test]
+fn a_preview_is_refused_like_the_move_while_a_command_runs() {
+    let world = FileWorld::new();
+    world.agent(|world| world.write("one", "1"));
+    let preview = || {
+        let request = PlanRequest::Move(UNDO);
+        world.desk.plan(world.world.thread, request, Caller::human(), Handling::default()).map(drop)
+    };
+    let exec = Exec::begin(&world);
+    let moved = world.try_go(UNDO, Handling::default()).expect_err("a command runs");
+    let previewed = preview().expect_err("a command runs");
+    assert!(matches!(previewed, FileError::Running(_)), "{previewed}");
+    assert_eq!(previewed.to_string(), moved.to_string());
+    exec.end();
+    preview().expect("nothing runs any more");
+    world.undo();
+    assert!(world.files().is_empty());
+}
+
+#[test]
+fn a_first_command_that_begins_before_an_undo_is_written_stops_it() {
+    let world = FileWorld::new();
+    let timeline = &world.world.timeline;
+    let thread = world.world.another();
+    let take = timeline.look().expect("a look").state(thread).expect("a state").active;
+    let entry = EntryVersion::from_text("User", "first", timeline.now());
+    let add = Command::AddEntries { take, at: Spot::End, entries: vec![entry.into()] };
+    let version = timeline.change(thread, add, Caller::human()).expect("an entry").version;
+    let request = PlanRequest::Move(UNDO);
+    let plan = world.desk.plan(thread, request, Caller::human(), Handling::default()).expect("a plan");
+    assert!(plan.preview().folder.is_none(), "the thread has no files");
+
+    let turn = TurnId::fresh(&mut timeline.fresh());
+    let _alive = timeline.store().keep_alive(turn).expect("it is alive");
+    let caller = Caller { actor: Actor::Agent, turn: Some(turn), ..Caller::human() };
+    world.desk.let_loose(thread, caller, turn).expect("it begins");
+    let outdated = plan.execute().expect_err("its files are not known yet");
+    assert!(matches!(outdated, FileError::PlanOutdated), "{outdated}");
+    let refused = world.desk.go(thread, UNDO, Caller::human(), Handling::default());
+    assert!(matches!(refused, Err(FileError::Running(_))), "{refused:?}");
+    let now = timeline.look().expect("a look").thread(thread).expect("a thread").summary.version;
+    assert_eq!(now, version, "nothing was undone");
 }
