@@ -319,6 +319,7 @@ impl From<ImportError> for Failure {
     fn from(error: ImportError) -> Self {
         match error {
             ImportError::Store(error) => error.into(),
+            ImportError::Project(error) => error.into(),
             other => Self::new(Code::Refused, other),
         }
     }

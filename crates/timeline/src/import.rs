@@ -24,7 +24,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Ticks;
 use crate::export::{FORMAT, kind_named};
-use crate::{Clock, Timeline};
+use crate::project::Unrecorded;
+use crate::{Clock, Project, ProjectError, Timeline};
 
 /// The longest line: the largest entry in base64, with room to spare.
 const LONGEST_LINE: u64 = 128 * 1024 * 1024;
@@ -96,6 +97,9 @@ pub enum ImportError {
         /// The last version that both have.
         common: Version,
     },
+    /// The folder cannot be a project.
+    #[error(transparent)]
+    Project(#[from] ProjectError),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -126,6 +130,29 @@ impl Timeline {
         Ok(self
             .store
             .write(move |writing| bring_in(writing, from, project, importing, &*clock, &mut progress))?)
+    }
+
+    /// The same into the project of a folder. A folder that is new becomes a project in the same transaction, so that an
+    /// import that is refused leaves no project behind.
+    pub fn import_into(
+        &self,
+        from: impl BufRead + Send + 'static,
+        project: &Project,
+        importing: Importing,
+        mut progress: impl FnMut(u64, u64) + Send + 'static,
+    ) -> Result<Imported, ImportError> {
+        if project.recorded {
+            return self.import(from, project.id, importing, progress);
+        }
+        let (clock, unrecorded) = (self.clock.clone(), Unrecorded::of(project)?);
+        let (project, imported) =
+            self.store.write(move |writing| -> Result<(Project, Imported), ImportError> {
+                let project = unrecorded.record(writing, &*clock)?;
+                let imported = bring_in(writing, from, project.id, importing, &*clock, &mut progress)?;
+                Ok((project, imported))
+            })?;
+        project.mark();
+        Ok(imported)
     }
 
     /// What an import would bring in. Everything is checked as for one, and nothing is kept.

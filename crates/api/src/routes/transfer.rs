@@ -146,11 +146,7 @@ struct ImportedThread {
 fn import(call: &Call<'_, NoPath, ImportQuery, Upload>) -> Result<Answer<ImportedThread>, Problem> {
     let (service, query) = (call.service, &call.query);
     let timeline = &service.timeline;
-    let project = match query.project {
-        Some(project) => service.known_project(project)?,
-        None if query.dry_run => timeline.project_if_known(&service.folder)?.id,
-        None => timeline.project(&service.folder)?.id,
-    };
+    let named = query.project.map(|project| service.known_project(project)).transpose()?;
     let importing = match (query.copy, call.made) {
         (false, _) => Importing::Same,
         (true, None) => Importing::Copy,
@@ -159,11 +155,22 @@ fn import(call: &Call<'_, NoPath, ImportQuery, Upload>) -> Result<Answer<Importe
     let from = call.body.read()?;
     let answer = |imported, current, dry_run| ImportedThread { imported, current, undoable: false, dry_run };
     if query.dry_run {
+        let project = match named {
+            Some(project) => project,
+            None => timeline.project_if_known(&service.folder)?.id,
+        };
         let imported = timeline.foresee_import(from, project, importing)?;
         return Ok(Answer::of(answer(imported, false, true)));
     }
-    let imported = timeline.import(from, project, importing, |_, _| ())?;
+    let imported = match named {
+        Some(project) => timeline.import(from, project, importing, |_, _| ())?,
+        None => {
+            let here = timeline.project_if_known(&service.folder)?;
+            timeline.import_into(from, &here, importing, |_, _| ())?
+        }
+    };
     let (thread, version) = (imported.thread, imported.version);
+    let project = timeline.look()?.thread(thread)?.home;
     // It has come in, whatever becomes of this: a thread that was put away, for one, is not worked on.
     let current = query.current && timeline.work_on(thread, call.caller_in(project)).is_ok();
     let location = format!("/v1/threads/{thread}");

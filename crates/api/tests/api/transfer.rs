@@ -71,6 +71,23 @@ fn what_is_no_export_is_refused_whole() {
 }
 
 #[test]
+fn an_import_that_is_refused_leaves_no_project() {
+    let (from, to) = (World::new(), World::new());
+    let (server, other) = (from.serve(), to.serve());
+    let (client, there) = (server.client(), other.client());
+    let thread = client.thread("Whole");
+    let file = client.get(&format!("/v1/threads/{thread}/export")).body;
+    let import = |body: &[u8]| there.request("POST", "/v1/import").body(LINES, body).send();
+    let projects = || there.get("/v1/projects").done()["items"].as_array().map(Vec::len);
+    for wrong in [&b""[..], b"{}\n", &file[..file.len() - 10]] {
+        import(wrong).refused(422, "refused");
+        assert_eq!(projects(), Some(0));
+    }
+    import(&file).done();
+    assert_eq!(projects(), Some(1));
+}
+
+#[test]
 fn a_take_is_exported_to_read() {
     let world = World::new();
     let server = world.serve();

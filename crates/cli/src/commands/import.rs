@@ -47,17 +47,12 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let file = open(context, &self.file)?;
         let timeline = context.timeline()?;
-        let recorded = context.project()?.recorded;
-        let project = context.own_project()?.id;
         let importing = if self.copy { Importing::Copy } else { Importing::Same };
         let mut progress = Progress::begin("Importing", context.audience());
         let on = move |done, total| progress.reach(done, total);
-        let imported = timeline.import(BufReader::new(file), project, importing, on);
-        if imported.is_err() && !recorded {
-            // The folder is a project only if something was imported into it.
-            let _ = timeline.forget_project(project);
-        }
-        let imported = imported?;
+        let imported = timeline.import_into(BufReader::new(file), context.project()?, importing, on)?;
+        // A folder that was new is a project now.
+        context.own_project()?;
         let row = timeline.look()?.thread(imported.thread)?;
         // A thread that was put away is not worked on; the remark below says so.
         let current = self.switch && row.summary.deleted.is_none();
