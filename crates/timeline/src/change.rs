@@ -16,6 +16,7 @@ use retake_store::{Leases, Publication, Queries, StoreError, ThreadFilter, Threa
 use retake_workspace::folder::path_from_text;
 use serde::Serialize;
 
+use crate::anchor::commit_of;
 use crate::clock::{Clock, Ticks};
 use crate::desk::files_of_new_take;
 use crate::moves::state_after;
@@ -52,6 +53,7 @@ impl Done {
 impl Timeline {
     /// Does what the command asks, on the newest state of the thread.
     pub fn change(&self, thread: ThreadId, command: Command, caller: Caller) -> Result<Done, ChangeError> {
+        let command = self.with_shared_role(thread, command)?;
         let recorded = self.record_shared(thread, &command)?;
         let done = self.change_thread(thread, command, caller);
         if done.is_err() {
@@ -215,7 +217,8 @@ pub(crate) fn compose_command<'writing, 'transaction>(
     let Some(command) = with_marks(command, &at.row.summary) else { return Ok(None) };
     let mut additions = Additions::new(&**writing);
     let taken = |name: &str| Ok(writing.take_named(at.row.number, name)?.is_some());
-    let git_commit = commit_of(at, caller);
+    let git_commit = commit_of(writing, at, &command, caller)?;
+    let git_commit = git_commit.as_deref();
     let mut context =
         Context { additions: &mut additions, fresh: &mut Ticks(clock), take_named: &taken, git_commit };
     match apply(&at.state, command, &mut context)? {
@@ -224,12 +227,6 @@ pub(crate) fn compose_command<'writing, 'transaction>(
             compose_change(writing, at, additions, &state, kind, caller, clock, rules).map(Some)
         }
     }
-}
-
-/// The git commit that a new take is anchored to: where the thread was last seen, else where the caller is.
-fn commit_of<'call>(at: &'call Head, caller: &'call Caller) -> Option<&'call str> {
-    let seen = [Some(&at.row.summary.last_seen), caller.surroundings.as_ref()];
-    seen.into_iter().flatten().find_map(|seen| seen.git_commit.as_deref())
 }
 
 /// A command that sets who may see a thread, with all marks as they will be; `None` if they are so already. They are in
@@ -257,7 +254,8 @@ fn compose_in_background<'writing, 'transaction>(
     let files = files_of_new_take(writing, at.row.number, &at.last.operation, &at.state, &command)?;
     let mut additions = Additions::new(&**writing);
     let taken = |name: &str| Ok(writing.take_named(at.row.number, name)?.is_some());
-    let git_commit = commit_of(at, caller);
+    let git_commit = commit_of(writing, at, &command, caller)?;
+    let git_commit = git_commit.as_deref();
     let mut context =
         Context { additions: &mut additions, fresh: &mut Ticks(clock), take_named: &taken, git_commit };
     let (state, kind) = match apply(&at.state, command, &mut context)? {

@@ -16,6 +16,7 @@
 //! A caller that names the version it saw gets a typed conflict when the thread has moved on, and nothing is
 //! changed; it can look again and repeat what it asked.
 
+mod anchor;
 mod blame;
 mod change;
 mod changes;

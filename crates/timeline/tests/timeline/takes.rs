@@ -2,6 +2,7 @@
 
 use crate::support::{PROJECT, World};
 use retake_model::command::Refusal;
+use retake_model::surroundings::Surroundings;
 use retake_store::Deleted;
 use retake_timeline::{Caller, ChangeError, Command};
 
@@ -144,4 +145,42 @@ fn the_last_thread_of_a_project_is_not_deleted() {
     world.timeline.change(other, Command::Delete, Caller::human()).expect("this one is left");
     assert!(matches!(world.redo(), Err(ChangeError::LastThread)));
     assert!(matches!(world.timeline.jump(world.thread, 3, Caller::human()), Err(ChangeError::LastThread)));
+}
+
+#[test]
+fn a_new_take_is_anchored_where_its_source_was_last_changed() {
+    let world = World::saying(&["one"]);
+    let main = world.state().active;
+    let seen = |commit: &str| Caller {
+        surroundings: Some(Surroundings { git_commit: Some(commit.to_owned()), ..Surroundings::default() }),
+        ..Caller::human()
+    };
+    let change = |command, commit: &str| {
+        world.timeline.change(world.thread, command, seen(commit)).expect("a change");
+    };
+    change(Command::SetDraft { take: main, text: "at the first".into() }, "c1");
+    change(Command::Branch { from: main, at: None, name: Some("other".into()) }, "c1");
+    let other = world.named("other");
+    let branch = |from, name: &str| {
+        change(Command::Branch { from, at: None, name: Some(name.to_owned()) }, "c3");
+        world.take().git_commit
+    };
+    assert_eq!(
+        branch(other, "unchanged"),
+        Some("c1".to_owned()),
+        "it was never changed, and has its own anchor"
+    );
+    change(Command::SetDraft { take: other, text: "at the second".into() }, "c2");
+    assert_eq!(branch(main, "of main"), Some("c1".to_owned()));
+    assert_eq!(branch(other, "of other"), Some("c2".to_owned()));
+    world.done(Command::Reset);
+    let commits: Vec<Option<String>> = world
+        .state()
+        .all_takes(&world.look().queries())
+        .expect("readable takes")
+        .into_iter()
+        .map(|take| take.git_commit)
+        .collect();
+    let expected = [None, Some("c1"), Some("c1"), Some("c1"), Some("c2")];
+    assert_eq!(commits, expected.map(|commit| commit.map(str::to_owned)), "a reset keeps anchors");
 }

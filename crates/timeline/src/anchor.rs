@@ -1,0 +1,43 @@
+//! The git commit that a new take is anchored to.
+
+use retake_model::history::take_position;
+use retake_model::object::load;
+use retake_model::surroundings::Surroundings;
+use retake_store::Writing;
+
+use crate::change::Head;
+use crate::{Caller, ChangeError, Command};
+
+/// Steps of a take that are asked for their git commit; those of one program all have it, or none.
+const COMMIT_STEPS: usize = 64;
+
+/// The git commit that a new take is anchored to: where the take that it comes from was last changed, else that take's own
+/// anchor, else where the thread was last seen or the caller is.
+pub(crate) fn commit_of(
+    writing: &Writing<'_>,
+    at: &Head,
+    command: &Command,
+    caller: &Caller,
+) -> Result<Option<String>, ChangeError> {
+    let (Command::Branch { from, .. } | Command::Fork { from, .. } | Command::Retry { from, .. }) = command
+    else {
+        return Ok(None);
+    };
+    let (number, head) = (at.row.number, at.last.operation.version);
+    let mut version = take_position(&writing.log(number), head, *from)?.position;
+    for _ in 0..COMMIT_STEPS {
+        let Some(found) = writing.operation(number, version)? else { break };
+        if let Some(id) = found.operation.surroundings {
+            let seen: Surroundings = load(&**writing, id)?;
+            if seen.git_commit.is_some() {
+                return Ok(seen.git_commit);
+            }
+        }
+        version = found.operation.place.parent;
+    }
+    if let Some(commit) = at.state.take(&**writing, *from)?.and_then(|take| take.git_commit) {
+        return Ok(Some(commit));
+    }
+    let seen = [Some(&at.row.summary.last_seen), caller.surroundings.as_ref()];
+    Ok(seen.into_iter().flatten().find_map(|seen| seen.git_commit.clone()))
+}
