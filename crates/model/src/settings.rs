@@ -167,6 +167,15 @@ impl Settings {
         Ok(self)
     }
 
+    /// The settings after a reset of the thread: the defaults, but for the prompts that it shares with other threads.
+    pub fn after_reset(&self) -> Self {
+        Self {
+            project_system_prompt: self.project_system_prompt.clone(),
+            global_system_prompt: self.global_system_prompt.clone(),
+            ..Self::default()
+        }
+    }
+
     /// The names of the settings that differ between the two.
     pub fn changed(&self, other: &Self) -> Vec<String> {
         NAMES.iter().filter(|name| self.get(name) != other.get(name)).map(ToString::to_string).collect()

@@ -1,6 +1,5 @@
 //! What a reset of a thread takes away, told before it is done.
 
-use retake_model::settings::Settings;
 use retake_model::state::ThreadState;
 use serde::Serialize;
 
@@ -17,14 +16,15 @@ pub struct Cleared {
     pub drafts: u64,
     /// Files, context files and screenshots.
     pub files: u64,
-    /// The names of the settings that differed from their defaults.
+    /// The names of the settings that differed from their defaults. Prompts that threads share are kept.
     pub settings: Vec<String>,
 }
 
 impl Looking<'_> {
     /// What a reset of that state would take away.
     pub fn cleared_by_reset(&self, state: &ThreadState) -> Result<Cleared, LookError> {
-        let settings = Settings::default().changed(&self.settings(state)?);
+        let settings = self.settings(state)?;
+        let settings = settings.after_reset().changed(&settings);
         let mut cleared = Cleared { settings, ..Cleared::default() };
         for take in state.all_takes(&self.queries())? {
             let files = (take.files.len() + take.context_files.len() + take.screenshots.len()) as u64;

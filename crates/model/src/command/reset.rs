@@ -2,17 +2,17 @@
 //!
 //! | cleared | kept |
 //! |---|---|
-//! | the entries of every take | the takes themselves, their names and parents |
+//! | the entries of every take | the takes themselves, their names, parents and git commits |
 //! | drafts, files, context files, screenshots | title, tags, roles, pin, sharing |
 //! | what was last sent | the project, the log, every earlier state |
-//! | prompts, sampling, provider and model | |
+//! | base prompt, sampling, provider and model | the prompts that threads share: see `timeline/shared.rs` |
 //!
 //! It is one operation, so one undo brings all of it back.
 
 use super::{Applied, Context, Refusal, take_cell};
 use crate::id::Fresh;
 use crate::list::List;
-use crate::object::Objects;
+use crate::object::{Objects, load};
 use crate::operation::OperationKind;
 use crate::settings::Settings;
 use crate::state::ThreadState;
@@ -24,12 +24,14 @@ pub(super) fn reset<O: Objects + ?Sized, F: Fresh>(
 ) -> Result<Applied, Refusal> {
     let mut cells = Vec::new();
     for take in state.all_takes(context.additions)? {
-        let emptied = Take { parent: take.parent, ..Take::empty(take.id, take.name, take.created) };
+        let Take { id, name, created, parent, git_commit, .. } = take;
+        let emptied = Take { parent, git_commit, ..Take::empty(id, name, created) };
         let content = context.additions.add(&emptied);
         cells.push(take_cell(&emptied, content));
     }
     let takes = List::from_cells(context.additions, cells);
-    let settings = context.additions.add(&Settings::default());
+    let settings: Settings = load(context.additions, state.settings)?;
+    let settings = context.additions.add(&settings.after_reset());
     let after = ThreadState { takes, settings, ..state.clone() };
     if after == *state {
         return Ok(Applied::Unchanged);
