@@ -4,7 +4,7 @@
 //! It shares no code with the lists, the history or the store that it judges, only the words in which a
 //! command is said. After each step the answer (done, nothing to do, or which refusal) and the whole touched
 //! thread must be equal: entries with their text and role, takes, names, drafts, settings, tags, files, the
-//! index rows, and whether undo and redo are possible.
+//! index rows, the prompts and roles that threads share, and whether undo and redo are possible.
 //!
 //! ```text
 //!   dice ──► question ──┬──► Timeline (SQLite, Merkle lists, hops)  ──► state ──► picture ──┐
@@ -28,6 +28,7 @@ pub mod naive;
 pub mod observe;
 pub mod picture;
 mod run;
+pub mod shared;
 pub mod speech;
 pub mod words;
 pub mod world;

@@ -122,6 +122,17 @@ impl From<Unavailable> for LookError {
     }
 }
 
+impl From<LookError> for ChangeError {
+    fn from(error: LookError) -> Self {
+        match error {
+            LookError::NoSuchThread(thread) => Self::NoSuchThread(thread),
+            LookError::NoSuchVersion { asked, current } => Self::NoSuchVersion { asked, current },
+            LookError::Store(error) => Self::Store(error),
+            error @ LookError::NoSuchSequence { .. } => Self::Files(Box::new(error.into())),
+        }
+    }
+}
+
 impl From<PublishError> for ChangeError {
     fn from(error: PublishError) -> Self {
         match error {

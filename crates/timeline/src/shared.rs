@@ -15,7 +15,8 @@
 //!
 //! A value that was set before there were records belongs to its thread alone, until one is set.
 
-use retake_model::command::{Command, checked_roles};
+use retake_model::command::{Command, Prompt, Start, checked_roles};
+use retake_model::entry::default_role;
 use retake_model::id::{ProjectId, ThreadId};
 use retake_model::settings::Settings;
 use retake_model::state::ThreadState;
@@ -124,6 +125,23 @@ pub(crate) struct Recorded {
 }
 
 impl Timeline {
+    /// A command that sends a draft, with the role that the thread's project gives it.
+    pub(crate) fn with_shared_role(
+        &self,
+        thread: ThreadId,
+        mut command: Command,
+    ) -> Result<Command, ChangeError> {
+        let role = match &mut command {
+            Command::SendDraft { role, .. } => role,
+            Command::StartTurn { start: Start { prompt: Prompt::Draft { role }, .. }, .. } => role,
+            _ => return Ok(command),
+        };
+        if role.is_none() {
+            *role = Some(default_role(&self.look()?.effective_roles(thread)?).to_owned());
+        }
+        Ok(command)
+    }
+
     /// Records what a command sets for other threads too. Done before its operation is published.
     pub(crate) fn record_shared(
         &self,

@@ -206,7 +206,8 @@ fn meaning(error: &ChangeError) -> Result<Refused, Trouble> {
             | Refusal::TurnGone
             | Refusal::TurnUnfinished
             | Refusal::SummaryOutdated
-            | Refusal::NothingToCompress => {
+            | Refusal::NothingToCompress
+            | Refusal::AssistantPrompt { .. } => {
                 return Err(format!("a turn was refused, and none was asked for: {refusal}").into());
             }
             Refusal::Unavailable(unavailable) => return Err(unavailable.to_string().into()),

@@ -12,6 +12,10 @@ pub enum Mutant {
     BranchSharesTooFew,
     /// A reset leaves drafts as they are.
     ResetKeepsDrafts,
+    /// A reset clears prompts that other threads share.
+    ResetClearsSharedPrompts,
+    /// A draft is sent in a role of the thread's own.
+    DraftsIgnoreSharedRoles,
     /// What is thrown away of a draft is its text alone.
     ClearKeepsPictures,
     /// A fork types the words of the message again, and not its pictures.
@@ -38,10 +42,12 @@ pub enum Mutant {
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::DeleteTakesTheNext,
         Self::BranchSharesTooFew,
         Self::ResetKeepsDrafts,
+        Self::ResetClearsSharedPrompts,
+        Self::DraftsIgnoreSharedRoles,
         Self::ClearKeepsPictures,
         Self::ForkForgetsPictures,
         Self::RedoSurvivesAChange,

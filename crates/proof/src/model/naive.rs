@@ -56,6 +56,8 @@ pub struct Around<'call> {
     pub learn: &'call mut dyn Learn,
     /// What is wrong on purpose.
     pub mutant: Option<Mutant>,
+    /// The roles that the thread shares with others.
+    pub roles: &'call [String],
 }
 
 /// The picture after a command; the same picture if there was nothing to do.

@@ -138,6 +138,9 @@ impl Run {
         self.checker
             .thread(&self.timeline, &self.world.threads[index])
             .map_err(|trouble| format!("after {}: {trouble}", shortened(&question)))?;
+        self.world
+            .check_shared(&self.timeline, index)
+            .map_err(|trouble| format!("shared after {}: {trouble}", shortened(&question)))?;
         for other in answered.also {
             let other = self.world.find(other).ok_or("a thread came from nowhere")?;
             self.checker.thread(&self.timeline, &self.world.threads[other])?;
@@ -297,19 +300,6 @@ impl Run {
         let mut back = ask::redo(&self.timeline, &mut self.world, index, (Unit::Turn, 1), &asking)?;
         let after = self.checker.thread(&self.timeline, &self.world.threads[index])?;
         if nothing_ahead {
-            if after != before {
-                for (v, m) in (1..).zip(&self.world.threads[index].log) {
-                    eprintln!(
-                        "DBG {v} {:?} owner {:?} parent {} turn {} active {:?} chains {:?}",
-                        m.event,
-                        m.owner,
-                        m.parent,
-                        m.turn,
-                        m.picture.as_ref().map(|p| p.active),
-                        m.chains
-                    );
-                }
-            }
             same("state after undo and redo", &after, &before)?;
             self.summary.identities += 1;
         }

@@ -9,6 +9,7 @@ use super::mutant::Mutant;
 use super::naive::{Around, Learn, Refused, apply, promote};
 use super::observe::visibility;
 use super::picture::{TakePicture, ThreadPicture};
+use super::shared::Shared;
 use super::words;
 
 /// How long a pause in typing may be before a new step begins.
@@ -25,6 +26,8 @@ pub struct World {
     pub depth: Option<usize>,
     /// What is wrong on purpose.
     pub mutant: Option<Mutant>,
+    /// What threads share.
+    pub shared: Shared,
     turns: u64,
 }
 
@@ -45,7 +48,7 @@ impl World {
     /// A world without threads.
     pub fn new(depth: Option<usize>, mutant: Option<Mutant>) -> Self {
         // Numbers of turns that callers choose are small.
-        Self { threads: Vec::new(), now: 0, depth, mutant, turns: 1 << 32 }
+        Self { threads: Vec::new(), now: 0, depth, mutant, shared: Shared::default(), turns: 1 << 32 }
     }
 
     /// The thread with that identity.
@@ -121,8 +124,13 @@ impl World {
         if matches!(command, Command::Delete) && before.deleted.is_none() && self.is_last(index) {
             return Err(Refused::LastThread);
         }
-        let mut around = Around { now: self.now, learn, mutant: self.mutant };
+        let roles = match self.mutant {
+            Some(Mutant::DraftsIgnoreSharedRoles) => before.roles.clone(),
+            _ => self.roles_of(index),
+        };
+        let mut around = Around { now: self.now, learn, mutant: self.mutant, roles: &roles };
         let after = apply(before, command, &mut around)?;
+        self.shared.record(thread.id, command, &after);
         if let Command::Share { visibility: who, private, shared_with_support } = command {
             let before = thread.marks.clone();
             let visible = who.map_or(before.0.clone(), visibility);

@@ -1,54 +1,92 @@
-//! Prompts that threads share, against a model of who has set what.
+//! Prompts and roles that threads share.
 
-use retake_model::id::ThreadId;
+use retake_model::command::{Prompt, Start};
+use retake_model::id::{ThreadId, TurnId};
 use retake_timeline::{Caller, Command, Goal, Unit};
 
 use crate::support::World;
 
 const PROMPT: &str = "project_system_prompt";
 
-/// What one thread did: the numbers of the prompts that it has set, and how many of them are done.
+/// A step of a thread: the version that it made, and the number of the prompt that the thread has then.
+#[derive(Clone, Copy)]
+struct Step {
+    version: u64,
+    prompt: Option<usize>,
+}
+
+/// The steps of one thread, and how many of them are done.
 #[derive(Default)]
 struct Chain {
-    set: Vec<usize>,
+    steps: Vec<Step>,
     done: usize,
 }
 
-/// The prompt that counts: the latest one that is the last its thread has done.
-fn expected(chains: &[Chain]) -> String {
-    let last = chains.iter().filter_map(|chain| chain.set[..chain.done].last()).max();
-    last.map_or_else(String::new, ToString::to_string)
+impl Chain {
+    fn prompt(&self) -> Option<usize> {
+        self.steps[..self.done].last().and_then(|step| step.prompt)
+    }
+
+    fn push(&mut self, step: Step) {
+        self.steps.truncate(self.done);
+        self.steps.push(step);
+        self.done += 1;
+    }
 }
 
-fn run(seed: u64, broken: bool) -> Result<(), String> {
+/// The prompt that counts: the latest one that its thread still has.
+fn expected(chains: &[Chain]) -> String {
+    chains.iter().filter_map(Chain::prompt).max().map_or_else(String::new, |number| number.to_string())
+}
+
+/// What is wrong in the model, as a control.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mistake {
+    None,
+    ForgetsAChange,
+    ResetClears,
+}
+
+fn run(seed: u64, mistake: Mistake) -> Result<(), String> {
     let world = World::new();
     let threads: [ThreadId; 3] = [world.thread, world.another(), world.another()];
     let mut chains: [Chain; 3] = Default::default();
     let mut dice = seed;
-    let mut roll = |sides: u64| {
+    let mut roll = |sides: usize| {
         dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from((dice >> 33) % sides).expect("a small number")
+        usize::try_from(dice >> 33).expect("a small number") % sides
     };
-    for number in 0..40 {
+    for number in 0..60 {
         let at = roll(3);
         let (thread, chain) = (threads[at], &mut chains[at]);
         let go = |goal| world.timeline.go(thread, goal, Caller::human()).expect("a move");
-        match roll(4) {
+        let change = |command| world.timeline.change(thread, command, Caller::human()).expect("a change");
+        match roll(6) {
             0 if chain.done > 0 => {
                 go(Goal::Undo(Unit::Turn, 1));
                 chain.done -= 1;
             }
-            1 if chain.done < chain.set.len() => {
+            1 if chain.done < chain.steps.len() => {
                 go(Goal::Redo(Unit::Turn, 1));
                 chain.done += 1;
             }
+            2 if !chain.steps.is_empty() => {
+                let to = roll(chain.steps.len());
+                go(Goal::Jump(chain.steps[to].version));
+                chain.done = to + 1;
+            }
+            3 => {
+                change(Command::Set { values: vec![("top_p".to_owned(), format!("0.{}", number + 1))] });
+                let done = change(Command::Reset);
+                let cleared = if mistake == Mistake::ResetClears { None } else { chain.prompt() };
+                chain.push(Step { version: done.version - 1, prompt: chain.prompt() });
+                chain.push(Step { version: done.version, prompt: cleared });
+            }
             _ => {
-                let values = vec![(PROMPT.to_owned(), number.to_string())];
-                world.timeline.change(thread, Command::Set { values }, Caller::human()).expect("a change");
-                chain.set.truncate(chain.done);
-                chain.set.push(number);
-                // The control: a model that forgets a change.
-                chain.done += usize::from(!(broken && number == 20));
+                let done = change(Command::Set { values: vec![(PROMPT.to_owned(), number.to_string())] });
+                let forgotten = mistake == Mistake::ForgetsAChange && number == 20;
+                let prompt = if forgotten { chain.prompt() } else { Some(number) };
+                chain.push(Step { version: done.version, prompt });
             }
         }
         for thread in threads {
@@ -64,11 +102,58 @@ fn run(seed: u64, broken: bool) -> Result<(), String> {
 #[test]
 fn a_shared_prompt_is_the_latest_that_is_not_undone() {
     for seed in 0..4 {
-        run(seed, false).expect("as the model says");
+        run(seed, Mistake::None).expect("as the model says");
     }
 }
 
 #[test]
 fn a_wrong_model_of_shared_prompts_is_noticed() {
-    assert!((0..4).any(|seed| run(seed, true).is_err()));
+    for mistake in [Mistake::ForgetsAChange, Mistake::ResetClears] {
+        assert!((0..4).any(|seed| run(seed, mistake).is_err()));
+    }
+}
+
+#[test]
+fn a_reset_keeps_the_prompts_that_threads_share() {
+    let world = World::new();
+    let other = world.another();
+    let set = |thread, prompt: &str| {
+        let values = vec![(PROMPT.to_owned(), prompt.to_owned()), ("top_p".to_owned(), "0.5".to_owned())];
+        world.timeline.change(thread, Command::Set { values }, Caller::human()).expect("a change");
+    };
+    set(world.thread, "OLD");
+    set(other, "NEW");
+    let state = world.look().state(other).expect("a state");
+    let cleared = world.look().cleared_by_reset(&state).expect("readable");
+    assert_eq!(cleared.settings, ["top_p"]);
+    world.timeline.change(other, Command::Reset, Caller::human()).expect("a reset");
+    for thread in [world.thread, other] {
+        let settings = world.look().effective_settings(thread).expect("settings");
+        assert_eq!(settings.project_system_prompt, "NEW");
+    }
+}
+
+#[test]
+fn a_draft_is_sent_in_the_first_of_the_shared_roles() {
+    let world = World::new();
+    let other = world.another();
+    let roles = ["Boss", "User", "AI"].map(str::to_owned).to_vec();
+    world.timeline.change(other, Command::SetRoles { roles }, Caller::human()).expect("roles");
+    let take = world.state().active;
+    world.done(Command::SetDraft { take, text: "one".into() });
+    world.done(Command::SendDraft { take, role: None });
+    world.done(Command::SetDraft { take, text: "two".into() });
+    let start = Start {
+        turn: TurnId::from_bytes([3; 16]),
+        context: Vec::new(),
+        prompt: Prompt::Draft { role: None },
+        settings: Vec::new(),
+        sent: None,
+    };
+    world.done(Command::StartTurn { take, start });
+    let (take, looking) = (world.take(), world.look());
+    let page = looking.page(world.thread, &take, 0..take.entries.len()).expect("a page");
+    let found: Vec<(&str, String)> =
+        page.iter().map(|view| (view.entry.role.as_str(), view.entry.text())).collect();
+    assert_eq!(found, [("Boss", "one".to_owned()), ("Boss", "two".to_owned())]);
 }

@@ -47,7 +47,7 @@ pub(super) fn send_draft(
     if draft.trim().is_empty() && attached.is_empty() {
         return Err(Refused::EmptyDraft);
     }
-    let role = role.map_or_else(|| default_role(&picture.roles).to_owned(), str::to_owned);
+    let role = role.map_or_else(|| default_role(around.roles).to_owned(), str::to_owned);
     let mut entry = EntryVersion::from_text(&role, &draft, Timestamp::from_millis(around.now));
     if draft.trim().is_empty() {
         entry.blocks.clear();

@@ -4,6 +4,7 @@ use retake_timeline::Command;
 
 use super::super::mutant::Mutant;
 use super::super::picture::{TakePicture, ThreadPicture};
+use super::super::shared::PROMPTS;
 use super::super::words;
 use super::Refused;
 
@@ -52,7 +53,15 @@ pub(super) fn change(picture: &mut ThreadPicture, command: &Command, now: i64) -
 }
 
 pub(super) fn reset(picture: &mut ThreadPicture, mutant: Option<Mutant>) {
-    picture.settings = words::default_settings();
+    let mut settings = words::default_settings();
+    if mutant != Some(Mutant::ResetClearsSharedPrompts) {
+        for (after, before) in settings.iter_mut().zip(&picture.settings) {
+            if PROMPTS.contains(&after.0.as_str()) {
+                after.clone_from(before);
+            }
+        }
+    }
+    picture.settings = settings;
     for take in &mut picture.takes {
         let draft = if mutant == Some(Mutant::ResetKeepsDrafts) { take.draft.clone() } else { String::new() };
         *take = TakePicture {

@@ -1,0 +1,81 @@
+//! The prompts and roles that threads share, in the plainest way: who has set which value, in order.
+
+use retake_model::id::ThreadId;
+use retake_timeline::{Command, Timeline};
+
+use super::compare::same;
+use super::log::NaiveThread;
+use super::picture::ThreadPicture;
+use super::world::World;
+use crate::violation::Trouble;
+
+/// Prompts that threads share.
+pub const PROMPTS: [&str; 2] = ["project_system_prompt", "global_system_prompt"];
+const ROLES: &str = "roles";
+/// Values that are remembered of each setting.
+const MOST_VALUES: usize = 100;
+
+/// Every value that a thread has set for others too: its name, the thread, and the value.
+#[derive(Debug, Default)]
+pub struct Shared(Vec<(String, ThreadId, String)>);
+
+impl Shared {
+    /// Remembers what a command has set for others too.
+    pub fn record(&mut self, thread: ThreadId, command: &Command, after: &ThreadPicture) {
+        match command {
+            Command::SetRoles { .. } => self.0.push((ROLES.to_owned(), thread, after.roles.join("\n"))),
+            Command::Set { values } => {
+                let shared = values.iter().filter(|(name, _)| PROMPTS.contains(&name.as_str()));
+                self.0.extend(shared.map(|(name, value)| (name.clone(), thread, value.clone())));
+            }
+            _ => {}
+        }
+    }
+
+    /// The latest value that its thread still has.
+    fn value(&self, threads: &[NaiveThread], name: &str) -> Option<&str> {
+        let known = self.0.iter().rev().filter(|(known, ..)| known == name).take(MOST_VALUES);
+        let mut held = known.filter(|(_, id, value)| {
+            let thread = threads.iter().rfind(|thread| thread.id == *id);
+            thread.is_none_or(|thread| own(thread.picture(), name) == *value)
+        });
+        held.next().map(|(_, _, value)| value.as_str())
+    }
+}
+
+/// The value that a thread has itself.
+fn own(picture: &ThreadPicture, name: &str) -> String {
+    if name == ROLES {
+        return picture.roles.join("\n");
+    }
+    picture
+        .settings
+        .iter()
+        .find(|(known, _)| known == name)
+        .map(|(_, value)| value.clone())
+        .unwrap_or_default()
+}
+
+impl World {
+    /// The roles that entries of a thread are given.
+    pub fn roles_of(&self, index: usize) -> Vec<String> {
+        match self.shared.value(&self.threads, ROLES) {
+            Some(roles) => roles.lines().map(str::to_owned).collect(),
+            None => self.threads[index].picture().roles.clone(),
+        }
+    }
+
+    /// Whether a thread shows the prompts and roles that it shares with others.
+    pub fn check_shared(&self, timeline: &Timeline, index: usize) -> Result<(), Trouble> {
+        let thread = &self.threads[index];
+        let looking = timeline.look()?;
+        same("roles", &looking.effective_roles(thread.id)?, &self.roles_of(index))?;
+        let settings = looking.effective_settings(thread.id)?;
+        for name in PROMPTS {
+            let expected = self.shared.value(&self.threads, name);
+            let expected = expected.map_or_else(|| own(thread.picture(), name), str::to_owned);
+            same(name, &settings.get(name).unwrap_or_default(), &expected)?;
+        }
+        Ok(())
+    }
+}
