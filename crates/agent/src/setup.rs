@@ -13,15 +13,16 @@
 mod models;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use retake_model::agent::Policy;
 use retake_model::id::{ProjectId, TakeId, ThreadId};
 use retake_model::operation::Actor;
 use retake_model::settings::Settings;
 use retake_model::surroundings::Surroundings;
-use retake_timeline::{Desk, FileError, Timeline};
-use retake_workspace::snapshot::Options;
+use retake_timeline::{Desk, FileError, Project, Timeline};
+use retake_workspace::folder::path_from_text;
+use retake_workspace::snapshot::{Options, Workspace, check_folder};
 
 pub use models::{ListedProvider, Models, UsualModel};
 
@@ -151,6 +152,32 @@ impl Setup {
         Ok(Place { project, folder, desk: None, actor, surroundings })
     }
 
+    /// Opens the folder that the turns of a new thread of a project would run in, so that whatever stands against them
+    /// is known before there is a thread.
+    pub fn check_new_thread(&self, timeline: &Timeline, project: &Project) -> Result<PathBuf, FileError> {
+        let (folder, others) = if project.recorded {
+            (timeline.folder_of_project(project.id)?, timeline.look()?.other_roots(project.id)?)
+        } else {
+            (path_from_text(&project.path), Vec::new())
+        };
+        match &self.files {
+            Some(options) => drop(Workspace::open(&folder, &others, options.clone())?),
+            None => check_folder(&folder)?,
+        }
+        Ok(folder)
+    }
+
+    /// How calls are decided on in a folder.
+    pub fn rules(&self, timeline: &Timeline, folder: &Path) -> Result<Vec<Rule>, SetupError> {
+        let mut rules = self.rules.clone();
+        // A store in the project's folder is closed to tools as `.git` is.
+        if let Ok(inside) = timeline.store().folder().strip_prefix(folder) {
+            let path = format!("{}/**", inside.display());
+            rules.push(Rule::new(None, Some(&path), None, Decision::Deny)?);
+        }
+        Ok(rules)
+    }
+
     /// Where turns of a thread run, and by which rules.
     pub fn workshop(
         &self,
@@ -172,12 +199,7 @@ impl Setup {
         wanted: &Wanted,
     ) -> Result<Workshop, SetupError> {
         let window = self.window.unwrap_or_else(|| self.prices.context(brain.model()));
-        let mut rules = self.rules.clone();
-        // A store in the project's folder is closed to tools as `.git` is.
-        if let Ok(inside) = timeline.store().folder().strip_prefix(&place.folder) {
-            let path = format!("{}/**", inside.display());
-            rules.push(Rule::new(None, Some(&path), None, Decision::Deny)?);
-        }
+        let rules = self.rules(timeline, &place.folder)?;
         Ok(Workshop {
             timeline: timeline.clone(),
             desk: place.desk.clone(),

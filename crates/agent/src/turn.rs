@@ -31,7 +31,8 @@ mod tools;
 use std::path::PathBuf;
 
 use retake_model::agent::{Ended, Policy};
-use retake_model::command::{Prompt, SentText, Start};
+use retake_model::command::{Prompt, SentText, Start, check_prompt};
+use retake_model::entry::default_role;
 use retake_model::id::{EntryId, ProjectId, RequestId, TakeId, ThreadId, TurnId};
 use retake_model::operation::{Actor, Version};
 use retake_model::replay::OnConflict;
@@ -161,6 +162,7 @@ impl Workshop {
         self.check_here(thread, take)?;
         // Before anything is closed: who expects another version wants nothing changed.
         self.check_version(thread, beginning.expected)?;
+        self.check_prompt(thread, take, &beginning.prompt)?;
         let closed = driver.close_leftover()?;
         let recorded = self.record_hand_edits(thread)?;
         let expected = beginning.expected.filter(|_| !closed && !recorded);
@@ -253,6 +255,23 @@ impl Workshop {
             Some(expected) => Err(ChangeError::Conflict { expected, current }.into()),
             None => Ok(()),
         }
+    }
+
+    /// Refuses a prompt that cannot begin a turn, before anything is closed or recorded for it.
+    fn check_prompt(&self, thread: ThreadId, take: TakeId, prompt: &Prompt) -> Result<(), TurnError> {
+        let looking = self.timeline.look()?;
+        let checked = match prompt {
+            Prompt::Entry(entry) => check_prompt(&entry.version),
+            Prompt::Draft { role } => {
+                let roles = looking.effective_roles(thread)?;
+                let take = looking.state(thread)?.take(&looking.queries(), take)?;
+                let mut take = take.ok_or(TurnError::NoSuchTake)?;
+                let role = role.as_deref().unwrap_or_else(|| default_role(&roles));
+                check_prompt(&take.take_draft(role, self.timeline.now()))
+            }
+            Prompt::Same => Ok(()),
+        };
+        checked.map_err(|refusal| ChangeError::from(refusal).into())
     }
 
     /// Records hand edits where the conversation is told of them. Says whether there were some.

@@ -14,6 +14,7 @@ use retake_agent::setup::Wanted;
 use retake_agent::{Audience, Brain, Cancel, Outcome, Setup, SetupError, TurnError, Unreached, Workshop};
 use retake_model::agent::Ended;
 use retake_model::id::{TakeId, ThreadId};
+use retake_model::operation::Actor;
 use retake_model::settings::Settings;
 use retake_workspace::folder::path_to_text;
 
@@ -116,6 +117,18 @@ impl Context {
         let backend = setup.backend(settings, &wanted, &Surroundings::of_process())?;
         backend.check().map_err(|error| Failure::new(Code::Refused, error))?;
         Ok(backend)
+    }
+
+    /// Opens the folder that a turn of a take needs, or of a new thread of this project, so that a refusal comes before a
+    /// thread is made or a take is switched to.
+    pub(crate) fn check_place(&self, of: Option<(ThreadId, TakeId)>) -> Result<(), Failure> {
+        let (setup, timeline) = (self.setup(), self.timeline()?);
+        let folder = match of {
+            Some((thread, take)) => setup.place(timeline, thread, take, Actor::Human, None)?.folder,
+            None => setup.check_new_thread(timeline, self.project()?)?,
+        };
+        setup.rules(timeline, &folder)?;
+        Ok(())
     }
 
     /// Where turns of a thread run with that backend, and by which rules.

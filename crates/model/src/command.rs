@@ -27,6 +27,7 @@ use crate::take::{FileItem, FileList, NewPicture};
 pub use crate::take::NotAPicture;
 pub use takes::{Promotion, promote};
 pub use thread::checked_roles;
+pub use turns::check_prompt;
 
 /// What a user can ask of a thread.
 #[derive(Clone, Debug, PartialEq)]
@@ -281,7 +282,10 @@ pub enum Prompt {
     /// That entry.
     Entry(NewEntry),
     /// What is being typed, which is empty then.
-    Draft,
+    Draft {
+        /// Its role; `None` for the first of the thread's own roles.
+        role: Option<String>,
+    },
     /// The message that is tried again.
     Same,
 }
@@ -439,6 +443,15 @@ pub enum Refusal {
     /// A fork starts at a user message.
     #[error("the entry's role is {role:?}; a fork starts at a user message, `take branch` at any entry")]
     NotAUserMessage {
+        /// The role it has.
+        role: String,
+    },
+    /// A prompt has the role of a user.
+    #[error(
+        "the prompt would have the role {role:?}, which is an assistant's; nothing was changed. Put a user's role first: \
+         `retake role` lists the roles"
+    )]
+    AssistantPrompt {
         /// The role it has.
         role: String,
     },

@@ -7,10 +7,12 @@ use retake_model::object::Additions;
 use retake_model::operation::{FileChange, Operation, OperationKind};
 use retake_model::state::ThreadState;
 use retake_store::{Publication, Queries, Writing};
+use retake_workspace::folder::path_from_text;
+use retake_workspace::snapshot::check_folder;
 
 use crate::clock::{Clock, Ticks};
 use crate::project::Unrecorded;
-use crate::{Caller, ChangeError, Done, Project, ProjectError, Timeline};
+use crate::{Caller, ChangeError, Done, FileError, Project, ProjectError, Timeline};
 
 /// A thread that is to be made.
 #[derive(Clone, Debug)]
@@ -52,8 +54,18 @@ pub enum CreateError {
 }
 
 impl Timeline {
-    /// Makes a thread.
+    /// Refuses a project whose folder no turn can run in; an earlier version may have recorded one.
+    fn check_project_folder(&self, project: ProjectId) -> Result<(), ChangeError> {
+        let row = self.look()?.queries().project(project)?;
+        match row.filter(|row| !row.path.is_empty()) {
+            Some(row) => Ok(check_folder(&path_from_text(&row.path)).map_err(FileError::from)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes a thread. The folder of its project must be one that turns can run in.
     pub fn create_thread(&self, new: NewThread, caller: Caller) -> Result<Done, ChangeError> {
+        self.check_project_folder(new.project)?;
         let clock = self.clock.clone();
         Ok(self.store.write(move |writing| create(writing, &new, &caller, &*clock))?)
     }

@@ -157,7 +157,7 @@ fn begin(call: &Call<'_, ThreadPath, OfTake, BeginBody>) -> Result<Answer<Begun>
             let roles = call.service.timeline.look()?.effective_roles(thread)?;
             message(call, default_role(&roles), text, &body.pictures)?
         }
-        (None, true) if body.pictures.is_empty() => Prompt::Draft,
+        (None, true) if body.pictures.is_empty() => Prompt::Draft { role: None },
         (None, true) => {
             return Err(Problem::new(
                 Code::Refused,

@@ -5,8 +5,9 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 use retake_agent::Beginning;
-use retake_model::command::Prompt;
-use retake_model::entry::{EntryVersion, default_role};
+use retake_model::command::{Prompt, check_prompt};
+use retake_model::entry::EntryVersion;
+use retake_timeline::ChangeError;
 
 use super::run::TurnTarget;
 use crate::agent::AgentFlags;
@@ -71,11 +72,13 @@ impl Arguments {
         let target = TurnTarget::find(context, &self.target, false)?;
         let settings = target.settings(context)?;
         let backend = context.backend(&settings, &self.agent)?;
-        let meant = target.prepare(context, &self.target, text)?;
+        let entry = EntryVersion::from_text(&target.role(context)?, text, context.now());
+        check_prompt(&entry).map_err(ChangeError::from)?;
+        target.check_place(context)?;
+        let (meant, _) = target.prepare(context, &self.target, text)?;
         // From now on the same thread, even if another one becomes the current one elsewhere.
         self.target.thread = Some(meant.thread.summary.id.to_string());
         let shop = context.workshop_with(backend, (meant.thread.summary.id, meant.take.id), &self.agent)?;
-        let entry = EntryVersion::from_text(default_role(&meant.roles), text, context.now());
         let beginning = Beginning {
             prompt: Prompt::Entry(entry.into()),
             settings: self.agent.settings(context, &settings),

@@ -34,14 +34,12 @@ impl Arguments {
         let target = TurnTarget::There(Box::new(meant));
         let settings = target.settings(context)?;
         let backend = context.backend(&settings, &self.agent)?;
-        let meant = target.prepare(context, &self.target, "")?;
+        target.check_place(context)?;
+        let (meant, expected) = target.prepare(context, &self.target, "")?;
         let thread = meant.thread.summary.id;
         let shop = context.workshop_with(backend, (thread, meant.take.id), &self.agent)?;
-        let resuming = Resuming {
-            settings: self.agent.settings(context, &settings),
-            expected: self.target.expect,
-            request: None,
-        };
+        let resuming =
+            Resuming { settings: self.agent.settings(context, &settings), expected, request: None };
         let take = meant.take.id;
         let outcome =
             context.watched(|cancel, audience| shop.resume(thread, take, resuming, cancel, audience))?;

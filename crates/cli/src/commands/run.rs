@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use retake_agent::Beginning;
-use retake_model::command::Prompt;
+use retake_model::command::{Prompt, check_prompt};
 use retake_model::entry::{EntryVersion, default_role, preview};
 use retake_model::settings::Settings;
 use retake_model::summary::ThreadSummary;
@@ -73,22 +73,22 @@ impl Arguments {
         }
         let settings = target.settings(context)?;
         let backend = context.backend(&settings, &self.agent)?;
+        let role = target.role(context)?;
         let prompt = if self.draft {
-            target.check_draft()?;
-            Prompt::Draft
+            target.check_draft(&role)?;
+            Prompt::Draft { role: Some(role) }
         } else {
-            let version = EntryVersion::from_text(&target.role(context)?, &text, context.now());
+            let version = EntryVersion::from_text(&role, &text, context.now());
             let pictures = self.image.iter().map(|path| picture::read(path)).collect::<Result<_, _>>()?;
-            Prompt::Entry(picture::attach(version, pictures)?)
+            let entry = picture::attach(version, pictures)?;
+            check_prompt(&entry.version).map_err(ChangeError::from)?;
+            Prompt::Entry(entry)
         };
-        let meant = target.prepare(context, &self.target, &text)?;
+        target.check_place(context)?;
+        let (meant, expected) = target.prepare(context, &self.target, &text)?;
         let shop = context.workshop_with(backend, (meant.thread.summary.id, meant.take.id), &self.agent)?;
-        let beginning = Beginning {
-            prompt,
-            settings: self.agent.settings(context, &settings),
-            expected: self.target.expect,
-            request: None,
-        };
+        let beginning =
+            Beginning { prompt, settings: self.agent.settings(context, &settings), expected, request: None };
         let (thread, take) = (meant.thread.summary.id, meant.take.id);
         let outcome =
             context.watched(|cancel, audience| shop.run(thread, take, beginning, cancel, audience))?;
@@ -185,7 +185,7 @@ impl TurnTarget {
     }
 
     /// The role of the user's messages.
-    fn role(&self, context: &Context) -> Result<String, Failure> {
+    pub(super) fn role(&self, context: &Context) -> Result<String, Failure> {
         let roles = match self {
             Self::There(meant) => meant.roles.clone(),
             Self::NewThread => context.timeline()?.look()?.project_roles(context.project()?.id)?,
@@ -207,18 +207,33 @@ impl TurnTarget {
         }
     }
 
-    /// Refuses to send a draft that is empty.
-    fn check_draft(&self) -> Result<(), Failure> {
+    /// Opens the folder that the turn needs. Nothing is changed.
+    pub(super) fn check_place(&self, context: &Context) -> Result<(), Failure> {
+        context.check_place(match self {
+            Self::There(meant) => Some((meant.thread.summary.id, meant.take.id)),
+            Self::NewThread => None,
+        })
+    }
+
+    /// Refuses to send a draft that is empty, or in a role that no prompt has.
+    fn check_draft(&self, role: &str) -> Result<(), Failure> {
         match self {
             Self::There(meant) if !meant.take.draft.trim().is_empty() || !meant.take.attached.is_empty() => {
-                Ok(())
+                let entry = meant.take.clone().take_draft(role, meant.take.created);
+                Ok(check_prompt(&entry).map_err(ChangeError::from)?)
             }
             _ => Err(Failure::new(Code::Refused, "the draft is empty; `retake draft set` writes one")),
         }
     }
 
-    /// Makes the thread, or switches to the take whose files are not in the folder.
-    pub(super) fn prepare(self, context: &Context, target: &Target, text: &str) -> Result<Meant, Failure> {
+    /// Makes the thread, or switches to the take whose files are not in the folder. Also gives the version that the turn
+    /// expects: where a switch was made for it, the one after the switch.
+    pub(super) fn prepare(
+        self,
+        context: &Context,
+        target: &Target,
+        text: &str,
+    ) -> Result<(Meant, Option<u64>), Failure> {
         let meant = match self {
             Self::There(meant) => *meant,
             Self::NewThread => {
@@ -227,17 +242,19 @@ impl TurnTarget {
                 let done = new_thread(context, &preview(first))?;
                 context.remark(&format!("Made thread “{}”.", done.summary.title))?;
                 let target = Target { thread: Some(done.thread.to_string()), ..Target::default() };
-                return context.meant(&context.timeline()?.look()?, &target);
+                return Ok((context.meant(&context.timeline()?.look()?, &target)?, None));
             }
         };
         let open = context.timeline()?.look()?.apart_folder_of(meant.thread.summary.id, meant.take.id)?;
         if meant.take.id == meant.state.active || open.is_some() {
-            return Ok(meant);
+            return Ok((meant, target.expect));
         }
         let switch = Command::Switch { take: meant.take.id };
         context.change_takes(meant.thread.summary.id, switch, target.expect, FileFlags::default())?;
         context.remark(&format!("Switched to take {}.", meant.take.name))?;
-        context.meant(&context.timeline()?.look()?, target)
+        let meant = context.meant(&context.timeline()?.look()?, target)?;
+        let expected = target.expect.map(|_| meant.thread.summary.version);
+        Ok((meant, expected))
     }
 }
 

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
+use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::support::{User, everything_below};
+use crate::support::{User, everything_below, said};
 
 /// Everything that a user can see of the store and of the folders.
 fn dump(user: &User) -> BTreeMap<String, String> {
@@ -143,4 +145,88 @@ fn a_failed_command_in_a_project_changes_nothing() {
     user.run(&["entry", "add", "one more"]);
     assert_ne!(before, dump(&user));
     let _: Value = user.json(&["verify"]);
+}
+
+/// Runs `chat` with one message; whatever is refused is reported, and the conversation goes on.
+fn chat(user: &User, arguments: &[&str], message: &str) -> String {
+    let mut command = user.command();
+    command.arg("chat").args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    stdin.write_all(message.as_bytes()).expect("it reads");
+    drop(stdin);
+    said(child.wait_with_output().expect("it ends")).err
+}
+
+#[test]
+fn a_turn_whose_folder_cannot_be_opened_changes_nothing() {
+    let user = User::new();
+    fs::create_dir(user.path("configuration")).expect("a new folder");
+    let exclude: &[&[&str]] = &[&["run", "--new", "hello"], &["run", "hello"]];
+    user.write("configuration/config.toml", b"[files]\nexclude = [\"{a\"]\n");
+    check(&user, exclude);
+    fs::remove_file(user.path("configuration/config.toml")).expect("our file");
+    user.talk("Fix the login");
+    user.run(&["take", "branch"]);
+    user.run(&["take", "switch", "main"]);
+    user.write("configuration/config.toml", b"[files]\nexclude = [\"{a\"]\n");
+    check(&user, exclude);
+    check(&user, &[&["run", "--take", BRANCH, "hello"], &["retry", "1"], &["exec", "--", "true"]]);
+    let before = dump(&user);
+    for arguments in [&[][..], &["--take", BRANCH]] {
+        let error = chat(&user, arguments, "hello\n");
+        assert!(error.contains("{a"), "{error}");
+        assert_eq!(dump(&user), before);
+    }
+}
+
+#[test]
+fn a_turn_in_a_home_folder_that_an_earlier_version_recorded_changes_nothing() {
+    let user = User::new();
+    let home = user.folder.path();
+    // Recorded while it was not the home folder.
+    let mut init = user.command();
+    init.env("HOME", "/nowhere").current_dir(home).args(["project", "init"]);
+    assert_eq!(said(init.output().expect("it runs")).code, 0);
+    let home = home.to_str().expect("text");
+    let thread = ["-C", home, "thread", "new"];
+    check(&user, &[&["-C", home, "run", "hello"], &["-C", home, "run", "--new", "hello"], &thread]);
+    let error = user.refused(5, &["-C", home, "run", "hello"]);
+    assert!(error.contains("home folder"), "{error}");
+}
+
+#[test]
+fn a_turn_without_a_role_for_its_prompt_changes_nothing() {
+    let user = User::new();
+    user.talk("Fix the login");
+    user.run(&["draft", "set", "hello"]);
+    user.run(&["take", "branch"]);
+    user.run(&["draft", "set", "hello"]);
+    user.run(&["take", "switch", "main"]);
+    user.run(&["role", "remove", "User", "Vendor API", "System"]);
+    check(
+        &user,
+        &[
+            &["run", "--new", "hello"],
+            &["run", "hello"],
+            &["run", "--draft"],
+            &["run", "--take", BRANCH, "hello"],
+            &["run", "--take", BRANCH, "--draft"],
+        ],
+    );
+    let error = user.refused(5, &["run", "--new", "hello"]);
+    assert!(error.contains("role") && !error.contains("fork"), "{error}");
+    let before = dump(&user);
+    assert!(chat(&user, &["--take", BRANCH], "hello\n").contains("role"));
+    assert_eq!(dump(&user), before);
+}
+
+#[test]
+fn a_turn_that_expects_a_version_may_switch_to_its_take() {
+    let user = User::new();
+    user.talk("Fix the login");
+    user.run(&["take", "branch"]);
+    user.run(&["take", "switch", "main"]);
+    let version = user.json(&["thread", "info"])["version"].to_string();
+    user.run(&["run", "--take", BRANCH, "--expect", &version, "say hello"]);
 }

@@ -325,14 +325,20 @@ pub(super) fn store_entries<O: Objects + ?Sized, F: Fresh>(
         .collect()
 }
 
-fn store_version<O: Objects + ?Sized, F: Fresh>(
-    version: &EntryVersion,
-    context: &mut Context<'_, '_, O, F>,
-) -> Result<ContentId, Refusal> {
+/// Refuses a version that is too large, or has no proper role.
+pub(super) fn check_version(version: &EntryVersion) -> Result<(), Refusal> {
     check(Naming::Role, &version.role)?;
     if version.size() > ENTRY_BYTES {
         return Err(Refusal::TooMuch { what: "bytes of an entry", limit: ENTRY_BYTES });
     }
+    Ok(())
+}
+
+fn store_version<O: Objects + ?Sized, F: Fresh>(
+    version: &EntryVersion,
+    context: &mut Context<'_, '_, O, F>,
+) -> Result<ContentId, Refusal> {
+    check_version(version)?;
     // An entry that refers to nothing would break every export and every check from then on.
     for blob in version.blocks.iter().filter_map(Block::picture) {
         match context.additions.bytes(Kind::Blob, blob) {

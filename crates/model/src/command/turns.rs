@@ -3,7 +3,7 @@
 //! A turn belongs to one take and is named there ([`crate::agent::Agent::turn`]). Whoever goes on with it says which
 //! turn is meant: if it was undone meanwhile, or ended by somebody else, nothing is changed.
 
-use super::entries::{store_entries, with_entries};
+use super::entries::{check_version, store_entries, with_entries};
 use super::{
     Advance, Applied, Compression, Context, Prompt, Refusal, SentText, Spot, Start, find_take, takes, thread,
     with_take,
@@ -66,16 +66,13 @@ fn begin<O: Objects + ?Sized, F: Fresh>(
     let Start { turn, context: mut entries, prompt, settings, sent } = start;
     entries.push(match prompt {
         Prompt::Entry(entry) => entry,
-        Prompt::Draft => take.take_draft(default_role(&state.roles), context.fresh.now()).into(),
+        Prompt::Draft { role } => {
+            let role = role.as_deref().unwrap_or_else(|| default_role(&state.roles));
+            take.take_draft(role, context.fresh.now()).into()
+        }
         Prompt::Same => return Err(Refusal::EmptyPrompt),
     });
-    let prompt = &entries.last().expect("the prompt was just put in").version;
-    if !says_something(prompt) {
-        return Err(Refusal::EmptyPrompt);
-    }
-    if RoleKind::of(&prompt.role) == RoleKind::Assistant {
-        return Err(Refusal::NotAUserMessage { role: prompt.role.clone() });
-    }
+    check_prompt(&entries.last().expect("the prompt was just put in").version)?;
     let state = match thread::set(state, &settings, context)? {
         Applied::Changed { state, .. } => state,
         Applied::Unchanged => state.clone(),
@@ -153,6 +150,17 @@ pub(super) fn compress<O: Objects + ?Sized, F: Fresh>(
     let kind = OperationKind::Compressed { take: take.id, entry: cell.entry, version: cell.version, removed };
     let take = Take { entries, ..take };
     Ok(Applied::Changed { state: with_take(state, &take, context)?, kind })
+}
+
+/// Refuses an entry that cannot begin a turn. Callers that prepare something for a turn ask here first.
+pub fn check_prompt(prompt: &EntryVersion) -> Result<(), Refusal> {
+    if !says_something(prompt) {
+        return Err(Refusal::EmptyPrompt);
+    }
+    if RoleKind::of(&prompt.role) == RoleKind::Assistant {
+        return Err(Refusal::AssistantPrompt { role: prompt.role.clone() });
+    }
+    check_version(prompt)
 }
 
 /// Whether an entry has anything to say to a model.
