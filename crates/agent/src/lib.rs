@@ -23,6 +23,7 @@ pub mod prompt;
 pub mod provider;
 mod request;
 pub mod setup;
+mod start_commit;
 pub mod tools;
 mod turn;
 mod usage;
@@ -31,6 +32,7 @@ pub use brain::{Brain, NotCallable};
 pub use cancel::Cancel;
 pub use compress::{CompressError, Compressed, Keep, Knowing};
 pub use setup::{Setup, SetupError};
+pub use start_commit::check_start_commit;
 pub use turn::{
     Again, Asked, Audience, Beginning, Outcome, Reply, Resuming, Sender, TurnError, TurnEvent, Unreached,
     Workshop, asked,

@@ -202,6 +202,8 @@ impl From<TurnError> for Failure {
             | TurnError::NotActive
             | TurnError::Gone
             | TurnError::Provider(_)
+            | TurnError::OtherCommit { .. }
+            | TurnError::NoStartCommit
             | TurnError::TooLong { .. }) => Self::new(Code::Refused, error),
             error @ (TurnError::Nothing | TurnError::NoSuchTake) => Self::new(Code::NotFound, error),
             error => Self::new(Code::Failed, error),

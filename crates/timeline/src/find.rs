@@ -9,7 +9,7 @@ use retake_store::{Deleted, StoreError, TakeRow, ThreadFilter, ThreadRow};
 use crate::{LookError, Looking};
 
 /// How many characters of an id must be given.
-const SHORTEST_PREFIX: usize = 4;
+pub const SHORTEST_PREFIX: usize = 4;
 /// How many candidates an error names.
 const NAMED: usize = 5;
 
@@ -26,10 +26,10 @@ pub struct Found {
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
     /// No thread goes by that.
-    #[error("no thread is called {text:?}, and {hint}; `retake thread list` shows them all", text = .0, hint = ids(.0))]
+    #[error("no thread is called {text:?}, and {hint}; `retake thread list` shows them all", text = .0, hint = why_no_id(.0))]
     NoThread(String),
     /// No take goes by that.
-    #[error("no take of {thread:?} is called {text:?}, and {hint}; `retake tree` shows them", hint = ids(text))]
+    #[error("no take of {thread:?} is called {text:?}, and {hint}; `retake tree` shows them", hint = why_no_id(text))]
     NoTake {
         /// The thread's title.
         thread: String,
@@ -56,7 +56,7 @@ pub enum FindError {
 }
 
 /// Why no id was found by a text.
-fn ids(text: &str) -> String {
+pub fn why_no_id(text: &str) -> String {
     if text.len() < SHORTEST_PREFIX {
         format!("the beginning of an id needs at least {SHORTEST_PREFIX} characters")
     } else {

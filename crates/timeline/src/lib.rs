@@ -80,7 +80,7 @@ pub use export::{ExportError, Exported, Front, Piece};
 pub use file_changes::FileChanges;
 pub use file_log::{FileLog, FileLogItem, Wrote};
 pub use files::{Depth, FilePiece, FolderQuestion, HeldFile, HeldFiles};
-pub use find::{FindError, Found};
+pub use find::{FindError, Found, SHORTEST_PREFIX, why_no_id};
 pub use held::{FilesOfThread, Held, NotHeld};
 pub use import::{ImportError, Imported, Importing};
 pub use looking::Looking;

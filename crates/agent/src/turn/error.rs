@@ -48,6 +48,22 @@ pub enum TurnError {
         /// The model.
         model: String,
     },
+    /// Another commit is checked out than the one that the thread started from.
+    #[error(
+        "the thread started from commit {short}, and {now} checked out. Nothing was done. To return to it: \
+         git switch --detach {start}"
+    )]
+    OtherCommit {
+        /// The commit that the thread started from.
+        start: String,
+        /// The beginning of it.
+        short: String,
+        /// What is checked out.
+        now: String,
+    },
+    /// The thread started outside of git.
+    #[error("the thread did not start in a git repository with a commit")]
+    NoStartCommit,
     /// The provider cannot be called at all.
     #[error(transparent)]
     Provider(#[from] NotCallable),

@@ -7,7 +7,9 @@
 
 use retake_agent::approval::Mode;
 use retake_agent::setup::Wanted;
-use retake_agent::{Again, Asked, Beginning, Reply, Resuming, Sender, Unreached, Workshop, asked};
+use retake_agent::{
+    Again, Asked, Beginning, Reply, Resuming, Sender, Unreached, Workshop, asked, check_start_commit,
+};
 use retake_model::agent::Agent;
 use retake_model::command::Prompt;
 use retake_model::entry::{EntryVersion, default_role};
@@ -141,6 +143,9 @@ struct BeginBody {
     /// Pictures to show, in base64: png, jpg, gif or webp.
     #[serde(default)]
     pictures: Vec<String>,
+    /// Refuse unless the commit that the thread started from is checked out.
+    #[serde(default)]
+    at_start_commit: bool,
     /// Who serves the model. It holds for the thread from here on.
     provider: Option<String>,
     /// Which model answers; `PROVIDER/MODEL` names both. It holds for the thread from here on.
@@ -152,6 +157,9 @@ struct BeginBody {
 fn begin(call: &Call<'_, ThreadPath, OfTake, BeginBody>) -> Result<Answer<Begun>, Problem> {
     let (body, thread) = (&call.body, call.path.thread);
     let take = take_id(call.service, thread, call.query.take)?;
+    if body.at_start_commit {
+        check_start_commit(&call.service.timeline, thread, take)?;
+    }
     let prompt = match (&body.prompt, body.draft) {
         (Some(text), false) => {
             let roles = call.service.timeline.look()?.effective_roles(thread)?;

@@ -29,6 +29,9 @@ A line is a message; one that ends with a backslash goes on in the next. A line 
 command of Retake: /undo, /redo, /retry, /tree, /history, /take switch main, /diff. /quit, or Ctrl-D, leaves; nothing is
 lost by it. Ctrl-C ends the turn that runs.")]
 pub(crate) struct Arguments {
+    /// Refuse messages unless the commit that the thread started from is checked out, and print how to return to it.
+    #[arg(long)]
+    at_start_commit: bool,
     #[command(flatten)]
     agent: AgentFlags,
     #[command(flatten)]
@@ -70,6 +73,9 @@ impl Arguments {
 
     fn turn(&mut self, context: &Context, text: &str) -> Result<(), Failure> {
         let target = TurnTarget::find(context, &self.target, false)?;
+        if self.at_start_commit {
+            target.check_start_commit(context)?;
+        }
         let settings = target.settings(context)?;
         let backend = context.backend(&settings, &self.agent)?;
         let entry = EntryVersion::from_text(&target.role(context)?, text, context.now());

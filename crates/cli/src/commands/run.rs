@@ -1,15 +1,13 @@
 //! `retake run`
 
 use std::io::{self, IsTerminal, Read};
-use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
-use retake_agent::Beginning;
+use retake_agent::{Beginning, check_start_commit};
 use retake_model::command::{Prompt, check_prompt};
 use retake_model::entry::{EntryVersion, default_role, preview};
 use retake_model::settings::Settings;
-use retake_model::summary::ThreadSummary;
 use retake_timeline::{ChangeError, Command, CreateError, Done, NewThread};
 
 use super::entry::picture;
@@ -96,29 +94,6 @@ impl Arguments {
     }
 }
 
-/// Refuses unless the commit that the thread started from is checked out. Retake never writes to a repository, so it names
-/// the command that returns there.
-fn check_commit(folder: &Path, thread: &ThreadSummary) -> Result<(), Failure> {
-    let Some(start) = &thread.first_seen.git_commit else {
-        return Err(Failure::new(
-            Code::Refused,
-            "the thread did not start in a git repository with a commit",
-        ));
-    };
-    let now = retake_workspace::git::observe(folder).commit;
-    if now.as_ref() == Some(start) {
-        return Ok(());
-    }
-    let now =
-        now.map_or_else(|| "no commit is".to_owned(), |now| format!("{} is", &now[..now.len().min(12)]));
-    let detail = format!(
-        "the thread started from commit {}, and {now} checked out. Nothing was done. To return to it: \
-         git switch --detach {start}",
-        &start[..start.len().min(12)],
-    );
-    Err(Failure::new(Code::Refused, detail))
-}
-
 /// What is asked: the words of the command line, and what is piped in behind them.
 fn prompt(words: &[String]) -> Result<String, Failure> {
     let mut text = words.join(" ");
@@ -194,11 +169,10 @@ impl TurnTarget {
     }
 
     /// Refuses unless the commit that the thread started from is checked out.
-    fn check_start_commit(&self, context: &Context) -> Result<(), Failure> {
+    pub(super) fn check_start_commit(&self, context: &Context) -> Result<(), Failure> {
         match self {
             Self::There(meant) => {
-                let folder = context.timeline()?.folder_of_project(meant.thread.home)?;
-                check_commit(&folder, &meant.thread.summary)
+                Ok(check_start_commit(context.timeline()?, meant.thread.summary.id, meant.take.id)?)
             }
             Self::NewThread => Err(Failure::new(
                 Code::Refused,

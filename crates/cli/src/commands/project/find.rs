@@ -1,25 +1,22 @@
 //! Finding a project by the beginning of its id.
 
 use retake_store::ProjectRow;
-use retake_timeline::Looking;
+use retake_timeline::{Looking, SHORTEST_PREFIX, why_no_id};
 
 use crate::failure::{Code, Failure};
 
-/// How many characters of an id must be given.
-const SHORTEST_PREFIX: usize = 4;
-
 /// The project whose id begins with that text.
 pub(super) fn find(looking: &Looking<'_>, text: &str) -> Result<ProjectRow, Failure> {
-    let found = if text.len() < SHORTEST_PREFIX {
-        Vec::new()
-    } else {
-        looking.queries().projects_with_prefix(&text.to_lowercase())?
+    let found = match text.len() {
+        0..SHORTEST_PREFIX => Vec::new(),
+        _ => looking.queries().projects_with_prefix(&text.to_lowercase())?,
     };
     match found.as_slice() {
         [one] => Ok(one.clone()),
         [] => {
+            let why = why_no_id(text);
             let message =
-                format!("no project's id begins with {text:?}; `retake project list` shows them all");
+                format!("there is no project {text:?}: {why}; `retake project list` shows them all");
             Err(Failure::new(Code::NotFound, message))
         }
         several => {
