@@ -144,3 +144,35 @@ fn a_signal_ends_the_pager_and_brings_the_terminal_back() {
         assert!(terminal.echoes(), "{arguments:?}: the terminal is as it was");
     }
 }
+
+/// An editor that takes the echo away, saves a text if it is told to, says which process it is, and stays.
+const EDITOR: &str = "sh -c 'stty -echo </dev/tty; if [ -n \"$TYPED\" ]; then printf %s \"$TYPED\" > \"$1\"; fi; \
+     echo \"$1\" > \"$HOME/edited\"; echo $$ > \"$HOME/editor\"; exec sleep 60' sh";
+
+#[test]
+fn a_signal_ends_the_editor_brings_the_terminal_back_and_keeps_the_text() {
+    for (signal, typed) in [(Signal::TERM, "a new text"), (Signal::HUP, "a new text"), (Signal::TERM, "")] {
+        let sandbox = Sandbox::new();
+        let home = sandbox.project().parent().expect("it is in a folder").join("home");
+        std::fs::create_dir_all(&home).expect("our folder");
+        sandbox.done(&["thread", "new", "Edited"]);
+        let variables = [("RETAKE_EDITOR", EDITOR), ("TYPED", typed)];
+        let mut terminal = Terminal::start(&sandbox, &["entry", "add"], &variables);
+        let read = |name: &str| std::fs::read_to_string(home.join(name)).unwrap_or_default();
+        wait_until("the editor runs", || read("editor").ends_with('\n'));
+        let editor = process(read("editor").trim().parse().expect("a number"));
+        let file = std::path::PathBuf::from(read("edited").trim());
+        assert!(!terminal.echoes(), "the control: the editor took the echo away");
+        terminal.signal(signal);
+        assert!(terminal.ends(), "{signal:?} has no effect");
+        wait_until("the editor has ended", || test_kill_process(editor).is_err());
+        assert!(terminal.echoes(), "the terminal is as it was");
+        if typed.is_empty() {
+            assert!(!file.parent().expect("a folder of its own").exists(), "nothing is left of nothing");
+        } else {
+            assert_eq!(std::fs::read_to_string(&file).expect("the text was kept"), typed);
+            terminal.wait_for(file.to_str().expect("text"), 1);
+            std::fs::remove_dir_all(file.parent().expect("a folder of its own")).expect("cleaning up");
+        }
+    }
+}

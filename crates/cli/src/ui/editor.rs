@@ -14,6 +14,10 @@ use std::process::ExitStatus;
 use tempfile::TempDir;
 
 use super::command::{Chosen, Environment, NotACommand, Program};
+use super::signals::Foreground;
+
+/// Markdown, so that the editor highlights what most entries are.
+const FILE: &str = "RETAKE_EDIT.md";
 
 /// What came back.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,17 +56,22 @@ pub(crate) fn edit(text: &str, environment: &impl Environment) -> Result<Edited,
     let editor = choose(environment)?;
     let folder =
         tempfile::Builder::new().prefix("retake-").permissions(Permissions::from_mode(0o700)).tempdir()?;
-    // Markdown, so that the editor highlights what most entries are.
-    let path = folder.path().join("RETAKE_EDIT.md");
+    let path = folder.path().join(FILE);
     write_private(&path, text)?;
 
-    let status = editor.command().arg(&path).status().map_err(|source| {
+    let foreground = Foreground::begin()?;
+    let mut child = editor.command().arg(&path).spawn().map_err(|source| {
         let editor = editor.name().to_owned();
         match source.kind() {
             io::ErrorKind::NotFound => EditError::Missing { editor },
             _ => EditError::Start { editor, source },
         }
     })?;
+    let (initial, place) = (text.to_owned(), folder.path().to_owned());
+    foreground.before_end(move || leave(&initial, &place));
+    foreground.started(child.id());
+    let status = child.wait()?;
+    foreground.end();
     if !status.success() {
         let saved = fs::read(&path).is_ok_and(|saved| saved != text.as_bytes());
         let kept = saved.then(|| keep(folder, &path));
@@ -99,6 +108,20 @@ fn keep(folder: TempDir, path: &Path) -> PathBuf {
     // The path must not be cleaned up behind the message that names it.
     let _ = folder.keep();
     path.to_owned()
+}
+
+/// A signal ends the program while the editor runs: whatever it saved or rescued stays, and only that.
+fn leave(initial: &str, folder: &Path) {
+    let path = folder.join(FILE);
+    let saved = fs::read(&path).is_ok_and(|saved| saved != initial.as_bytes());
+    let others = fs::read_dir(folder).is_ok_and(|names| names.count() > 1);
+    if saved || others {
+        let shown = if saved { path.as_path() } else { folder };
+        // The terminal may be gone.
+        let _ = writeln!(io::stderr(), "Ended by a signal; your text is in {}", shown.display());
+    } else {
+        let _ = fs::remove_dir_all(folder);
+    }
 }
 
 /// Editors end a file with a newline whether the text had one or not; one that they added is not an edit.

@@ -3,8 +3,8 @@
 //! ```text
 //!   nothing under way      SIGHUP, SIGINT and SIGTERM end the program, as by default
 //!   a turn runs            they end the turn (`agent/interrupt.rs`)
-//!   a pager or a command   SIGINT is for that program; SIGHUP and SIGTERM are passed on to it, the terminal is put
-//!   has the terminal       back as it was, and then the program ends by the same signal
+//!   a pager, an editor or  SIGINT is for that program; SIGHUP and SIGTERM are passed on to it, the terminal is put
+//!   a command has it       back as it was, and then the program ends by the same signal
 //! ```
 //!
 //! A handler that was once installed stays, and unregistering an action does not bring the default back: the default
@@ -12,7 +12,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -78,7 +78,11 @@ struct Shared {
     over: AtomicBool,
     /// How the terminal was before.
     terminal: Option<Termios>,
+    /// Done before the program ends by the signal. Whoever ends it holds the lock to the end.
+    last_act: Mutex<Option<LastAct>>,
 }
+
+type LastAct = Box<dyn FnOnce() + Send>;
 
 impl std::fmt::Debug for Foreground {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -96,8 +100,14 @@ impl Foreground {
             actions.push(flag::register_usize(signal, Arc::clone(&came), signal.unsigned_abs() as usize)?);
         }
         let terminal = tcgetattr(io::stdin()).or_else(|_| tcgetattr(io::stdout())).ok();
-        let shared = Arc::new(Shared { came, over: AtomicBool::new(false), terminal });
+        let shared =
+            Arc::new(Shared { came, over: AtomicBool::new(false), terminal, last_act: Mutex::default() });
         Ok(Self { shared, actions, held: Some(held) })
+    }
+
+    /// Does this before a signal ends the program.
+    pub(crate) fn before_end(&self, act: impl FnOnce() + Send + 'static) {
+        *self.shared.last_act.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(act));
     }
 
     /// The program runs as that process.
@@ -140,10 +150,14 @@ impl Shared {
     /// Ends by the signal that came, if one did.
     fn end(&self) {
         let Ok(signal @ 1..) = i32::try_from(self.came.load(Ordering::SeqCst)) else { return };
+        let mut last_act = self.last_act.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(terminal) = &self.terminal {
             // The program that was killed may have left it without echo.
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, terminal)
                 .or_else(|_| tcsetattr(io::stdout(), OptionalActions::Now, terminal));
+        }
+        if let Some(act) = last_act.take() {
+            act();
         }
         let _ = low_level::emulate_default_handler(signal);
     }
