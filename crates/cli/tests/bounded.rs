@@ -12,6 +12,10 @@ use support::Sandbox;
 const GROWTH: u64 = 64 << 20;
 
 fn start(sandbox: &Sandbox, arguments: &[&str]) -> Child {
+    started(sandbox, arguments, Stdio::null())
+}
+
+fn started(sandbox: &Sandbox, arguments: &[&str], stderr: Stdio) -> Child {
     Command::new(env!("CARGO_BIN_EXE_retake"))
         .args(arguments)
         .current_dir(sandbox.project())
@@ -19,7 +23,7 @@ fn start(sandbox: &Sandbox, arguments: &[&str]) -> Child {
         .envs(sandbox.environment())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
+        .stderr(stderr)
         .spawn()
         .expect("the program was just built")
 }
@@ -55,6 +59,26 @@ fn run_with_a_reader_that_stands_still_takes_no_memory_and_can_be_stopped() {
         assert!(begun.elapsed() < Duration::from_secs(30), "it does not stop while nobody reads");
         std::thread::sleep(Duration::from_millis(50));
     }
+    sandbox.done(&["verify"]);
+}
+
+#[test]
+fn a_turn_ends_while_nobody_reads_standard_error() {
+    let sandbox = Sandbox::new();
+    // What is said about the call is more than a pipe holds.
+    let command = format!("run sleep 60 # {}", "x".repeat(100_000));
+    let mut child = started(&sandbox, &["run", "--approve", "all", &command], Stdio::piped());
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(child.try_wait().expect("a child can be asked").is_none(), "the control: it runs");
+    let begun = Instant::now();
+    sandbox.done(&["stop"]);
+    while child.try_wait().expect("a child can be asked").is_none() {
+        assert!(begun.elapsed() < Duration::from_secs(15), "it does not stop while nobody reads");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let mut written = Vec::new();
+    child.stderr.take().expect("a pipe").read_to_end(&mut written).expect("it can be read");
+    assert!(written.len() >= 60_000, "the control: the pipe was full, {} bytes", written.len());
     sandbox.done(&["verify"]);
 }
 

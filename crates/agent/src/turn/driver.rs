@@ -19,6 +19,7 @@ use super::batch::{KnownCalls, Named};
 use super::entries::{self, Answered, INTERRUPTED};
 use super::event::{Audience, TurnEvent};
 use super::inbox::Steering;
+use super::letters;
 use super::{Outcome, Resuming, TurnError, Workshop};
 use crate::cancel::Cancel;
 use crate::comms::Comms;
@@ -274,7 +275,7 @@ impl<'a> Driver<'a> {
 
     /// Runs the turn to its end.
     pub(super) fn drive(mut self) -> Result<Outcome, TurnError> {
-        let how = match self.carry_out() {
+        let how = match self.carry_out_stoppably() {
             // The take itself went, where the turn had begun with a fork.
             Err(TurnError::Gone | TurnError::NoSuchTake) => {
                 // What was undone is nobody's to go on with. After any other error it is, and the record helps then.
@@ -300,6 +301,19 @@ impl<'a> Driver<'a> {
             how,
             message: self.message,
             version: self.version,
+        })
+    }
+
+    /// One action after another, while another thread listens for the wish to stop: this one may wait for a slow reader
+    /// of its events at any time.
+    fn carry_out_stoppably(&mut self) -> Result<Ended, TurnError> {
+        let (ledger, take) = (Arc::clone(&self.ledger), self.take);
+        let (cancel, over) = (self.cancel.clone(), Cancel::new());
+        std::thread::scope(|scope| {
+            scope.spawn(|| letters::watch(&ledger, take, &cancel, &over));
+            // Also by a panic: the other thread must not wait for ever.
+            let _over = over.set_on_drop();
+            self.carry_out()
         })
     }
 

@@ -3,7 +3,7 @@
 //! The answer comes in from a thread of its own. What has arrived is kept beside the log every moment, and becomes an
 //! entry when it is complete: no token costs a sync, and a crash loses a moment at most.
 
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use retake_model::agent::{AgentState, Event, Fault, Origin};
@@ -18,7 +18,7 @@ use super::TurnError;
 use super::driver::Driver;
 use super::entries::{Answered, unusual};
 use super::event::TurnEvent;
-use super::letters::{self, LETTERS};
+use super::letters::LETTERS;
 use crate::cancel::Cancel;
 use crate::comms::Said;
 use crate::compress::{CompressError, Keep, Knowing};
@@ -167,13 +167,11 @@ impl Driver<'_> {
     fn listen(&mut self, request: &Request, entry: EntryId) -> Result<Result<Answer, CallError>, TurnError> {
         let began = self.shop.timeline.now();
         let (sender, receiver) = mpsc::sync_channel::<Delta>(PIECES);
-        let (cancel, over) = (self.cancel.clone(), Cancel::new());
-        let (ledger, take) = (Arc::clone(&self.ledger), self.take);
+        let cancel = self.cancel.clone();
         let shop = self.shop;
         std::thread::scope(|scope| {
-            scope.spawn(|| letters::watch(&ledger, take, &cancel, &over));
-            // Both go with this closure, also by a panic: the other threads must not wait for ever.
-            let (_over, receiver) = (over.set_on_drop(), receiver);
+            // It goes with this closure, also by a panic: the other thread must not wait for ever.
+            let receiver = receiver;
             let cancel = &cancel;
             let call = scope.spawn(move || {
                 shop.brain.answer(request, cancel, &mut |delta| {

@@ -1,6 +1,5 @@
 //! Running a tool: on disk as running before it runs, its result and its files in one operation after.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use retake_model::agent::{Event, Fault, Origin, ToolOutcome};
@@ -14,10 +13,9 @@ use super::TurnError;
 use super::driver::Driver;
 use super::entries::{self, number};
 use super::event::TurnEvent;
-use super::letters::{self, LETTERS};
+use super::letters::LETTERS;
 use super::progress::{Mailbox, Report, Taken};
 use crate::approval;
-use crate::cancel::Cancel;
 use crate::comms::Said;
 use crate::tools::{self, Call, Output, Reach, Room, Touches};
 
@@ -90,24 +88,20 @@ impl Driver<'_> {
 
     /// Runs the tool in a thread of its own, and passes its progress on.
     ///
-    /// Three threads, so that none can keep the others from stopping: the tool runs, this one passes progress on and
-    /// may wait for a slow reader, and a third one listens for the wish to stop.
+    /// Neither can keep the other from stopping: the tool runs, and this one may wait for a slow reader.
     fn work(&mut self, call: &Call) -> Result<Output, TurnError> {
         let mut room = Room::open(&self.shop.folder)?;
         room.environment = std::env::vars_os().collect();
         room.hidden.clone_from(&self.shop.hidden);
         room.closed = self.shop.approval.closed();
-        let (mailbox, over) = (Mailbox::default(), Cancel::new());
-        let (ledger, take, cancel) = (Arc::clone(&self.ledger), self.take, self.cancel.clone());
+        let (mailbox, cancel) = (Mailbox::default(), self.cancel.clone());
         std::thread::scope(|scope| {
             let tool = scope.spawn(|| {
                 // It does not panic: whatever goes wrong in a tool is its output.
                 let output = tools::run(call, &room, &cancel, &mut |progress| mailbox.push(progress));
                 mailbox.close();
-                over.set();
                 output
             });
-            scope.spawn(|| letters::watch(&ledger, take, &cancel, &over));
             let mut listening = Ok(());
             let mut read = Instant::now();
             loop {

@@ -3,8 +3,10 @@
 //! What the model says goes to standard output, as it arrives; everything about it goes to standard error. So a pipe
 //! gets the answer and nothing else. With `--json`, standard output has one event a line.
 
+use std::fmt;
 use std::io::{self, IsTerminal, Write};
 
+use anstream::AutoStream;
 use retake_agent::approval::Question;
 use retake_agent::{Audience, Cancel, Reply, TurnEvent};
 use retake_model::agent::{Ended, ToolOutcome};
@@ -14,9 +16,9 @@ use super::asking;
 use crate::context::Context;
 use crate::ui::bytes::{count, counted};
 use crate::ui::json;
-use crate::ui::patient::PatientStdout;
+use crate::ui::patient::PatientOutput;
 use crate::ui::sanitize::{Lines, sanitize};
-use crate::ui::style::stderr;
+use crate::ui::style::stderr_choice;
 
 /// Lines of a tool's result that are shown.
 const RESULT_LINES: usize = 4;
@@ -70,7 +72,7 @@ impl<'context> Watcher<'context> {
             let mut line = Vec::new();
             json::write(&mut line, event)?;
             line.push(b'\n');
-            return PatientStdout::new(&self.cancel).write_all(&line);
+            return PatientOutput::stdout(&self.cancel).write_all(&line);
         }
         match event {
             TurnEvent::Text { text } => self.text(text),
@@ -125,7 +127,7 @@ impl<'context> Watcher<'context> {
             self.fresh_line()?;
         }
         // Each piece is made safe by itself: whatever acts on a terminal is a single character at its beginning.
-        PatientStdout::new(&self.cancel).write_all(sanitize(text, Lines::Keep).as_bytes())?;
+        PatientOutput::stdout(&self.cancel).write_all(sanitize(text, Lines::Keep).as_bytes())?;
         self.at = if text.ends_with('\n') { At::LineStart } else { At::Text };
         Ok(())
     }
@@ -138,9 +140,7 @@ impl<'context> Watcher<'context> {
             self.fresh_line()?;
         }
         let style = self.context.styles.muted;
-        let mut out = stderr(self.context.general.color);
-        write!(out, "{style}{}{style:#}", sanitize(text, Lines::Keep))?;
-        out.flush()?;
+        self.report(format_args!("{style}{}{style:#}", sanitize(text, Lines::Keep)))?;
         self.at = if text.ends_with('\n') { At::LineStart } else { what };
         Ok(())
     }
@@ -155,9 +155,7 @@ impl<'context> Watcher<'context> {
             self.fresh_line()?;
         }
         let style = self.context.styles.muted;
-        let mut out = stderr(self.context.general.color);
-        write!(out, "{CLEAR_LINE}{style}  {line}{style:#}")?;
-        out.flush()?;
+        self.report(format_args!("{CLEAR_LINE}{style}  {line}{style:#}"))?;
         self.at = At::Status;
         Ok(())
     }
@@ -227,16 +225,23 @@ impl<'context> Watcher<'context> {
     /// A line of its own on standard error.
     fn line(&mut self, text: &str) -> io::Result<()> {
         self.fresh_line()?;
-        writeln!(stderr(self.context.general.color), "{text}")
+        self.report(format_args!("{text}\n"))
+    }
+
+    /// Writes to standard error, with colours as decided.
+    fn report(&self, text: fmt::Arguments<'_>) -> io::Result<()> {
+        let mut coloured = AutoStream::new(Vec::new(), stderr_choice(self.context.general.color));
+        coloured.write_fmt(text)?;
+        PatientOutput::stderr(&self.cancel).write_all(&coloured.into_inner())
     }
 
     /// Ends the line that is being written, on the stream that it is on.
     fn fresh_line(&mut self) -> io::Result<()> {
         match std::mem::replace(&mut self.at, At::LineStart) {
             At::LineStart => Ok(()),
-            At::Text => PatientStdout::new(&self.cancel).write_all(b"\n"),
-            At::Status => write!(stderr(self.context.general.color), "{CLEAR_LINE}"),
-            At::Thinking | At::Progress => writeln!(stderr(self.context.general.color)),
+            At::Text => PatientOutput::stdout(&self.cancel).write_all(b"\n"),
+            At::Status => self.report(format_args!("{CLEAR_LINE}")),
+            At::Thinking | At::Progress => self.report(format_args!("\n")),
         }
     }
 }

@@ -182,7 +182,12 @@ pub(crate) fn decide(when: ColorWhen, surroundings: Surroundings) -> ColorChoice
 
 /// Standard error with colours as decided: for messages, which are never paged.
 pub(crate) fn stderr(when: ColorWhen) -> AutoStream<io::Stderr> {
-    AutoStream::new(io::stderr(), decide(when, Surroundings::of_stderr()))
+    AutoStream::new(io::stderr(), stderr_choice(when))
+}
+
+/// Whether standard error has colours.
+pub(crate) fn stderr_choice(when: ColorWhen) -> ColorChoice {
+    decide(when, Surroundings::of_stderr())
 }
 
 #[cfg(test)]
