@@ -1,33 +1,96 @@
 //! Every tool stops within moments, whatever it is doing.
 
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::*;
 
-/// The promise is 200 ms. The machine that tests may be busy with other tests.
-const PROMPTLY: Duration = Duration::from_millis(1_500);
+/// What is promised, from the word to stop until the tool has returned. Time that its thread waits for a processor does
+/// not count: the machine may be busy with other tests.
+const PROMISED: Duration = Duration::from_millis(200);
+/// Nor does the time that a command waits for one, which cannot be told: one attempt of these must keep the promise.
+const ATTEMPTS: usize = 5;
 
-/// Runs a call, cancels it while it works, and says how long it took to stop.
-fn stop(lab: &Lab, name: &str, input: Value) -> (Output, Duration) {
-    let cancel = Cancel::new();
+/// When a tool is told to stop.
+enum After {
+    /// It has computed for so long. In a build for tests, to compile a pattern may take this long by itself.
+    Computing(Duration),
+    /// So much time has passed.
+    Waiting(Duration),
+}
+
+/// Runs a call, cancels it while it works, and checks that it stops as soon as is promised.
+fn check_stops(lab: &Lab, name: &str, input: &Value, after: &After) {
+    let mut best = Duration::MAX;
+    for _ in 0..ATTEMPTS {
+        let (output, took) = stop(lab, name, input.clone(), after);
+        assert!(output.failed, "{name}: {}", output.text);
+        best = best.min(took);
+        if best <= PROMISED {
+            return;
+        }
+    }
+    panic!("{name} took {best:?} to stop: {:.200}", input.to_string());
+}
+
+/// Runs a call, cancels it while it works, and gives the time from then until it has returned.
+fn stop(lab: &Lab, name: &str, input: Value, after: &After) -> (Output, Duration) {
+    let (cancel, (sender, receiver)) = (Cancel::new(), std::sync::mpsc::channel());
     std::thread::scope(|scope| {
         let (room, watched) = (&lab.room, &cancel);
-        let tool = scope.spawn(move || run(&call(name, input), room, watched, &mut |_| {}));
-        std::thread::sleep(Duration::from_millis(100));
+        let tool = scope.spawn(move || {
+            let thread = fs::read_link("/proc/thread-self").expect("a system with threads");
+            let thread = PathBuf::from("/proc").join(thread);
+            sender.send(thread.clone()).expect("it is waited for");
+            let output = run(&call(name, input), room, watched, &mut |_| {});
+            (output, Instant::now(), Spent::by(&thread))
+        });
+        let thread = receiver.recv().expect("it begins");
+        match after {
+            After::Waiting(time) => std::thread::sleep(*time),
+            After::Computing(time) => {
+                while !tool.is_finished() && Spent::by(&thread).computing < *time {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+            }
+        }
         assert!(!tool.is_finished(), "{name}: the control: it takes longer than that");
+        let (asked, before) = (Instant::now(), Spent::by(&thread));
         cancel.set();
-        let asked = Instant::now();
-        (tool.join().expect("no panic"), asked.elapsed())
+        let (output, returned, spent) = tool.join().expect("no panic");
+        let took = returned.duration_since(asked).saturating_sub(spent.queueing - before.queueing);
+        (output, took)
     })
 }
+
+/// What a thread has spent its time with.
+#[derive(Default)]
+struct Spent {
+    computing: Duration,
+    /// Waiting for a processor.
+    queueing: Duration,
+}
+
+impl Spent {
+    fn by(thread: &Path) -> Self {
+        let text = fs::read_to_string(thread.join("schedstat")).unwrap_or_default();
+        let mut numbers = text.split_whitespace().map(|number| number.parse().unwrap_or_default());
+        let mut next = || Duration::from_nanos(numbers.next().unwrap_or_default());
+        Self { computing: next(), queueing: next() }
+    }
+}
+
+/// Long enough that the tool is in the middle of its work.
+const BUSY: After = After::Computing(Duration::from_millis(400));
 
 #[test]
 fn search_stops_in_the_middle_of_a_line() {
     let lab = Lab::new();
-    lab.file("long.txt", "a".repeat(5_000_000));
-    for pattern in ["(a{50}){40}[^a]", r"(\w{7}){20}[^a]", "(a|aa|aaa){60}[^a]"] {
-        let (output, took) = stop(&lab, "search", json!({ "pattern": pattern }));
-        assert!(output.failed && took < PROMPTLY, "{pattern}: {took:?}, {}", output.text);
+    for number in 0..8 {
+        lab.file(&format!("long-{number}.txt"), "a".repeat(5_000_000));
+    }
+    for pattern in ["(a{50}){40}[^a]", "([a-z]{7}){20}[^a]", "(a|aa|aaa){60}[^a]"] {
+        check_stops(&lab, "search", &json!({ "pattern": pattern }), &BUSY);
     }
 }
 
@@ -47,8 +110,7 @@ fn read_stops_in_the_middle_of_a_line() {
     lab.file("long.txt", "a".repeat(100_000));
     let file = fs::OpenOptions::new().write(true).open(lab.root().join("long.txt")).expect("a file");
     file.set_len(1 << 42).expect("a file with a hole");
-    let (output, took) = stop(&lab, "read", json!({ "path": "long.txt" }));
-    assert!(output.failed && took < PROMPTLY, "{took:?}");
+    check_stops(&lab, "read", &json!({ "path": "long.txt" }), &BUSY);
 }
 
 #[test]
@@ -56,8 +118,7 @@ fn edit_stops_while_it_looks_for_the_text() {
     let lab = Lab::new();
     lab.file("lines.txt", "x\n".repeat(500_000));
     let old = "x\n".repeat(20_000) + "y y";
-    let (output, took) = stop(&lab, "edit", json!({ "path": "lines.txt", "old": old, "new": "z" }));
-    assert!(output.failed && took < PROMPTLY, "{took:?}");
+    check_stops(&lab, "edit", &json!({ "path": "lines.txt", "old": old, "new": "z" }), &BUSY);
     assert_eq!(lab.read("lines.txt").len(), 1_000_000, "it is as it was");
 }
 
@@ -65,8 +126,8 @@ fn edit_stops_while_it_looks_for_the_text() {
 fn a_command_stops_that_prints_all_the_time_and_hears_nothing() {
     let lab = Lab::new();
     for command in ["yes", "trap '' TERM; while :; do echo x; sleep 0.01; done", "sleep 60"] {
-        let (output, took) = stop(&lab, "shell", json!({ "command": command }));
-        assert!(output.failed && took < PROMPTLY, "{command}: {took:?}");
+        let after = After::Waiting(Duration::from_millis(100));
+        check_stops(&lab, "shell", &json!({ "command": command }), &after);
     }
 }
 
