@@ -7,6 +7,7 @@ use retake_model::time::Timestamp;
 use retake_timeline::store::{Ledger, NewComm, StoreError};
 use serde_json::{Value, json};
 
+use crate::brain::Brain;
 use crate::provider::{Answer, CallError};
 use crate::request::Request;
 use crate::tools::{Call, Output};
@@ -32,6 +33,7 @@ impl Comms<'_> {
     /// Writes it down; says under which number.
     pub(crate) fn log(&self, time: Timestamp, said: &Said<'_>) -> Result<i64, StoreError> {
         let (kind, mut facts, body) = said.told();
+        redact(&mut facts, &said.shop().brain);
         if let Value::Object(facts) = &mut facts {
             facts.insert("turn".to_owned(), self.turn.to_string().into());
         }
@@ -42,6 +44,15 @@ impl Comms<'_> {
 }
 
 impl Said<'_> {
+    fn shop(&self) -> &Workshop {
+        match self {
+            Self::Request { shop, .. }
+            | Self::Answer { shop, .. }
+            | Self::Call { shop, .. }
+            | Self::Result { shop, .. } => shop,
+        }
+    }
+
     fn told(&self) -> (&'static str, Value, Cow<'_, str>) {
         match self {
             Self::Request { shop, request } => {
@@ -68,7 +79,7 @@ impl Said<'_> {
             Self::Answer { shop, answer: Err(error), millis } => {
                 let facts = json!({
                     "provider": shop.brain.provider(), "fault": error.fault, "status": error.status,
-                    "millis": millis, "message": shop.brain.redact(&error.message),
+                    "millis": millis, "message": error.message,
                 });
                 ("error", facts, shop.brain.redact(&blocks(&error.partial)).into_owned().into())
             }
@@ -92,6 +103,28 @@ impl Said<'_> {
                 ("tool_result", facts, body)
             }
         }
+    }
+}
+
+/// Takes secrets out of every text. The names are ours, but for those of counts that a provider has beside the usual.
+fn redact(value: &mut Value, brain: &Brain) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(redacted) = brain.redact(text) {
+                *text = redacted;
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| redact(value, brain)),
+        Value::Object(fields) => {
+            *fields = std::mem::take(fields)
+                .into_iter()
+                .map(|(name, mut value)| {
+                    redact(&mut value, brain);
+                    (brain.redact(&name).into_owned(), value)
+                })
+                .collect();
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
-use super::header_secrets::{self, is_secret_header};
+use super::header_secrets::{self, has_secret_query, is_secret_name};
 use super::{Dialect, Secret, Wire};
 
 /// How to reach a model.
@@ -99,10 +99,11 @@ pub(super) struct Target {
 }
 
 impl Endpoint {
-    /// The text without the key, without the values of headers and without each secret inside them.
+    /// The text without the key, without the values of headers, and without each secret inside them or in the address.
     pub fn redact<'text>(&self, text: &'text str) -> Cow<'text, str> {
         let values = self.headers.iter().flat_map(|(name, value)| header_secrets::of(name, value));
-        let mut secrets: Vec<Secret> = self.key.iter().cloned().chain(values).collect();
+        let address = header_secrets::of_address(&self.base_url);
+        let mut secrets: Vec<Secret> = self.key.iter().cloned().chain(values).chain(address).collect();
         Secret::longest_first(&mut secrets);
         secrets.iter().fold(Cow::Borrowed(text), |text, secret| match secret.redact(&text) {
             Cow::Borrowed(_) => text,
@@ -118,8 +119,11 @@ impl Endpoint {
     pub(super) fn target(&self) -> Result<Target, BadEndpoint> {
         let url = self.url()?;
         let loopback = is_loopback(&url);
-        let secret_header = self.headers.iter().any(|(name, _)| is_secret_header(name));
-        if url.scheme() == "http" && !loopback && (self.key.is_some() || secret_header) {
+        let secret_header = self.headers.iter().any(|(name, _)| is_secret_name(name));
+        if url.scheme() == "http"
+            && !loopback
+            && (self.key.is_some() || secret_header || has_secret_query(&url))
+        {
             let host = url.host_str().unwrap_or_default().to_owned();
             return Err(BadEndpoint::Insecure { provider: self.provider.clone(), host });
         }
@@ -195,7 +199,7 @@ impl std::fmt::Debug for Endpoint {
             .debug_struct("Endpoint")
             .field("provider", &self.provider)
             .field("wire", &self.wire)
-            .field("base_url", &self.base_url)
+            .field("base_url", &self.redact(&self.base_url))
             .field("model", &self.model)
             .field("key", &self.key)
             .field("headers", &headers)
@@ -279,6 +283,7 @@ mod tests {
             check(base, false, Some("X-Trace"), true);
         }
         check("https://a.test", true, Some("Cookie"), true);
+        check("http://192.168.1.5/v1?api-key=abc-def", false, None, false);
         for base in ["", "a.test", "ftp://a.test", "https://u:p@a.test", "https://"] {
             check(base, true, None, false);
         }
@@ -286,12 +291,14 @@ mod tests {
 
     #[test]
     fn nothing_secret_is_shown() {
-        let mut endpoint = endpoint(Wire::Anthropic, "https://a.test");
+        let mut endpoint = endpoint(Wire::Anthropic, "https://a.test?api-key=in-the-query");
         endpoint.headers.push(("X-Own".to_owned(), "hidden-value".to_owned()));
         endpoint.headers.push(("Authorization".to_owned(), "Bearer other-key-7".to_owned()));
         let target = endpoint.target().expect("a good endpoint");
         let shown = format!("{endpoint:?} {:?}", target.headers);
         assert!(!shown.contains("sk-secret-1") && !shown.contains("hidden-value"), "{shown}");
+        assert!(!shown.contains("in-the-query"), "{shown}");
+        assert_eq!(endpoint.redact("no key in-the-query"), "no key [key]");
         assert_eq!(endpoint.redact("sk-secret-1 and hidden-value"), "[key] and [key]");
         assert_eq!(endpoint.redact("no such key: other-key-7"), "no such key: [key]");
         endpoint.key = Some(Secret::new("sk\nx"));

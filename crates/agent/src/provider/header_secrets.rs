@@ -1,11 +1,14 @@
-//! The secrets inside a header's value: servers quote a key alone as often as the header that it came in.
+//! The secrets inside a header's value or an address: servers quote a key alone as often as what it came in.
 //!
 //! ```text
 //!   Bearer KEY                      KEY
 //!   Basic dXNlcjpwYXNz              dXNlcjpwYXNz, user:pass, user, pass
 //!   session=KEY; theme=dark         KEY
 //!   Signature id="A", sig="B"       A, B
+//!   https://host/v1?api-key=KEY     KEY
 //! ```
+
+use reqwest::Url;
 
 use super::Secret;
 
@@ -27,7 +30,7 @@ pub(super) fn of(name: &str, value: &str) -> Vec<Secret> {
             parts(token, &mut found);
         }
     }
-    if !is_secret_header(name) {
+    if !is_secret_name(name) {
         found = found
             .into_iter()
             .enumerate()
@@ -38,10 +41,33 @@ pub(super) fn of(name: &str, value: &str) -> Vec<Secret> {
     found.iter().map(|part| Secret::new(part)).collect()
 }
 
-/// Whether a header's name says that its value is secret.
-pub(super) fn is_secret_header(name: &str) -> bool {
+/// All secrets of an address: who is named before the host, and values in the query that are called or look like one.
+pub(super) fn of_address(address: &str) -> Vec<Secret> {
+    let Ok(url) = Url::parse(address.trim()) else { return Vec::new() };
+    let mut found = vec![url.username().to_owned(), url.password().unwrap_or_default().to_owned()];
+    // As they are written and as they are meant: a server may quote either.
+    let written = url.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
+    let meant = url.query_pairs();
+    let pairs = written.map(|(name, value)| (name.into(), value.into())).chain(meant);
+    for (name, value) in pairs {
+        if is_secret_name(&name) || is_like_a_key(&value) {
+            parts(&value, &mut found);
+        }
+    }
+    found.iter().map(|part| Secret::new(part)).collect()
+}
+
+/// Whether the query of an address has a value that is called a secret.
+pub(super) fn has_secret_query(url: &Url) -> bool {
+    url.query_pairs().any(|(name, value)| is_secret_name(&name) && !value.is_empty())
+}
+
+/// Whether the name of a header or of a value in a query says that it is secret.
+pub(super) fn is_secret_name(name: &str) -> bool {
     let name = name.to_lowercase();
-    ["auth", "key", "token", "cookie", "secret"].iter().any(|word| name.contains(word))
+    ["auth", "key", "token", "cookie", "secret", "password", "credential", "signature"]
+        .iter()
+        .any(|word| name.contains(word))
 }
 
 fn is_like_a_key(part: &str) -> bool {
@@ -120,6 +146,18 @@ mod tests {
         check("Cookie", "session=abc-def; theme=dark-mode", "session abc-def", "session [key]");
         check("X-Api-Key", "id=\"first-part\", sig='second-part'", "first-part second-part", "[key] [key]");
         check("X-Trace", "team platform, build 7", "platform", "platform");
+        let address = |address: &str, text: &str, expected: &str| {
+            let mut secrets = of_address(address);
+            Secret::longest_first(&mut secrets);
+            let shown =
+                secrets.iter().fold(text.to_owned(), |text, secret| secret.redact(&text).into_owned());
+            assert_eq!(shown, expected, "{address}");
+        };
+        address("https://a.test/v1?api-key=abc-def", "no key abc-def", "no key [key]");
+        address("https://a.test/?x-token=ab%2Fcdefg", "ab/cdefg or ab%2Fcdefg", "[key] or [key]");
+        address("https://a.test/?c=0123456789abcdef0", "0123456789abcdef0", "[key]");
+        address("https://user-1:pass-word@a.test/", "user-1, pass-word", "[key], [key]");
+        address("https://a.test/v1?api-version=2024-06-01", "2024-06-01", "2024-06-01");
         check("X-Own", "v1 0123456789abcdef0", "0123456789abcdef0", "[key]");
     }
 }

@@ -15,7 +15,7 @@ use super::endpoint::{Endpoint, Target};
 use super::events::{BadEvents, EventReader};
 use super::fault::{Broken, CallError, Fault};
 use super::status;
-use super::{Answer, BadEndpoint, Delta};
+use super::{Answer, BadEndpoint, Delta, Stop};
 use crate::cancel::Cancel;
 
 /// How long a connection may take to come about.
@@ -94,7 +94,12 @@ impl Client {
             }
             answered
         });
-        answered.map_err(|error| CallError { message: endpoint.redact(&error.message).into_owned(), ..error })
+        let answered = answered.map(|answer| redacted(answer, endpoint));
+        answered.map_err(|error| CallError {
+            message: endpoint.redact(&error.message).into_owned(),
+            partial: Box::new(redacted(*error.partial, endpoint)),
+            ..error
+        })
     }
 
     fn connector(&self, route: Route) -> Result<reqwest::Client, CallError> {
@@ -199,6 +204,20 @@ async fn read(
         }
         // However fast the server writes, a wish to stop is heard.
         tokio::task::yield_now().await;
+    }
+}
+
+/// The answer with secrets taken out of what is said about it. What the model itself says stays as it came.
+fn redacted(answer: Answer, endpoint: &Endpoint) -> Answer {
+    let redact = |text: String| endpoint.redact(&text).into_owned();
+    Answer {
+        model: answer.model.map(redact),
+        response_id: answer.response_id.map(redact),
+        stop: match answer.stop {
+            Stop::Other(word) => Stop::Other(redact(word)),
+            stop => stop,
+        },
+        ..answer
     }
 }
 

@@ -3,11 +3,13 @@
 use retake_agent::Cancel;
 use retake_agent::Reply;
 use retake_agent::approval::Mode;
+use retake_agent::fault_server::{Act, Script};
 use retake_model::agent::Ended;
 use retake_model::operation::{Actor, OperationKind};
 use retake_timeline::store::CommFilter;
 use serde_json::json;
 
+use crate::stored;
 use crate::world::{KEY, Witness, World, calls, text};
 
 #[test]
@@ -128,6 +130,36 @@ fn all_that_was_said_is_written_down_without_the_key() {
         .expect("it is read");
     assert_eq!(kinds, ["request", "answer", "tool_call", "tool_result", "request", "answer"]);
     assert_eq!(world.server.requests()[0].header("x-api-key"), Some(KEY), "the control: it was sent");
+}
+
+#[test]
+fn a_provider_that_echoes_the_key_leaks_it_into_no_record() {
+    let echo = |script: Script| {
+        let acts = script.acts.into_iter().map(|act| match act {
+            Act::Send(bytes) => {
+                let event = String::from_utf8(bytes).expect("text");
+                let event = event.replace("\"scripted", &format!("\"{KEY}")).replace("end_turn", KEY);
+                Act::Send(event.replace("\"msg", &format!("\"{KEY}-msg")).into_bytes())
+            }
+            other => other,
+        });
+        Script { acts: acts.collect(), ..script }
+    };
+    let world = World::new(vec![echo(text("Hello."))]);
+    world.run("hello");
+    let requests = world.server.requests();
+    assert_eq!(requests[0].header("x-api-key"), Some(KEY), "the control: it was sent");
+    let mut hidden = 0;
+    let ledger = world.shop.timeline.store().ledger().expect("a ledger");
+    ledger
+        .comms(&CommFilter::default(), &mut |comm| {
+            hidden += comm.facts.matches("[key]").count();
+            Ok(())
+        })
+        .expect("it is read");
+    assert!(hidden > 0, "the control: it was echoed");
+    let places = stored::places(&world.folder.path().join("store"), KEY.as_bytes());
+    assert!(places.is_empty(), "{places:?}");
 }
 
 #[test]
