@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 use retake_model::content::ContentId;
 use retake_model::id::TurnId;
 use retake_model::intent::Running;
-use retake_model::object::{Additions, Unavailable, load};
+use retake_model::object::{Additions, load};
 use retake_model::path::RootPath;
 use retake_model::replay::graft_paths;
 use retake_model::sealed::sealed_of;
-use retake_model::tree::{Node, Snapshot, Tree, resolve};
+use retake_model::tree::{Node, Snapshot, SnapshotCursor, Tree};
 use retake_store::{Queries, StoreError, Writing};
 
 use super::report::PathReport;
@@ -115,15 +115,27 @@ pub(super) fn with_changes(
 ) -> Result<ContentId, StoreError> {
     let mut additions: Additions<'_, Queries<'_>> = Additions::new(&**writing);
     let base: Snapshot = load(&additions, base)?;
+    let mut sealed = BTreeMap::new();
+    for root in &base.roots {
+        sealed.insert(root.name.as_str(), sealed_of(&additions, Some(root))?);
+    }
+    let mut there = SnapshotCursor::new(&base);
     let mut paths: BTreeMap<RootPath, Option<Node>> = BTreeMap::new();
     for change in changed {
         // A sealed file is in no tree; it comes with the last of the changes.
-        if sealed_of(&additions, base.root(&change.path.root))?.contains_key(&change.path.path) {
+        let states = sealed.get(change.path.root.as_str());
+        if states.is_some_and(|states| states.contains_key(&change.path.path)) {
             continue;
         }
         let node = match &change.after {
             // What is in a folder has paths of its own.
-            Some(Node::Folder { mode, .. }) => Some(folder(&mut additions, &base, &change.path, *mode)?),
+            Some(Node::Folder { mode, .. }) => {
+                let tree = match there.get(&additions, &change.path)? {
+                    Some(Node::Folder { tree, .. }) => tree,
+                    _ => additions.add(&Tree::default()),
+                };
+                Some(Node::Folder { tree, mode: *mode })
+            }
             other => other.clone(),
         };
         paths.insert(change.path.clone(), node);
@@ -132,20 +144,4 @@ pub(super) fn with_changes(
     let id = additions.add(&snapshot);
     writing.put_contents(&additions.into_new(), clock.now())?;
     Ok(id)
-}
-
-fn folder(
-    additions: &mut Additions<'_, Queries<'_>>,
-    base: &Snapshot,
-    path: &RootPath,
-    mode: u16,
-) -> Result<Node, Unavailable> {
-    let there = match base.root(&path.root) {
-        Some(root) => resolve(additions, root.tree, &path.path)?,
-        None => None,
-    };
-    Ok(match there {
-        Some(Node::Folder { tree, .. }) => Node::Folder { tree, mode },
-        _ => Node::Folder { tree: additions.add(&Tree::default()), mode },
-    })
 }
