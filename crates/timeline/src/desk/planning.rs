@@ -15,7 +15,7 @@ use retake_model::intent::{FolderRecord, Running};
 use retake_model::operation::Version;
 use retake_model::path::RootPath;
 use retake_store::{Queries, StoreError};
-use retake_workspace::snapshot::Options;
+use retake_workspace::snapshot::{OpenError, Options};
 
 use super::carry_out::CarriedOut;
 use super::report::{FileReport, of_plan};
@@ -170,11 +170,7 @@ impl Timeline {
         match Desk::of_take(self, thread, take, files) {
             // No file of this thread can be in a folder that is not there, or that files cannot be kept of, as long as
             // the thread has never had any.
-            Err(FileError::Open(_) | FileError::ProjectAway(_) | FileError::NoSuchProject(_))
-                if !needed && !self.has_files(thread, worktree)? =>
-            {
-                Ok(None)
-            }
+            Err(error) if has_no_folder(&error) && !needed && !self.has_files(thread, worktree)? => Ok(None),
             other => other.map(Some),
         }
     }
@@ -234,6 +230,17 @@ pub(crate) fn has_files(
 
 fn is_fileless(request: &PlanRequest, options: Handling, desk: Option<&Desk>) -> bool {
     matches!(request, PlanRequest::Move(_)) && desk.is_none() && options.halves != Halves::Conversation
+}
+
+/// Whether an error says that a thread has no folder whose files could be kept. A mistake in the configuration does not.
+fn has_no_folder(error: &FileError) -> bool {
+    match error {
+        FileError::ProjectAway(_) | FileError::NoSuchProject(_) | FileError::ProjectForgotten(_) => true,
+        FileError::Open(error) => {
+            matches!(error, OpenError::NotAFolder { .. } | OpenError::Home { .. } | OpenError::System { .. })
+        }
+        _ => false,
+    }
 }
 
 impl Desk {

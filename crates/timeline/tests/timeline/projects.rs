@@ -4,8 +4,11 @@ use std::fs;
 use std::process::Command;
 
 use retake_model::id::ProjectId;
-use retake_timeline::workspace::snapshot::{Options, Workspace};
-use retake_timeline::{Caller, Command as Change, Desk, FileError, NewThread, Noticed, Rules, Timeline};
+use retake_timeline::workspace::snapshot::{OpenError, Options, Workspace};
+use retake_timeline::{
+    Caller, Command as Change, Desk, FileError, Goal, Handling, NewThread, Noticed, PlanRequest, Rules,
+    Timeline, Unit,
+};
 
 struct Place {
     folder: tempfile::TempDir,
@@ -170,4 +173,30 @@ fn the_desk_of_a_take_is_where_its_files_are() {
     let apart = apart.canonicalize().expect("a folder");
     assert_eq!((of(main).path(), of(other).path()), (apart.as_path(), home.as_path()));
     assert_eq!(of(main).apart().map(|apart| apart.take), Some(main));
+}
+
+#[test]
+fn only_a_missing_folder_lets_a_thread_without_files_go_without_one() {
+    let place = Place::new();
+    let project = place.project("project");
+    let thread = place.timeline.create_thread(NewThread::in_project(project.id), Caller::human());
+    let thread = thread.expect("a thread").thread;
+    let branch = |name: &str, options: &Options| {
+        let from = place.timeline.look().expect("a look").state(thread).expect("a state").active;
+        let command = Change::Branch { from, at: None, name: Some(name.to_owned()) };
+        let request = PlanRequest::Change(command);
+        place.timeline.perform(thread, request, Caller::human(), Handling::default(), (Some(options), None))
+    };
+    // A mistake in the configuration is not a missing folder.
+    let wrong = Options { exclude: vec!["[z-a]".to_owned()], ..Options::default() };
+    let refused = branch("first", &wrong);
+    assert!(matches!(refused, Err(FileError::Open(OpenError::Pattern { .. }))), "{refused:?}");
+    place.timeline.forget_project(project.id).expect("it is forgotten");
+    let done = branch("second", &Options::default()).expect("a thread without files needs no folder");
+    assert!(done.files.is_none());
+    let undo = PlanRequest::Move(Goal::Undo(Unit::Turn, 1));
+    let options = Options::default();
+    let undone =
+        place.timeline.perform(thread, undo, Caller::human(), Handling::default(), (Some(&options), None));
+    assert!(undone.expect("an undo").files.is_none());
 }
