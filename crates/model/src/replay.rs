@@ -46,6 +46,21 @@ pub struct Step {
     pub from: ContentId,
     /// The snapshot that it leads to.
     pub to: ContentId,
+    /// Whether the two are of different folders: a sealed file stays in its folder, so that one folder's list of them
+    /// says nothing about the other.
+    pub between_folders: bool,
+}
+
+impl Step {
+    /// A step between two snapshots of one folder.
+    pub fn new(from: ContentId, to: ContentId) -> Self {
+        Self { from, to, between_folders: false }
+    }
+
+    /// A step from a snapshot of one folder to a snapshot of another.
+    pub fn between_folders(from: ContentId, to: ContentId) -> Self {
+        Self { from, to, between_folders: true }
+    }
 }
 
 /// All that is to be carried over.

@@ -9,9 +9,9 @@ use retake_model::path::{RootPath, TreePath};
 use retake_model::replay::OnConflict;
 use retake_model::tree::Snapshot;
 use retake_timeline::{
-    Caller, Desk, FileError, Goal, Handling, Importing, Outcome, PathReport, Rules, Timeline, Unit,
+    Caller, Command, Desk, FileError, Goal, Handling, Importing, Outcome, PathReport, Rules, Timeline, Unit,
 };
-use retake_workspace::snapshot::Workspace;
+use retake_workspace::snapshot::{Options, Workspace};
 use serde_json::json;
 
 use crate::stored::places;
@@ -233,6 +233,49 @@ fn a_sealed_path_is_restored_by_name_and_an_unknown_moment_is_refused() {
     let refused = restore(before_it_was_sealed, ".env").expect_err("its bytes are not known there");
     assert!(matches!(refused, FileError::NotSealedThere(_)), "{refused}");
     assert_eq!(world.read(".env").as_deref(), Some(OLD));
+}
+
+#[test]
+fn a_worktree_that_was_opened_and_closed_removes_no_secret_file_from_the_project() {
+    let world = world();
+    world.run("rotate the token");
+    let (thread, timeline) = (world.thread, &world.shop.timeline);
+    let desk = world.shop.desk.as_ref().expect("files are kept");
+    let state = || timeline.look().expect("a look").state(thread).expect("a state");
+    let change = |command| {
+        let changed = desk.change(thread, command, Caller::human(), Handling::default());
+        changed.expect("a change").files.expect("files").paths
+    };
+    let main = state().active;
+    let last = {
+        let looking = timeline.look().expect("a look");
+        let entries = state().active_take(&looking.queries()).expect("a take").entries;
+        let cell = entries.get(&looking.queries(), entries.len() - 1).expect("readable");
+        cell.expect("an entry").entry
+    };
+    change(Command::Branch { from: main, at: Some(last), name: Some("second".into()) });
+    let second = state().active;
+    change(Command::Switch { take: main });
+    let before = files(&world);
+    let folder = world.folder.path().join("worktree");
+    for changes_a_file in [false, true] {
+        desk.open_apart(thread, second, &folder, &Caller::human()).expect("a worktree");
+        assert!(!folder.join(".env").exists(), "a secret file stays in its folder");
+        if changes_a_file {
+            fs::write(folder.join("plain.txt"), "by the take\n").expect("it is ours");
+        }
+        let known = timeline.look().expect("a look").apart_folders().expect("a list").remove(0);
+        let worktree = Desk::of_apart(timeline, &known, &Options::default()).expect("a desk");
+        let closed = worktree.close_apart(Caller::human(), true).expect("a close");
+        let seen: Vec<String> = closed.seen.files.paths.iter().map(|path| path.path.to_string()).collect();
+        assert_eq!(seen, if changes_a_file { vec!["plain.txt"] } else { vec![] });
+        let paths = change(Command::Switch { take: second });
+        assert_eq!(files(&world)[..3], before[..3], "{paths:?}");
+        let plain = if changes_a_file { Some("by the take\n") } else { before[3].as_deref() };
+        assert_eq!(world.read("plain.txt").as_deref(), plain);
+        change(Command::Switch { take: main });
+        assert_eq!(files(&world), before);
+    }
 }
 
 #[test]

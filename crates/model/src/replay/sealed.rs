@@ -31,14 +31,17 @@ pub(super) fn carry<O: Objects + ?Sized>(
         let mut carried: BTreeMap<TreePath, Carried> = BTreeMap::new();
         let mut passed_over = SealedMap::new();
         for (number, step) in way.back.iter().chain(&way.steps).enumerate() {
-            let (from, to): (Snapshot, Snapshot) = (load(additions, step.from)?, load(additions, step.to)?);
-            let from = sealed_of(additions, from.root(&root.name))?;
-            let to = sealed_of(additions, to.root(&root.name))?;
             if number == way.back.len() {
                 for carried in carried.values_mut() {
                     carried.settled = true;
                 }
             }
+            if step.between_folders {
+                continue;
+            }
+            let (from, to): (Snapshot, Snapshot) = (load(additions, step.from)?, load(additions, step.to)?);
+            let from = sealed_of(additions, from.root(&root.name))?;
+            let to = sealed_of(additions, to.root(&root.name))?;
             for (path, before, after) in sealed_changes(&from, &to) {
                 // What the other move left alone stays, as for all other files.
                 if way.is_exact(number) && on_conflict == OnConflict::Keep {

@@ -8,6 +8,7 @@ use retake_model::merge::Labels;
 use retake_model::object::{Additions, Memory, Objects, Unavailable, load};
 use retake_model::path::{RootPath, TreePath};
 use retake_model::replay::{How, OnConflict, Replayed, Step, Way, replay, take_over};
+use retake_model::sealed::{SealedFile, SealedFiles, SealedState};
 use retake_model::tree::{Node, Snapshot, SnapshotRoot, Tree, differences, graft, resolve};
 
 const LABELS: Labels<'static> = Labels { ours: "ours", theirs: "theirs" };
@@ -50,7 +51,7 @@ impl World {
     }
 
     fn replay(&mut self, present: ContentId, steps: &[(ContentId, ContentId)], on: OnConflict) -> Replayed {
-        let steps: Vec<Step> = steps.iter().map(|&(from, to)| Step { from, to }).collect();
+        let steps: Vec<Step> = steps.iter().map(|&(from, to)| Step::new(from, to)).collect();
         let way = Way { back: Vec::new(), steps };
         let mut additions = Additions::new(&self.memory);
         let replayed =
@@ -241,7 +242,7 @@ fn bytes_read(count: usize, path: impl Fn(usize) -> String) -> usize {
     let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
     let (empty, full) = (world.snapshot(&[("other", "stays\n")]), world.snapshot(&files));
     let counted = Counted { memory: &world.memory, read: std::cell::Cell::new(0) };
-    let step = |from, to| Step { from, to };
+    let step = Step::new;
     let undo = Way { back: Vec::new(), steps: vec![step(full, empty)] };
     let redo = Way { back: vec![step(empty, full)], steps: vec![step(empty, full)] };
     for (present, way) in [(full, undo), (empty, redo)] {
@@ -262,5 +263,32 @@ fn what_a_replay_reads_grows_with_the_files_and_not_with_their_square() {
     for shape in shapes {
         let (few, many) = (bytes_read(500, shape), bytes_read(2_000, shape));
         assert!(many < few * 5, "4 times the files of {} read {few} and then {many} bytes", shape(1));
+    }
+}
+
+#[test]
+fn a_step_between_folders_leaves_sealed_files_alone() {
+    let mut world = World::default();
+    let sealed = |world: &mut World, state: SealedState| {
+        let id = world.snapshot(&[("a", "1")]);
+        let mut snapshot = world.load(id);
+        let mut additions = Additions::new(&world.memory);
+        let list = SealedFiles::new(&BTreeMap::from([(path(".env"), state)]));
+        snapshot.roots[0].sealed = Some(additions.add(&list));
+        let id = additions.add(&snapshot);
+        let new = additions.into_new();
+        world.memory.keep(new);
+        id
+    };
+    let file = SealedFile { parts: Vec::new(), digest: [1; 32], size: 1, mode: 0o600 };
+    let project = sealed(&mut world, SealedState::File(file));
+    let worktree = sealed(&mut world, SealedState::Nothing);
+    let step = Step::between_folders(project, worktree);
+    for (step, paths) in [(step, 0), (Step::new(project, worktree), 1)] {
+        let way = Way { back: Vec::new(), steps: vec![step] };
+        let mut additions = Additions::new(&world.memory);
+        let present = world.load(project);
+        let replayed = replay(&mut additions, &present, &way, OnConflict::Keep, LABELS).expect("in memory");
+        assert_eq!(replayed.paths.len(), paths);
     }
 }

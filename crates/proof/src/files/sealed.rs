@@ -4,6 +4,7 @@
 //!   by hand   .env · local.json (ignored)                              folder A
 //!   turn      write .env · edit local.json · write a new ignored file  folder B
 //!   struck    undo ──► A      redo ──► B      (.env by hand) undo ──► A, but for .env
+//!   struck    another take, which had a worktree meanwhile: switch to it, back, and undo ──► the same
 //! ```
 //!
 //! What each command leads to is compared with the folders themselves, byte for byte. In the end the secret is looked
@@ -15,7 +16,7 @@ use crate::violation::{Failed, Violation};
 
 use super::kill::Strikes;
 use super::laboratory::{Home, Laboratory};
-use super::script::{PROJECT, Step, hand, step};
+use super::script::{APART, PROJECT, Step, hand, step};
 use super::{ground, retake};
 
 const SECRET: &str = "the-old-secret-5be1";
@@ -34,6 +35,18 @@ const TURN: &[&str] = &[
 const UNDO: Step = step(&["undo"]);
 const REDO: Step = step(&["redo"]);
 const CHANGED_SINCE: Step = hand("printf 'TOKEN=by-hand\\n' > .env", &["undo"]);
+
+/// Another take gets a worktree, in which the agent writes and undoes a secret file too, and the project's folder back.
+const WORKTREE: &[(&str, &[&str])] = &[
+    (PROJECT, &["take", "branch", "--name", "second"]),
+    (PROJECT, &["take", "switch", "main"]),
+    (PROJECT, &["take", "open", "second", "--apart", "../apart"]),
+    (APART, &["run", "--approve", "all", "create .env with TOKEN=of-the-worktree"]),
+    (APART, &["undo"]),
+    (PROJECT, &["take", "close", "second", "--remove"]),
+];
+const SWITCH: Step = step(&["take", "switch", "second"]);
+const SWITCH_BACK: Step = step(&["take", "switch", "main"]);
 
 /// Kills undo and redo of such a turn at every point, or at that many of them.
 pub fn sealed(plan: KillPlan) -> Result<Kills, Failed> {
@@ -65,8 +78,20 @@ fn run(plan: KillPlan, meanwhile: impl FnOnce(&Laboratory) -> std::io::Result<()
     let violated = |number: u64, what: String| {
         Failed::Violation(Violation { campaign: "sealed files", seed: plan.seed, step: number, what })
     };
-    let steps = [(UNDO, &before), (REDO, &after), (CHANGED_SINCE, &by_hand)];
+    let steps = [
+        (UNDO, &before),
+        (REDO, &after),
+        (CHANGED_SINCE, &by_hand),
+        (SWITCH, &by_hand),
+        (SWITCH_BACK, &by_hand),
+        (UNDO, &by_hand),
+    ];
     for (number, (step, expected)) in (1..).zip(steps) {
+        if step.arguments == SWITCH.arguments {
+            for (place, arguments) in WORKTREE {
+                laboratory.must(place, arguments)?;
+            }
+        }
         strikes.step(&mut laboratory, number, &step)?;
         let found = project(&laboratory)?;
         if let Some(difference) = found.differences(expected).first() {

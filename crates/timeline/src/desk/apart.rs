@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use retake_model::content::ContentId;
+use retake_model::content::{ContentId, Kind, encode};
 use retake_model::id::{FolderId, ProjectId, TakeId, ThreadId};
 use retake_model::intent::{Apart, FolderIdentity, FolderRecord};
-use retake_model::object::load;
+use retake_model::object::{NewObject, load};
 use retake_model::path::TreePath;
 use retake_model::tree::{Snapshot, SnapshotRoot};
 use retake_store::{Queries, StoreError};
@@ -104,7 +104,8 @@ impl Desk {
         caller: &Caller,
     ) -> Result<OpenedApart, FileError> {
         let session = self.begin()?;
-        let (id, root) = self.files_to_open(&session, thread, take, caller)?;
+        let root = self.files_to_open(&session, thread, take, caller)?;
+        let (filled, id) = filled_with(root.clone());
         let looking = self.timeline.look()?;
         let queries = looking.queries();
         let path = &self.allowed_location(path)?;
@@ -132,7 +133,11 @@ impl Desk {
             others: None,
         };
         drop(looking);
-        self.timeline.store.write(move |writing| writing.put_folder(&record).map_err(FileError::from))?;
+        let now = self.timeline.clock.now();
+        self.timeline.store.write(move |writing| -> Result<(), FileError> {
+            writing.put_contents(&[filled], now)?;
+            Ok(writing.put_folder(&record)?)
+        })?;
         mark.remove();
         Ok(OpenedApart { take, path, snapshot: id, files, shared })
     }
@@ -145,15 +150,12 @@ impl Desk {
         path: &Path,
     ) -> Result<OpenedApart, FileError> {
         self.check_thread(thread)?;
-        let files = if let Some((snapshot, root)) = self.known_files_to_open(thread, take)? {
-            Some((snapshot, root.files))
-        } else {
-            let observed = self.observe()?;
-            observed.snapshot.root("").map(|root| (observed.id, root.files))
+        let root = match self.known_files_to_open(thread, take)? {
+            Some(root) => root,
+            None => self.observe()?.snapshot.root("").cloned().ok_or(FileError::NoSuchSnapshot)?,
         };
-        let (snapshot, files) = files.ok_or(FileError::NoSuchSnapshot)?;
         let path = self.free_location(path)?;
-        Ok(OpenedApart { take, path, snapshot, files, shared: 0 })
+        Ok(OpenedApart { take, path, files: root.files, snapshot: filled_with(root).1, shared: 0 })
     }
 
     /// The files that a take would be opened with.
@@ -163,22 +165,17 @@ impl Desk {
         thread: ThreadId,
         take: TakeId,
         caller: &Caller,
-    ) -> Result<(ContentId, SnapshotRoot), FileError> {
+    ) -> Result<SnapshotRoot, FileError> {
         let present = session.present(thread, caller)?;
         if let Some(known) = self.known_files_to_open(thread, take)? {
             return Ok(known);
         }
         // A take that never had files of its own goes on from those that are there.
-        let root = present.snapshot.root("").cloned().ok_or(FileError::NoSuchSnapshot)?;
-        Ok((present.id, root))
+        present.snapshot.root("").cloned().ok_or(FileError::NoSuchSnapshot)
     }
 
     /// The files that are known of a take that would be opened.
-    fn known_files_to_open(
-        &self,
-        thread: ThreadId,
-        take: TakeId,
-    ) -> Result<Option<(ContentId, SnapshotRoot)>, FileError> {
+    fn known_files_to_open(&self, thread: ThreadId, take: TakeId) -> Result<Option<SnapshotRoot>, FileError> {
         let looking = self.timeline.look()?;
         let queries = looking.queries();
         if looking.state(thread)?.active == take {
@@ -191,8 +188,7 @@ impl Desk {
         let head = looking.head(thread)?.operation;
         let Some(id) = files_of_take(&queries, row.number, &head, take)? else { return Ok(None) };
         let snapshot: Snapshot = load(&queries, id)?;
-        let root = snapshot.root("").cloned().ok_or(FileError::NoSuchSnapshot)?;
-        Ok(Some((id, root)))
+        Ok(Some(snapshot.root("").cloned().ok_or(FileError::NoSuchSnapshot)?))
     }
 
     /// Fills a new folder, from the project's own files where those are known to be the same. The folder is made
@@ -366,6 +362,14 @@ impl Timeline {
         self.store.write(move |writing| writing.forget_folder(id).map_err(FileError::from))?;
         Ok(())
     }
+}
+
+/// The snapshot of a folder that was just filled with the files of a root. Excluded and sealed files stay in the folder
+/// that they are in, and are not gone from this one.
+fn filled_with(root: SnapshotRoot) -> (NewObject, ContentId) {
+    let bytes = encode(&Snapshot { roots: vec![SnapshotRoot { left_out: None, sealed: None, ..root }] });
+    let id = ContentId::of(Kind::Snapshot, &bytes);
+    (NewObject { id, kind: Kind::Snapshot, bytes: bytes.into() }, id)
 }
 
 /// A path as text, one to one: not every path is Unicode, and JSON is.

@@ -96,8 +96,8 @@ pub(super) fn steps_between(
             continue;
         };
         steps.push(match step {
-            RouteStep::Back(_) => Step { from: files.after, to: files.before },
-            RouteStep::Forward(_) => Step { from: files.before, to: files.after },
+            RouteStep::Back(_) => Step::new(files.after, files.before),
+            RouteStep::Forward(_) => Step::new(files.before, files.after),
         });
     }
     Ok(Way { back, steps })
@@ -163,7 +163,7 @@ pub(super) fn undo_take_since(
         }
         let own = files.take == take && files.left.is_none() && files.before != files.after;
         if own && !operation.kind.moves_only() && history::is_done(&log, head, operation.version)? {
-            steps.push(Step { from: files.after, to: files.before });
+            steps.push(Step::new(files.after, files.before));
         }
     }
     Ok(steps)
@@ -217,7 +217,7 @@ fn way_back(
         if halves == Halves::Files {
             back.clear();
         }
-        back.push(Step { from: files.after, to: files.before });
+        back.push(Step::new(files.after, files.before));
         // An undo that found nothing to do to files is taken back by doing nothing. A redo that found nothing to do may
         // have found files that an undo of the conversation alone had left there, and the undo of that takes them back.
         let went = back.iter().any(|step| step.from != step.to);
@@ -253,12 +253,12 @@ pub(super) fn steps_to_take(
             }
             continue;
         }
-        let back = Step { from: files.after, to: files.before };
+        let back = Step::new(files.after, files.before);
         if let Some(known) = last_files(queries, thread, head, &operation, files, take)? {
             if known == files.before && known != files.after {
                 steps.push(back);
             }
-            steps.extend(last.map(|last| Step { from: known, to: last }));
+            steps.extend(last.map(|last| Step::between_folders(known, last)));
             return Ok(Some(steps));
         }
         if files.before != files.after {
@@ -266,7 +266,7 @@ pub(super) fn steps_to_take(
         }
     }
     // It never was in the project's folder: there is nothing to go by but its own last files.
-    Ok(last.map(|last| vec![Step { from: present, to: last }]))
+    Ok(last.map(|last| vec![Step::between_folders(present, last)]))
 }
 
 /// The last files of a take that are known.

@@ -101,7 +101,7 @@ impl Desk {
         // this thread leads there, so there is nothing to go by but the files of that moment.
         let promoted = |entry: EntryId| -> Result<Vec<Step>, FileError> {
             let files = files_at_entry(queries, row.number, head.version, state.active, entry)?;
-            Ok(files.into_iter().map(|files| Step { from: present, to: files }).collect())
+            Ok(files.into_iter().map(|files| Step::new(present, files)).collect())
         };
         let since = |entry: EntryId| -> Result<Vec<Step>, FileError> {
             let Some(version) = moment(entry)? else { return promoted(entry) };
