@@ -25,6 +25,7 @@
 
 mod path;
 mod sealed;
+mod selection;
 mod settle;
 
 use std::collections::BTreeMap;
@@ -35,9 +36,9 @@ use crate::content::ContentId;
 use crate::merge::Labels;
 use crate::object::{Additions, Objects, Unavailable, load};
 use crate::path::{RootPath, TreePath};
-use crate::tree::{
-    LeftOut, Node, Reason, Snapshot, SnapshotRoot, TreeCursor, changes, compare, differences, graft,
-};
+use crate::tree::{LeftOut, Node, Reason, Snapshot, SnapshotRoot, TreeCursor, compare, differences, graft};
+
+use selection::Selection;
 
 /// A change of files that is to be carried over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -216,19 +217,22 @@ pub fn take_over<O: Objects + ?Sized>(
     target: &Snapshot,
     only: &[RootPath],
 ) -> Result<Replayed, Unavailable> {
+    let selection = Selection::new(only);
     let mut touched = BTreeMap::new();
+    let mut unknown: BTreeMap<RootPath, Reason> = BTreeMap::new();
     for root in &present.roots {
         let Some(wanted) = target.root(&root.name) else { continue };
-        for difference in changes(additions, Some(root), Some(wanted))? {
-            let path = RootPath { root: root.name.clone(), path: difference.path };
-            let meant = only.is_empty()
-                || only.iter().any(|only| {
-                    // A folder on the way to what is wanted comes along if it is not there.
-                    path.root == only.root
-                        && (path.path.starts_with(&only.path)
-                            || (difference.before.is_none() && only.path.starts_with(&path.path)))
-                });
-            if meant {
+        let here = |path| RootPath { root: root.name.clone(), path };
+        let compared = compare(additions, Some(root), Some(wanted))?;
+        let unheld = compared.unknown.into_iter().map(|(path, reason)| (here(path), reason));
+        unknown.extend(unheld.filter(|(path, _)| selection.covers(path) || selection.is_below(path)));
+        // What is excluded now and was captured then comes back: a file that became too large, say.
+        let restorable = compared.excluded.into_iter().filter(|difference| difference.before.is_none());
+        for difference in compared.known.into_iter().chain(restorable) {
+            let path = here(difference.path);
+            // A folder on the way to what is wanted comes along if it is not there.
+            let on_the_way = difference.before.is_none() && selection.is_below(&path);
+            if selection.covers(&path) || on_the_way {
                 let (present, wanted) = (difference.before, difference.after);
                 touched.insert(path, Touched { present, wanted, how: How::Exact, settled: false });
             }
@@ -240,9 +244,9 @@ pub fn take_over<O: Objects + ?Sized>(
         .into_iter()
         .map(|(path, Touched { present, wanted, how, .. })| ReplayedPath { path, present, wanted, how })
         .collect();
-    paths.extend(sealed::take_over(additions, present, target, &mut snapshot, only)?);
+    paths.extend(sealed::take_over(additions, present, target, &mut snapshot, &selection)?);
     paths.sort_by(|left, right| left.path.cmp(&right.path));
-    Ok(Replayed { snapshot, paths })
+    Ok(Replayed { snapshot, paths: with_unknown(paths, unknown) })
 }
 
 /// A path as the steps so far leave it.

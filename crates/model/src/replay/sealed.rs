@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{How, OnConflict, ReplayedPath, Way};
+use super::{How, OnConflict, ReplayedPath, Selection, Way};
 use crate::object::{Additions, Objects, Unavailable, load};
 use crate::path::{RootPath, TreePath};
 use crate::sealed::{SealedFiles, SealedMap, SealedState, sealed_changes, sealed_of};
@@ -74,22 +74,20 @@ pub(super) fn carry<O: Objects + ?Sized>(
     Ok(paths)
 }
 
-/// Makes the sealed files of some paths what they are in another snapshot. No path: all of them.
+/// Makes the sealed files of a selection what they are in another snapshot.
 pub(super) fn take_over<O: Objects + ?Sized>(
     additions: &mut Additions<'_, O>,
     present: &Snapshot,
     target: &Snapshot,
     wanted: &mut Snapshot,
-    only: &[RootPath],
+    selection: &Selection,
 ) -> Result<Vec<ReplayedPath>, Unavailable> {
     let mut paths = Vec::new();
     for root in &present.roots {
         let here = sealed_of(additions, Some(root))?;
         let there = sealed_of(additions, target.root(&root.name))?;
-        let meant = |path: &TreePath| {
-            let chosen = |only: &RootPath| only.root == root.name && path.starts_with(&only.path);
-            only.is_empty() || only.iter().any(chosen)
-        };
+        let meant =
+            |path: &TreePath| selection.covers(&RootPath { root: root.name.clone(), path: path.clone() });
         let carried = sealed_changes(&here, &there).into_iter().filter(|(path, ..)| meant(path));
         let carried = carried.map(|(path, before, after)| {
             let mut found = Carried {

@@ -1,5 +1,7 @@
 //! Restoring: the folder, or some paths of it, exactly as at another moment.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use retake_model::content::ContentId;
 use retake_model::id::{FolderId, TakeId, ThreadId};
 use retake_model::intent::FolderRecord;
@@ -8,7 +10,7 @@ use retake_model::operation::{FileChange, OperationKind, Version};
 use retake_model::path::RootPath;
 use retake_model::sealed::sealed_of;
 use retake_model::time::Timestamp;
-use retake_model::tree::{LeftOut, Snapshot, resolve};
+use retake_model::tree::{LeftOut, Reason, Snapshot, SnapshotCursor};
 use serde::Serialize;
 
 use super::plan::{Filed, files_of_take};
@@ -58,35 +60,65 @@ impl Desk {
 }
 
 /// Refuses a path that is nowhere: to restore nothing would look like success.
-pub(super) fn check_path(
-    queries: &(impl Objects + ?Sized),
-    path: &RootPath,
+pub(super) fn check_paths(
+    objects: &(impl Objects + ?Sized),
+    paths: &[RootPath],
     present: &Snapshot,
     target: &Snapshot,
 ) -> Result<(), FileError> {
-    let mut not_held = None;
-    for root in [present, target].into_iter().filter_map(|snapshot| snapshot.root(&path.root)) {
-        if resolve(queries, root.tree, &path.path)?.is_some() {
-            return Ok(());
+    let mut sides = [Side::new(objects, present)?, Side::new(objects, target)?];
+    // In their order, so that each folder is read once.
+    let paths: BTreeSet<&RootPath> = paths.iter().collect();
+    for path in paths {
+        let [present, target] = &mut sides;
+        if present.holds(objects, path)? || target.holds(objects, path)? {
+            continue;
         }
-        if let Some(left_out) = root.left_out {
-            let left_out: LeftOut = load(queries, left_out)?;
-            not_held = not_held.or(left_out.covering(&path.path.bytes()).map(|left| left.reason));
+        let reason = present.excluded(path).or_else(|| target.excluded(path));
+        match (present.is_sealed(path), target.is_sealed(path), reason) {
+            (true, true, _) => {}
+            (false, false, Some(reason)) => return Err(FileError::NotHeld(path.clone(), reason.words())),
+            (false, false, None) => return Err(FileError::NoSuchPath(path.clone())),
+            _ => return Err(FileError::NotSealedThere(path.clone())),
         }
     }
-    let is_sealed = |snapshot: &Snapshot| -> Result<bool, FileError> {
-        let sealed = sealed_of(queries, snapshot.root(&path.root))?;
-        Ok(sealed.keys().any(|sealed| sealed.starts_with(&path.path)))
-    };
-    match (is_sealed(present)?, is_sealed(target)?) {
-        (true, true) => return Ok(()),
-        (false, false) => {}
-        _ => return Err(FileError::NotSealedThere(path.clone())),
+    Ok(())
+}
+
+/// One snapshot, to look paths up in.
+struct Side {
+    cursor: SnapshotCursor,
+    excluded: BTreeMap<String, LeftOut>,
+    sealed: BTreeSet<RootPath>,
+}
+
+impl Side {
+    fn new(objects: &(impl Objects + ?Sized), snapshot: &Snapshot) -> Result<Self, FileError> {
+        let (mut excluded, mut sealed) = (BTreeMap::new(), BTreeSet::new());
+        for root in &snapshot.roots {
+            if let Some(id) = root.left_out {
+                excluded.insert(root.name.clone(), load(objects, id)?);
+            }
+            let paths = sealed_of(objects, Some(root))?.into_keys();
+            sealed.extend(paths.map(|path| RootPath { root: root.name.clone(), path }));
+        }
+        Ok(Self { cursor: SnapshotCursor::new(snapshot), excluded, sealed })
     }
-    Err(match not_held {
-        Some(reason) => FileError::NotHeld(path.clone(), reason.words()),
-        None => FileError::NoSuchPath(path.clone()),
-    })
+
+    fn holds(&mut self, objects: &(impl Objects + ?Sized), path: &RootPath) -> Result<bool, FileError> {
+        Ok(self.cursor.get(objects, path)?.is_some())
+    }
+
+    fn excluded(&self, path: &RootPath) -> Option<Reason> {
+        let excluded = self.excluded.get(&path.root)?;
+        excluded.covering(&path.path.bytes()).map(|excluded| excluded.reason)
+    }
+
+    /// Whether a path is sealed, or something below it is.
+    fn is_sealed(&self, path: &RootPath) -> bool {
+        let next = self.sealed.range(path..).next();
+        next.is_some_and(|next| next.root == path.root && next.path.starts_with(&path.path))
+    }
 }
 
 impl Looking<'_> {

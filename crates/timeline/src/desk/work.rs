@@ -15,7 +15,7 @@ use super::look::changed_paths;
 use super::moves::LABELS;
 use super::plan::shared_changes;
 use super::planning::Order;
-use super::restore::check_path;
+use super::restore::check_paths;
 use super::{Desk, FileError, Halves, PlanRequest};
 use crate::change::{
     Composed, Head, check_no_turn, compose_change, compose_command, compose_move, stays_in_background,
@@ -203,7 +203,7 @@ pub(super) fn plan_files<O: Objects + ?Sized>(
         FileSteps::Replay(way) => replay::replay(&mut additions, present, way, on_conflict, LABELS)?,
         FileSteps::Restore { snapshot, paths } => {
             let target: Snapshot = load(objects, *snapshot)?;
-            paths.iter().try_for_each(|path| check_path(objects, path, present, &target))?;
+            check_paths(objects, paths, present, &target)?;
             take_over(&mut additions, present, &target, paths)?
         }
     };

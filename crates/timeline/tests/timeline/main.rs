@@ -20,6 +20,7 @@ mod privacy;
 mod projects;
 mod redo_files;
 mod requests;
+mod restore;
 mod shared;
 mod support;
 mod takes;

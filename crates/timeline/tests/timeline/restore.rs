@@ -1,0 +1,59 @@
+//! Restoring files that were captured at one moment and are excluded at another.
+
+use retake_model::content::ContentId;
+use retake_model::path::RootPath;
+use retake_timeline::{Caller, FileReport, Handling, Outcome};
+
+use crate::support::{FileWorld, outcome};
+
+fn restore(world: &FileWorld, snapshot: ContentId, paths: &[&str]) -> FileReport {
+    let path = |path: &&str| RootPath::main(path.parse().expect("a path"));
+    let paths: Vec<RootPath> = paths.iter().map(path).collect();
+    let thread = world.world.thread;
+    let restored = world.desk.restore(thread, snapshot, &paths, Caller::human(), Handling::default());
+    restored.expect("a restore").files
+}
+
+#[test]
+fn a_captured_file_that_became_excluded_is_restored() {
+    let large = "large\n".repeat(400);
+    for paths in [&[][..], &["d/a"][..], &["d"][..]] {
+        for pipe in [false, true] {
+            let world = FileWorld::with_largest_file(1_000);
+            world.write("d/a", "old\n");
+            let captured = world.look().snapshot;
+            world.agent(|world| {
+                if pipe {
+                    world.remove("d/a");
+                    let made = std::process::Command::new("mkfifo").arg(world.path("d/a")).status();
+                    assert!(made.expect("mkfifo runs").success());
+                } else {
+                    world.write("d/a", &large);
+                }
+            });
+            let report = restore(&world, captured, paths);
+            assert_eq!(*outcome(&report, "d/a"), Outcome::Written, "{paths:?} {pipe}");
+            assert_eq!(world.read("d/a").as_deref(), Some("old\n"), "{paths:?} {pipe}");
+            // There is no copy of what stood there, so that it is kept.
+            assert_eq!(report.aside, ["d/a.retake-aside"], "{paths:?} {pipe}");
+        }
+    }
+}
+
+#[test]
+fn a_restore_reports_what_the_other_moment_does_not_hold() {
+    let world = FileWorld::with_largest_file(1_000);
+    world.write("a", &"large\n".repeat(400));
+    world.write("b", "1\n");
+    let excluded = world.look().snapshot;
+    world.write("a", "small\n");
+    world.write("b", "2\n");
+    world.look();
+    for paths in [&[][..], &["a"][..]] {
+        let report = restore(&world, excluded, paths);
+        assert!(matches!(outcome(&report, "a"), Outcome::Skipped { .. }), "{report:?}");
+        assert_eq!(world.read("a").as_deref(), Some("small\n"));
+        assert_eq!(report.paths.len(), if paths.is_empty() { 2 } else { 1 });
+    }
+    assert_eq!(world.read("b").as_deref(), Some("1\n"));
+}
