@@ -47,6 +47,9 @@ pub(crate) struct General {
     /// Say nothing about what was done.
     #[arg(short, long, global = true, help_heading = "General")]
     pub(crate) quiet: bool,
+    /// Whether the command only shows what it would do, and changes nothing on the disk.
+    #[arg(skip)]
+    pub(crate) previews: bool,
 }
 
 /// Which thread and take a command means.

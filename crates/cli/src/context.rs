@@ -104,7 +104,9 @@ impl Context {
                 "{lost}. `retake repair` goes on from what is left; `retake verify` says more."
             ))?;
         }
-        self.clean_up(&timeline);
+        if !self.general.previews {
+            self.clean_up(&timeline);
+        }
         Ok(self.timeline.get_or_init(|| timeline))
     }
 

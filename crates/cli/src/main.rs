@@ -18,14 +18,19 @@ mod ui;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 use arguments::{Arguments, Command};
 use context::Context;
 use failure::Failure;
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let parsed = Arguments::command().try_get_matches().and_then(|matches| {
+        let mut arguments = Arguments::from_arg_matches(&matches)?;
+        arguments.general.previews = is_dry_run(&matches);
+        Ok(arguments)
+    });
+    let arguments = match parsed {
         Ok(arguments) => arguments,
         Err(error) => return failure::usage(&error),
     };
@@ -33,6 +38,14 @@ fn main() -> ExitCode {
     match run(general.clone(), arguments.command) {
         Ok(code) => code,
         Err(failure) => failure.report(&general),
+    }
+}
+
+/// Whether the command that was given only shows what it would do.
+fn is_dry_run(matches: &ArgMatches) -> bool {
+    match matches.subcommand() {
+        Some((_, matches)) => is_dry_run(matches),
+        None => matches.try_get_one("dry_run").ok().flatten().copied().unwrap_or(false),
     }
 }
 
