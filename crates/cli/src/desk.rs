@@ -199,6 +199,23 @@ impl Context {
         Ok(Carried::Done(executed))
     }
 
+    /// Opens or closes the folder of a take, or only says what that would do.
+    pub(crate) fn change_worktree(
+        &self,
+        thread: ThreadId,
+        request: PlanRequest,
+        caller: Caller,
+        dry_run: bool,
+    ) -> Result<Carried, Failure> {
+        let (timeline, options) = (self.timeline()?, self.file_options());
+        let (handling, place) = (Handling::default(), (Some(&options), None));
+        if dry_run {
+            let plan = timeline.plan(thread, request, caller, handling, place)?;
+            return Ok(Carried::Previewed(plan.into_preview()));
+        }
+        Ok(Carried::Done(timeline.perform(thread, request, caller, handling, place)?))
+    }
+
     /// Makes a change after which another take may be the active one, its files along with it; `None` if it was only
     /// shown what would be done.
     pub(crate) fn change_takes(
@@ -280,6 +297,7 @@ impl Context {
             None => (self.project()?.id, path_from_text(&self.project()?.path)),
         };
         let others = looking.other_roots(project)?;
+        let others = others.into_iter().map(|root| (root.name, root.path));
         Ok(std::iter::once((String::new(), main)).chain(others).collect())
     }
 

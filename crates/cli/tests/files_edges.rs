@@ -6,6 +6,7 @@ mod support;
 use std::fs;
 use std::path::PathBuf;
 
+use serde_json::json;
 use support::Sandbox;
 
 /// A project with a thread of two takes: `main` with one file, and `second`, the active one, with another content.
@@ -135,6 +136,50 @@ fn fewer_steps_than_asked_for_are_told() {
     let output = sandbox.run(&["redo", "2"]);
     assert_eq!((output.code, output.stderr.as_str()), (0, ""));
     assert_eq!(sandbox.json(&["undo", "5"])["steps"], 2);
+}
+
+#[test]
+fn opening_and_closing_a_take_can_be_previewed() {
+    let sandbox = two_takes();
+    sandbox.done(&["take", "switch", "main"]);
+    let there = apart(&sandbox);
+    let folder = there.to_string_lossy().into_owned();
+    let open = ["take", "open", "second", "--apart", &folder, "--dry-run"];
+    let said = sandbox.done(&open);
+    assert!(said.contains(&format!("The take would be in {folder}: 1 file.")), "{said}");
+    let would = sandbox.json(&open)["would"]["worktree"].clone();
+    assert_eq!((&would["action"], &would["files"]), (&json!("open"), &json!(1)), "{would}");
+    assert!(!there.exists());
+    // A preview is refused where the command is.
+    let (code, _) = sandbox.refused(&["take", "open", "second", "--apart", "inner", "--dry-run"]);
+    assert_eq!(code, 5);
+    open_apart(&sandbox, "second");
+    fs::write(there.join("late"), "new\n").expect("its folder");
+    let close = ["take", "close", "second", "--remove", "--dry-run"];
+    let said = sandbox.done(&close);
+    assert!(said.contains("late") && said.contains("would be removed"), "{said}");
+    let would = sandbox.json(&close)["would"].clone();
+    assert_eq!(would["worktree"]["removed"], true, "{would}");
+    assert!(there.join("late").exists());
+    assert!(sandbox.done(&["take", "list"]).contains("second is open apart"));
+}
+
+#[test]
+fn a_dry_run_does_not_clean_up_after_others() {
+    let sandbox = two_takes();
+    let project = sandbox.json(&["project", "list"])["projects"][0]["id"].as_str().expect("an id").to_owned();
+    let half = sandbox.project().with_file_name(".retake-tmp-open-half");
+    fs::create_dir(&half).expect("our folder");
+    let note = sandbox.project().with_file_name("store").join("folders").join(format!("filling-{project}"));
+    fs::write(&note, half.to_str().expect("text")).expect("our store");
+    for preview in
+        [&["undo", "--dry-run"][..], &["take", "switch", "main", "--dry-run"], &["gc", "--dry-run"]]
+    {
+        sandbox.done(preview);
+        assert!(half.exists() && note.exists(), "{preview:?}");
+    }
+    sandbox.done(&["status"]);
+    assert!(!half.exists() && !note.exists());
 }
 
 #[test]

@@ -81,3 +81,40 @@ fn folders_that_share_files_are_refused() {
     assert_eq!(code, 3);
     assert_eq!(sandbox.json(&["project", "root", "list"])["roots"].as_array().map(Vec::len), Some(1));
 }
+
+#[test]
+fn another_folder_at_the_path_of_a_root_is_refused_and_left_alone() {
+    let sandbox = Sandbox::new();
+    let lib = beside(&sandbox, "lib");
+    let write = |folder: &Path| {
+        fs::write(folder.join("f"), "changed\n").expect("our folder");
+        fs::write(folder.join("g"), "new\n").expect("our folder");
+    };
+    fs::write(lib.join("f"), "one\n").expect("our folder");
+    sandbox.done(&["thread", "new", "Fix the login"]);
+    sandbox.done(&["project", "root", "add", "lib", "../lib"]);
+    sandbox.done(&["exec", "--", "sh", "-c", "echo changed > ../lib/f; echo new > ../lib/g"]);
+    let moved = lib.with_file_name("lib-moved");
+    fs::rename(&lib, &moved).expect("our folder");
+    fs::create_dir(&lib).expect("our folder");
+    write(&lib);
+    for command in [&["undo"][..], &["undo", "--dry-run"], &["snapshot", "take"], &["restore", "1"]] {
+        let (code, error) = sandbox.refused(command);
+        let message = error["message"].as_str().expect("a message");
+        assert_eq!(code, 5, "{command:?}: {message}");
+        assert!(message.contains("retake project root add lib"), "{command:?}: {message}");
+    }
+    assert_eq!(read(&lib.join("f")).as_deref(), Some("changed\n"), "it is another folder");
+    assert!(lib.join("g").exists());
+    assert!(sandbox.done(&["project", "root", "list"]).contains("(gone)"));
+    // Another root does not make it the right one.
+    beside(&sandbox, "more");
+    sandbox.done(&["project", "root", "add", "more", "../more"]);
+    sandbox.refused(&["undo"]);
+
+    sandbox.done(&["project", "root", "add", "lib", "../lib-moved"]);
+    sandbox.done(&["undo"]);
+    assert_eq!(read(&moved.join("f")).as_deref(), Some("one\n"));
+    assert_eq!(read(&moved.join("g")), None);
+    assert!(lib.join("g").exists(), "no other folder was touched");
+}

@@ -48,6 +48,9 @@ pub struct FolderRecord {
     /// What else runs in it.
     #[n(9)]
     pub others: Option<Vec<Running>>,
+    /// Which folders on the disk its further roots are, by path; unknown in records of older versions.
+    #[n(10)]
+    pub root_identities: Option<Vec<(String, FolderIdentity)>>,
 }
 
 /// When the files of a folder were captured.

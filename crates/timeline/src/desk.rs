@@ -55,7 +55,7 @@ use serde::Serialize;
 
 use crate::Timeline;
 
-pub use apart::{ApartFolder, CleanedUp, ClosedApart, OpenedApart};
+pub use apart::{ApartFolder, CleanedUp, ClosedApart, OpenedApart, WorktreeChange, WorktreePreview};
 pub use error::FileError;
 pub use glance::Glance;
 pub use look::{Present, Seen};
@@ -68,6 +68,7 @@ pub use recover::Recovered;
 pub use rehearse::Preview;
 pub use report::{FileReport, Outcome, PathReport};
 pub use restore::{FilesAt, Restored};
+pub use roots::FurtherRoot;
 pub use takes::Changed;
 pub(crate) use takes::{files_of_new_take, files_of_promoted};
 pub use turn::{Advanced, Around};
@@ -146,6 +147,12 @@ impl Desk {
 
     /// Keeps everybody else out of the folder, and finishes what a crash left.
     fn begin(&self) -> Result<Session<'_>, FileError> {
+        self.check_roots()?;
+        self.begin_with_any_roots()
+    }
+
+    /// The same where the further roots may be others than those that are recorded.
+    fn begin_with_any_roots(&self) -> Result<Session<'_>, FileError> {
         let lock = self.timeline.store.lock_folder(self.folder)?;
         let recovered = recover::recover_locked(&self.timeline, self.folder, Some(self.roots()))?;
         apart::clear_unfinished(&self.timeline, self.folder);

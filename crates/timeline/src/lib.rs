@@ -71,8 +71,9 @@ pub use clock::{Clock, Seeded, SystemClock};
 pub use create::{CreateError, NewThread};
 pub use desk::{
     Advanced, ApartFolder, Around, Changed, CleanedUp, ClosedApart, Desk, Executed, FileError, FileReport,
-    FilesAt, FilesOfTakes, Glance, Halves, Handling, Moment, OpenedApart, Outcome, PathReport, PendingMove,
-    Plan, PlanRequest, Present, Preview, Recovered, Restored, Seen, SharedChanges, TakeFiles,
+    FilesAt, FilesOfTakes, FurtherRoot, Glance, Halves, Handling, Moment, OpenedApart, Outcome, PathReport,
+    PendingMove, Plan, PlanRequest, Present, Preview, Recovered, Restored, Seen, SharedChanges, TakeFiles,
+    WorktreeChange, WorktreePreview,
 };
 pub use differ::{Differing, EntryDiffers, FieldDiffers};
 pub use error::{ChangeError, LookError};

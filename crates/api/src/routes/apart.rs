@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use retake_model::id::{ProjectId, TakeId, ThreadId};
 use retake_timeline::workspace::folder::path_to_text;
-use retake_timeline::{ApartFolder, Caller, Desk, Glance, OpenedApart, Seen};
+use retake_timeline::{
+    ApartFolder, Caller, Handling, OpenedApart, PlanRequest, Preview, Seen, WorktreePreview,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,9 +16,6 @@ use crate::endpoint::{Answer, Call, Endpoint, NoPath, get, post};
 use crate::problem::Problem;
 
 const GROUP: &str = "Takes";
-
-/// How many changed paths are named where a take would be closed.
-const PATHS_SHOWN: usize = 500;
 
 pub(super) fn all() -> Vec<Endpoint> {
     vec![
@@ -92,6 +91,8 @@ struct Opened {
     opened: OpenedApart,
     /// Whether nothing was made, and this is only what would be.
     dry_run: bool,
+    /// What would be recorded first, where nothing was made.
+    would: Option<Preview>,
 }
 
 fn open(call: &Call<'_, TakePath, Ahead, OpenBody>) -> Result<Answer<Opened>, Problem> {
@@ -105,15 +106,17 @@ fn open(call: &Call<'_, TakePath, Ahead, OpenBody>) -> Result<Answer<Opened>, Pr
         None => looking.folder_beside(home, &take.name)?,
     };
     drop(looking);
-    let desk = Desk::of_project(&service.timeline, home, options)?;
     let folder = folder.ok_or_else(|| Problem::refused("name a `folder` that begins with a slash"))?;
     let caller = Caller { expected: None, ..call.caller(thread)? };
-    let opened = if dry_run {
-        desk.preview_open_apart(thread, take.id, &folder)?
+    let request = PlanRequest::OpenWorktree { take: take.id, folder };
+    let (timeline, handling, place) = (&service.timeline, Handling::default(), (Some(options), None));
+    let (opened, would) = if dry_run {
+        let would = timeline.plan(thread, request, caller, handling, place)?.into_preview();
+        (would.opened()?, Some(would))
     } else {
-        desk.open_apart(thread, take.id, &folder, &caller)?
+        (timeline.perform(thread, request, caller, handling, place)?.into_opened()?, None)
     };
-    Ok(Answer::of(Opened { opened, dry_run }))
+    Ok(Answer::of(Opened { opened, dry_run, would }))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -140,8 +143,8 @@ struct Closed {
     seen: Option<Seen>,
     /// Whether nothing was changed, and this is only what would be.
     dry_run: bool,
-    /// What is in the folder, and what would be recorded, where nothing was done.
-    would: Option<Glance>,
+    /// What would be recorded first, where nothing was done.
+    would: Option<Preview>,
 }
 
 fn close(call: &Call<'_, TakePath, Ahead, CloseBody>) -> Result<Answer<Closed>, Problem> {
@@ -152,26 +155,20 @@ fn close(call: &Call<'_, TakePath, Ahead, CloseBody>) -> Result<Answer<Closed>, 
     let folder = looking.apart_folder_of(*thread, *take)?;
     let folder = folder.ok_or_else(|| Problem::not_found("this take has no folder of its own"))?;
     drop(looking);
-    let there = folder.is_there();
-    let mut closed = Closed {
-        take: *take,
-        path: path_to_text(&folder.path),
-        gone: !there,
-        removed: there && call.body.remove,
-        seen: None,
-        dry_run: call.query.dry_run,
-        would: None,
-    };
-    if call.query.dry_run {
-        if there {
-            closed.would = Some(Desk::of_apart(&service.timeline, &folder, options)?.glance(PATHS_SHOWN)?);
-        }
-        return Ok(Answer::of(closed));
-    }
+    let (path, dry_run, remove) = (path_to_text(&folder.path), call.query.dry_run, call.body.remove);
     let caller = Caller { expected: None, ..call.caller(*thread)? };
-    let done = service.timeline.close_apart(&folder, options, caller, call.body.remove)?;
-    closed.gone = done.is_none();
-    closed.removed = done.as_ref().is_some_and(|done| done.removed);
-    closed.seen = done.map(|done| done.seen);
-    Ok(Answer::of(closed))
+    let request = PlanRequest::CloseWorktree { folder: Box::new(folder), remove };
+    let (timeline, handling, place) = (&service.timeline, Handling::default(), (Some(options), None));
+    let (seen, gone, would) = if dry_run {
+        let would = timeline.plan(*thread, request, caller, handling, place)?.into_preview();
+        let gone = matches!(would.worktree, Some(WorktreePreview::Close { gone: true, .. }));
+        (None, gone, Some(would))
+    } else {
+        let closed = timeline.perform(*thread, request, caller, handling, place)?.into_closed()?;
+        let seen = closed.map(|closed| closed.seen);
+        let gone = seen.is_none();
+        (seen, gone, None)
+    };
+    let removed = remove && !gone;
+    Ok(Answer::of(Closed { take: *take, path, gone, removed, seen, dry_run, would }))
 }

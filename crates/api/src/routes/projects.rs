@@ -153,10 +153,10 @@ fn show(call: &Call<'_, ProjectPath>) -> Result<Answer<ProjectShown>, Problem> {
 
 fn shown(service: &Service, project: ProjectId) -> Result<ProjectShown, Problem> {
     let looking = service.timeline.look()?;
-    let roots = looking.other_roots(project)?.into_iter().map(|(name, path)| FurtherRoot {
-        name,
-        exists: path.is_dir(),
-        path: retake_timeline::workspace::folder::path_to_text(&path),
+    let roots = looking.other_roots(project)?.into_iter().map(|root| FurtherRoot {
+        exists: root.is_there(),
+        path: retake_timeline::workspace::folder::path_to_text(&root.path),
+        name: root.name,
     });
     Ok(ProjectShown {
         roots: roots.collect(),

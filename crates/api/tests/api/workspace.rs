@@ -318,7 +318,15 @@ fn a_take_is_opened_in_a_folder_of_its_own_and_closed_again() {
     assert_eq!(client.get(&there).done()["text"], "one\n");
     write(&folder, "b.txt", "last\n");
     let ahead = client.post(&take("close?dry_run=true"), &json!({"remove": true})).done();
-    assert_eq!(texts(&ahead["would"]["changed"], "path"), ["b.txt"], "{ahead}");
+    assert_eq!(texts(&ahead["would"]["unrecorded"], "path"), ["b.txt"], "{ahead}");
+    // A preview is refused where the command is.
+    let inner = folder.join("inner");
+    fs::create_dir(&inner).expect("our folder");
+    client.post("/v1/projects", &json!({"folder": inner, "init": true})).done();
+    for dry_run in ["close", "close?dry_run=true"] {
+        client.post(&take(dry_run), &json!({"remove": true})).refused(409, "conflict");
+    }
+    fs::remove_dir_all(&inner).expect("our folder");
     let closed = client.post(&take("close"), &json!({"remove": true})).done();
     assert_eq!((&closed["removed"], folder.join("b.txt").exists()), (&json!(true), false), "{closed}");
     client.post(&take("switch"), &json!({})).done();
@@ -431,14 +439,20 @@ fn a_folder_itself_becomes_a_project_and_is_forgotten() {
     let (outer, inner) = (world.folder().join("outer"), world.folder().join("outer/inner"));
     std::fs::create_dir_all(&inner).expect("folders");
     let above = client.post("/v1/projects", &json!({"folder": outer})).done();
-    assert_eq!(client.post("/v1/projects", &json!({"folder": inner})).done()["id"], above["id"]);
+    assert_eq!(
+        client.post("/v1/projects", &json!({"folder": inner, "init": true})).done()["id"],
+        above["id"]
+    );
     let made = client.post("/v1/projects", &json!({"folder": inner, "init": true})).done();
     assert_ne!(made["id"], above["id"]);
-    assert_eq!(client.post("/v1/projects", &json!({"folder": inner})).done()["id"], made["id"]);
+    assert_eq!(client.post("/v1/projects", &json!({"folder": inner, "init": true})).done()["id"], made["id"]);
     let path = format!("/v1/projects/{}", made["id"].as_str().expect("an id"));
     assert_eq!(client.delete(&path).done()["threads"], 0);
     client.delete(&path).refused(404, "not_found");
-    assert_eq!(client.post("/v1/projects", &json!({"folder": inner})).done()["id"], above["id"]);
+    assert_eq!(
+        client.post("/v1/projects", &json!({"folder": inner, "init": true})).done()["id"],
+        above["id"]
+    );
     for system in ["/", "/usr", "/proc/self"] {
         client.post("/v1/projects", &json!({"folder": system})).refused(422, "refused");
     }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
-use retake_timeline::{FileReport, Outcome, PathReport, Preview, Recovered};
+use retake_timeline::{FileReport, Outcome, PathReport, Preview, Recovered, WorktreePreview};
 
 use crate::context::Context;
 use crate::ui::bytes::counted;
@@ -83,9 +83,28 @@ pub(crate) fn write_preview(out: &mut dyn Write, context: &Context, preview: &Pr
             writeln!(out, "  {}", sanitize(&path.to_string(), Lines::Fold))?;
         }
     }
-    match &preview.files {
-        Some(report) => write_report(out, context, report),
-        None => writeln!(out, "{muted}No file would move.{muted:#}"),
+    match (&preview.worktree, &preview.files) {
+        (Some(worktree), _) => write_worktree(out, worktree),
+        (None, Some(report)) => write_report(out, context, report),
+        (None, None) => writeln!(out, "{muted}No file would move.{muted:#}"),
+    }
+}
+
+fn write_worktree(out: &mut dyn Write, worktree: &WorktreePreview) -> io::Result<()> {
+    match worktree {
+        WorktreePreview::Open(opened) => {
+            let path = opened.path.display().to_string();
+            let files = counted(opened.files, "file", "files");
+            writeln!(out, "The take would be in {}: {files}.", sanitize(&path, Lines::Fold))
+        }
+        WorktreePreview::Close { path, gone, removed } => {
+            let what = match (gone, removed) {
+                (true, _) => "is gone, or another folder is in its place; it would be forgotten",
+                (_, true) => "would be no take's folder any more, and its recorded files would be removed",
+                (_, false) => "would be no take's folder any more, and would stay as it is",
+            };
+            writeln!(out, "{} {what}.", sanitize(path, Lines::Fold))
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod identity;
 mod location;
+mod planned;
 mod remove;
 
 use std::io::Write;
@@ -23,14 +24,14 @@ use retake_workspace::folder::{path_from_text, path_to_text};
 use retake_workspace::snapshot::{Known, Options, Workspace};
 use serde::{Serialize, Serializer};
 
+pub use planned::{WorktreeChange, WorktreePreview};
 pub use remove::CleanedUp;
 
-use identity::Whereabouts;
-pub(super) use identity::{identify, is_at};
+pub(super) use identity::{identify, is_at, is_same_folder};
 use remove::Filling;
 
 use super::plan::files_of_take;
-use super::{Desk, FileError, Seen, Session};
+use super::{Desk, FileError, Handling, PlanRequest, Seen};
 use crate::clock::Ticks;
 use crate::{Caller, LookError, Looking, Timeline};
 
@@ -103,75 +104,67 @@ impl Desk {
         path: &Path,
         caller: &Caller,
     ) -> Result<OpenedApart, FileError> {
-        let session = self.begin()?;
-        let root = self.files_to_open(&session, thread, take, caller)?;
-        let (filled, id) = filled_with(root.clone());
-        let looking = self.timeline.look()?;
-        let queries = looking.queries();
-        let path = &self.allowed_location(path)?;
-        let mark = Mark::new(&self.timeline, path, format!("{thread} {take} {id}"));
-        let (files, shared) = if mark.is_of(path) && looking.apart_folder_at(path)?.is_none() {
-            (root.files, 0)
-        } else {
-            let Materialised { shared, copied, written, links, .. } =
-                self.fill(&queries, root.tree, path, &mark)?;
-            (shared + copied + written + links, shared)
+        let request = PlanRequest::OpenWorktree { take, folder: path.to_owned() };
+        self.order(thread, request, caller.clone(), Handling::default())?.perform(None)?.into_opened()
+    }
+
+    /// What opening a take in a folder comes to, where the project's folder has these files. It is refused here, or never.
+    fn opening(
+        &self,
+        (thread, take): (ThreadId, TakeId),
+        path: &Path,
+        present: &Snapshot,
+    ) -> Result<Opening, FileError> {
+        let root = match self.known_files_to_open(thread, take)? {
+            Some(root) => root,
+            // A take that never had files of its own goes on from those that are there.
+            None => present.root("").cloned().ok_or(FileError::NoSuchSnapshot)?,
         };
-        let (path, folder) = (path.clone(), FolderId::fresh(&mut Ticks(&*self.timeline.clock)));
+        let path = self.allowed_location(path)?;
+        let (files, tree) = (root.files, root.tree);
+        let (filled, snapshot) = filled_with(root);
+        let mark = Mark::new(&self.timeline, &path, format!("{thread} {take} {snapshot}"));
+        let is_filled = mark.is_of(&path) && self.timeline.look()?.apart_folder_at(&path)?.is_none();
+        if !is_filled {
+            self.free_location(&path)?;
+        }
+        let opened = OpenedApart { take, path, snapshot, files, shared: 0 };
+        Ok(Opening { thread, opened, tree, filled, mark, is_filled })
+    }
+
+    /// Fills the folder, unless a crash left it filled, and records whose it is.
+    fn open(&self, opening: Opening) -> Result<OpenedApart, FileError> {
+        let Opening { thread, mut opened, tree, filled, mark, is_filled } = opening;
+        let path = &opened.path;
+        if !is_filled {
+            let looking = self.timeline.look()?;
+            let Materialised { shared, copied, written, links, .. } =
+                self.fill(&looking.queries(), tree, path, &mark)?;
+            (opened.files, opened.shared) = (shared + copied + written + links, shared);
+        }
+        let folder = FolderId::fresh(&mut Ticks(&*self.timeline.clock));
         let identity =
-            identify(&path, folder).map_err(|error| FileError::Copy(MaterialiseError::Write(error)))?;
+            identify(path, folder).map_err(|error| FileError::Copy(MaterialiseError::Write(error)))?;
         let record = FolderRecord {
             id: folder,
             project: self.project,
-            roots: vec![(String::new(), path_to_text(&path))],
-            snapshot: Some(id),
-            apart: Some(Apart { thread, take }),
+            roots: vec![(String::new(), path_to_text(path))],
+            snapshot: Some(opened.snapshot),
+            apart: Some(Apart { thread, take: opened.take }),
             running: None,
             identity: Some(identity),
             removing: None,
             captured: None,
             others: None,
+            root_identities: None,
         };
-        drop(looking);
         let now = self.timeline.clock.now();
         self.timeline.store.write(move |writing| -> Result<(), FileError> {
             writing.put_contents(&[filled], now)?;
             Ok(writing.put_folder(&record)?)
         })?;
         mark.remove();
-        Ok(OpenedApart { take, path, snapshot: id, files, shared })
-    }
-
-    /// What opening a take apart would do. Nothing is changed.
-    pub fn preview_open_apart(
-        &self,
-        thread: ThreadId,
-        take: TakeId,
-        path: &Path,
-    ) -> Result<OpenedApart, FileError> {
-        self.check_thread(thread)?;
-        let root = match self.known_files_to_open(thread, take)? {
-            Some(root) => root,
-            None => self.observe()?.snapshot.root("").cloned().ok_or(FileError::NoSuchSnapshot)?,
-        };
-        let path = self.free_location(path)?;
-        Ok(OpenedApart { take, path, files: root.files, snapshot: filled_with(root).1, shared: 0 })
-    }
-
-    /// The files that a take would be opened with.
-    fn files_to_open(
-        &self,
-        session: &Session<'_>,
-        thread: ThreadId,
-        take: TakeId,
-        caller: &Caller,
-    ) -> Result<SnapshotRoot, FileError> {
-        let present = session.present(thread, caller)?;
-        if let Some(known) = self.known_files_to_open(thread, take)? {
-            return Ok(known);
-        }
-        // A take that never had files of its own goes on from those that are there.
-        present.snapshot.root("").cloned().ok_or(FileError::NoSuchSnapshot)
+        Ok(opened)
     }
 
     /// The files that are known of a take that would be opened.
@@ -233,27 +226,24 @@ impl Desk {
     /// Records the last state of the take that lives in this folder, and gives the folder up. With `remove`, the
     /// files that are recorded are removed from it; whatever is not recorded stays.
     pub fn close_apart(&self, caller: Caller, remove: bool) -> Result<ClosedApart, FileError> {
-        let Some(apart) = self.apart else { return Err(FileError::NotApart) };
+        let Some(Apart { thread, take }) = self.apart else { return Err(FileError::NotApart) };
+        let record = self.timeline.look()?.queries().folder(self.folder)?;
+        let identity = record.and_then(|record| record.identity);
+        let (id, project, path) = (self.folder, self.project, self.path().to_owned());
+        let folder = Box::new(ApartFolder { id, project, thread, take, path, identity });
+        let request = PlanRequest::CloseWorktree { folder, remove };
+        let closed = self.order(thread, request, caller, Handling::default())?.perform(None)?;
+        closed.into_closed()?.ok_or(FileError::NotApart)
+    }
+
+    /// Refuses to close the folder under a turn that runs in it, or to remove another one with it.
+    fn check_closing(&self, apart: Apart, remove: bool) -> Result<(), FileError> {
         if self.timeline.store.turn_runs(apart.take)? {
             let looking = self.timeline.look()?;
             let take = looking.state(apart.thread)?.take(&looking.queries(), apart.take)?;
             return Err(FileError::TurnRuns(take.map(|take| take.name).unwrap_or_default()));
         }
-        let path = self.workspace.roots()[0].path.clone();
-        if remove {
-            self.check_holds_no_other(&path)?;
-        }
-        let seen = self.look(apart.thread, caller)?;
-        let session = self.begin()?;
-        if remove {
-            session.remove_files(seen.snapshot)?;
-        } else {
-            let folder = self.folder;
-            self.timeline
-                .store
-                .write(move |writing| writing.forget_folder(folder).map_err(FileError::from))?;
-        }
-        Ok(ClosedApart { seen, path, removed: remove })
+        if remove { self.check_holds_no_other(self.path()) } else { Ok(()) }
     }
 }
 
@@ -291,6 +281,18 @@ impl Desk {
         }
         Ok(())
     }
+}
+
+/// A take that is about to be given a folder.
+struct Opening {
+    thread: ThreadId,
+    opened: OpenedApart,
+    tree: ContentId,
+    /// The snapshot of the folder once it is filled.
+    filled: NewObject,
+    mark: Mark,
+    /// Whether a crash left the folder filled for this take.
+    is_filled: bool,
 }
 
 /// Says in the store's folder which folder was filled for a take, until the store knows it. A crash in between leaves a
@@ -341,18 +343,9 @@ impl Timeline {
         caller: Caller,
         remove: bool,
     ) -> Result<Option<ClosedApart>, FileError> {
-        match folder.whereabouts() {
-            Whereabouts::There => {}
-            Whereabouts::Moved(to) => {
-                return Err(FileError::WorktreeMoved { from: folder.path.clone(), to });
-            }
-            // Another folder that is there now is not ours to record or remove.
-            Whereabouts::Replaced | Whereabouts::Gone => {
-                self.forget_apart(folder)?;
-                return Ok(None);
-            }
-        }
-        Desk::of_apart(self, folder, options)?.close_apart(caller, remove).map(Some)
+        let request = PlanRequest::CloseWorktree { folder: Box::new(folder.clone()), remove };
+        let place = (Some(options), None);
+        self.perform(folder.thread, request, caller, Handling::default(), place)?.into_closed()
     }
 
     /// Forgets a folder that a take had for itself and that is gone. What was recorded of its files stays.

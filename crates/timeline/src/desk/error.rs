@@ -162,6 +162,19 @@ pub enum FileError {
         .0.display()
     )]
     WorktreeReplaced(PathBuf),
+    /// What is at the path of a further root is not the folder that was added.
+    #[error(
+        "the folder that was added to this project as {name} is not at {} now: it was moved, removed or replaced. Move it \
+         back, name the folder to use with `retake project root add {name} FOLDER`, or leave it out with \
+         `retake project root remove {name}`",
+        path.display()
+    )]
+    RootReplaced {
+        /// What the root is called.
+        name: String,
+        /// Where it was.
+        path: PathBuf,
+    },
     /// A take's own folder holds another folder that Retake uses, which would be removed with it.
     #[error("{} is inside {}; close or move it first, or close without --remove", inner.display(), outer.display())]
     HoldsAnother {

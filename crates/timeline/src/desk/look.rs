@@ -81,12 +81,7 @@ impl Desk {
     }
 
     fn look_as(&self, thread: ThreadId, caller: Caller, whose: Whose) -> Result<Seen, FileError> {
-        let session = self.begin()?;
-        let (present, operation, changed) = session.take_stock(thread, &caller, whose)?;
-        let (before, paths) = changed.map_or((None, Vec::new()), |(before, paths)| (Some(before), paths));
-        let files = FileReport::new(before.unwrap_or(present.id), present.id, paths, session.recovered);
-        let files = FileReport { emptied: session.emptied, ..files };
-        Ok(Seen { snapshot: present.id, version: present.version, operation, files })
+        self.begin()?.look(thread, &caller, whose)
     }
 }
 
@@ -94,6 +89,21 @@ impl Desk {
 type Stock = (Present, Option<Done>, Option<(ContentId, Vec<PathReport>)>);
 
 impl Session<'_> {
+    /// Records what was changed in the folder.
+    pub(super) fn look(
+        &mut self,
+        thread: ThreadId,
+        caller: &Caller,
+        whose: Whose,
+    ) -> Result<Seen, FileError> {
+        let (present, operation, changed) = self.take_stock(thread, caller, whose)?;
+        let (before, paths) = changed.map_or((None, Vec::new()), |(before, paths)| (Some(before), paths));
+        let before = before.unwrap_or(present.id);
+        let files = FileReport::new(before, present.id, paths, self.recovered.take());
+        let files = FileReport { emptied: std::mem::take(&mut self.emptied), ..files };
+        Ok(Seen { snapshot: present.id, version: present.version, operation, files })
+    }
+
     /// The files as they are, with what was changed by hand recorded.
     pub(super) fn present(&self, thread: ThreadId, caller: &Caller) -> Result<Present, FileError> {
         Ok(self.take_stock(thread, caller, Whose::Hand)?.0)
@@ -183,7 +193,11 @@ impl Session<'_> {
         let known = looking.queries().folder(self.desk.folder)?;
         let just_so = |known: &FolderRecord| {
             // What is said to run there may have died, and is then taken note of.
-            known.snapshot == Some(snapshot) && known.roots == self.desk.roots() && known.running.is_none()
+            let identified = known.root_identities.as_ref().map_or(0, Vec::len) + 1 == known.roots.len();
+            known.snapshot == Some(snapshot)
+                && known.roots == self.desk.roots()
+                && known.running.is_none()
+                && identified
         };
         if !known.is_some_and(|known| just_so(&known)) {
             return Ok(None);

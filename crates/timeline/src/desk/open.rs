@@ -15,7 +15,7 @@ use retake_model::id::{ProjectId, TakeId, ThreadId};
 use retake_workspace::folder::path_from_text;
 use retake_workspace::snapshot::{Options, Workspace};
 
-use super::{ApartFolder, Desk, FileError};
+use super::{ApartFolder, Desk, FileError, FurtherRoot};
 use crate::{LookError, Looking, Timeline};
 
 impl Desk {
@@ -23,6 +23,8 @@ impl Desk {
     pub fn of_project(timeline: &Timeline, project: ProjectId, options: &Options) -> Result<Self, FileError> {
         let main = timeline.folder_of_project(project)?;
         let others = timeline.look()?.other_roots(project)?;
+        others.iter().try_for_each(FurtherRoot::check_there)?;
+        let others: Vec<(String, PathBuf)> = others.into_iter().map(|root| (root.name, root.path)).collect();
         let workspace = Workspace::open(&main, &others, options.clone())?;
         Ok(Self::at(timeline.clone(), project, workspace))
     }

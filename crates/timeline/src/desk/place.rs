@@ -11,6 +11,7 @@ use retake_workspace::folder::path_from_text;
 use super::apart::identify;
 use super::look::changed_paths;
 use super::report::PathReport;
+use super::roots::identify_roots;
 use super::{Desk, FileError};
 
 /// A folder, as it is written down.
@@ -59,6 +60,7 @@ impl Place {
         runs: Vec<Running>,
     ) -> Result<(), StoreError> {
         let known = writing.folder(self.id)?;
+        let identities = known.as_ref().and_then(|known| known.root_identities.clone());
         let (identity, removing) = known.map_or((None, None), |known| (known.identity, known.removing));
         let record = FolderRecord {
             id: self.id,
@@ -71,6 +73,7 @@ impl Place {
             removing,
             captured: self.captured.clone(),
             others: None,
+            root_identities: identify_roots(&self.roots, &identities.unwrap_or_default()),
         };
         writing.put_folder(&record.with_runs(runs))
     }

@@ -7,7 +7,9 @@
 //!                  lock, recover, record, work out, carry out ◄── execute(), if nothing changed ──┘
 //! ```
 //!
-//! Undo, redo, jump, restore, switch, branch, fork, retry and promote all come this way, with or without files.
+//! Undo, redo, jump, restore, switch, branch, fork, retry, promote and worktrees all come this way, with or without files.
+
+use std::path::PathBuf;
 
 use retake_model::content::ContentId;
 use retake_model::id::{TakeId, ThreadId};
@@ -20,7 +22,9 @@ use retake_workspace::snapshot::{OpenError, Options};
 use super::carry_out::CarriedOut;
 use super::report::{FileReport, of_plan};
 use super::work;
-use super::{Desk, FileError, Halves, Handling, Preview, Restored, SharedChanges};
+use super::{
+    ApartFolder, Desk, FileError, Halves, Handling, Preview, Restored, SharedChanges, WorktreeChange,
+};
 use crate::change::{head_of, stays_in_background};
 use crate::{Caller, ChangeError, Command, Done, Goal, Moved, Promoted, Timeline};
 
@@ -44,6 +48,20 @@ pub enum PlanRequest {
         take: TakeId,
         /// What the thread is called; as the take is if none is given.
         title: Option<String>,
+    },
+    /// Give a take a folder of its own, filled with its files.
+    OpenWorktree {
+        /// The take.
+        take: TakeId,
+        /// Where; nothing must be there yet.
+        folder: PathBuf,
+    },
+    /// Record the last state of a take's own folder, and give the folder up.
+    CloseWorktree {
+        /// The folder.
+        folder: Box<ApartFolder>,
+        /// Whether the files that are recorded are removed from it.
+        remove: bool,
     },
 }
 
@@ -81,7 +99,7 @@ pub(super) struct Basis {
 }
 
 /// What came of a plan.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Executed {
     /// The operation; none where there was nothing to do.
     pub done: Option<Done>,
@@ -91,6 +109,8 @@ pub struct Executed {
     pub promoted: Option<Done>,
     /// What became of the files; none if only the conversation was involved.
     pub files: Option<FileReport>,
+    /// What became of a take's own folder, where that was asked for.
+    pub worktree: Option<WorktreeChange>,
 }
 
 impl Timeline {
@@ -154,10 +174,23 @@ impl Timeline {
         options: Handling,
         (files, worktree): (Option<&Options>, Option<TakeId>),
     ) -> Result<Option<Desk>, FileError> {
-        let needed = matches!(request, PlanRequest::Restore { .. }) || options.halves == Halves::Files;
+        let needed = matches!(request, PlanRequest::Restore { .. })
+            || request.is_of_worktree()
+            || options.halves == Halves::Files;
         let Some(files) = files else {
             return if needed { Err(FileError::NotKept) } else { Ok(None) };
         };
+        match request {
+            PlanRequest::OpenWorktree { .. } => {
+                let home = self.look()?.thread(thread)?.home;
+                return Desk::of_project(self, home, files).map(Some);
+            }
+            PlanRequest::CloseWorktree { folder, .. } => {
+                let gone = folder.is_gone()?;
+                return if gone { Ok(None) } else { Desk::of_apart(self, folder, files).map(Some) };
+            }
+            _ => {}
+        }
         if !self.involves_files(thread, request, options, worktree)? {
             return Ok(None);
         }
@@ -183,11 +216,14 @@ impl Timeline {
         options: Handling,
         worktree: Option<TakeId>,
     ) -> Result<bool, FileError> {
+        let always = matches!(request, PlanRequest::Restore { .. }) || request.is_of_worktree();
         if options.halves == Halves::Conversation {
-            return Ok(matches!(request, PlanRequest::Restore { .. }));
+            return Ok(always);
         }
         Ok(match request {
-            PlanRequest::Restore { .. } => true,
+            PlanRequest::Restore { .. }
+            | PlanRequest::OpenWorktree { .. }
+            | PlanRequest::CloseWorktree { .. } => true,
             PlanRequest::Move(_) => options.halves == Halves::Files || self.has_files(thread, worktree)?,
             PlanRequest::Change(command) => {
                 work::may_switch(command) && !self.is_background(thread, command)?
@@ -235,7 +271,10 @@ fn is_fileless(request: &PlanRequest, options: Handling, desk: Option<&Desk>) ->
 /// Whether an error says that a thread has no folder whose files could be kept. A mistake in the configuration does not.
 fn has_no_folder(error: &FileError) -> bool {
     match error {
-        FileError::ProjectAway(_) | FileError::NoSuchProject(_) | FileError::ProjectForgotten(_) => true,
+        FileError::ProjectAway(_)
+        | FileError::NoSuchProject(_)
+        | FileError::ProjectForgotten(_)
+        | FileError::RootReplaced { .. } => true,
         FileError::Open(error) => {
             matches!(error, OpenError::NotAFolder { .. } | OpenError::Home { .. } | OpenError::System { .. })
         }
@@ -271,8 +310,13 @@ impl Desk {
         }
         let desk = match &request {
             _ if !involved => None,
+            PlanRequest::CloseWorktree { folder, .. } if folder.id != self.folder => {
+                let options = self.workspace.file_options();
+                let gone = folder.is_gone()?;
+                if gone { None } else { Some(Self::of_apart(&timeline, folder, options)?) }
+            }
             // Which take is active decides which files are in the project's folder, wherever the command was given.
-            PlanRequest::Change(_) if self.apart.is_some() => {
+            PlanRequest::Change(_) | PlanRequest::OpenWorktree { .. } if self.apart.is_some() => {
                 Some(Self::of_project(&timeline, self.project, self.workspace.file_options())?)
             }
             _ => Some(self.clone()),
@@ -325,6 +369,7 @@ impl Order {
         self.check_snapshot()?;
         loop {
             let done = match &self.desk {
+                desk if self.request.is_of_worktree() => self.change_worktree(desk.as_ref(), basis),
                 Some(desk) => self.with_files(desk, basis),
                 None => self.without_files(basis),
             };
@@ -352,7 +397,7 @@ impl Order {
         }
     }
 
-    fn caller(&self, basis: Option<Basis>) -> Caller {
+    pub(super) fn caller(&self, basis: Option<Basis>) -> Caller {
         match basis {
             Some(basis) => self.caller.clone().expecting(basis.version),
             None => self.caller.clone(),
@@ -378,7 +423,9 @@ impl Order {
             PlanRequest::Promote { take, title } => {
                 Executed::promoted(timeline.promote(thread, take, title, caller)?)
             }
-            PlanRequest::Restore { .. } => return Err(FileError::NotKept),
+            PlanRequest::Restore { .. }
+            | PlanRequest::OpenWorktree { .. }
+            | PlanRequest::CloseWorktree { .. } => return Err(FileError::NotKept),
         })
     }
 
@@ -455,15 +502,15 @@ impl Executed {
     }
 
     fn done(done: Option<Done>, files: Option<FileReport>) -> Self {
-        Self { done, moved: None, promoted: None, files }
+        Self { done, files, ..Self::default() }
     }
 
     fn moved(moved: Moved, files: Option<FileReport>) -> Self {
-        Self { done: Some(moved.done.clone()), moved: Some(moved), promoted: None, files }
+        Self { done: Some(moved.done.clone()), moved: Some(moved), files, ..Self::default() }
     }
 
     fn promoted(promoted: Promoted) -> Self {
         let Promoted { source, promoted } = promoted;
-        Self { done: Some(source), moved: None, promoted: Some(promoted), files: None }
+        Self { done: Some(source), promoted: Some(promoted), ..Self::default() }
     }
 }

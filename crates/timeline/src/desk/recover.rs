@@ -20,6 +20,7 @@ use super::FileError;
 use super::apart::is_at;
 use super::carry_out::{end, move_files};
 use super::report::{Outcome, PathReport};
+use super::roots::replaced_root;
 use crate::{ChangeError, Timeline};
 
 /// What a crash had left unfinished, and what was done about it.
@@ -132,7 +133,7 @@ pub(super) fn recover_locked(
         None => present_roots(timeline, &intent)?,
     };
     let (kind, time) = (intent.intent.operation.kind.clone(), intent.intent.operation.time);
-    check_roots(&intent.intent.roots)?;
+    check_roots(timeline, folder, &intent.intent.roots)?;
     let applied = move_files(timeline, &intent)?;
     let files = intent.intent.files;
     end(timeline, intent, &applied)?;
@@ -174,11 +175,14 @@ pub(super) fn present_roots(
             };
         }
     }
-    check_roots(&roots)?;
+    check_roots(timeline, stored.intent.folder, &roots)?;
     Ok(roots)
 }
 
-fn check_roots(roots: &[(String, String)]) -> Result<(), FileError> {
+/// Refuses roots that are gone, and further ones in whose place another folder is.
+fn check_roots(timeline: &Timeline, folder: FolderId, roots: &[(String, String)]) -> Result<(), FileError> {
+    let record = timeline.look()?.queries().folder(folder)?;
     let mut paths = roots.iter().map(|(_, path)| path_from_text(path));
-    paths.find(|path| !path.is_dir()).map_or(Ok(()), |gone| Err(FileError::FolderGone(gone)))
+    let gone = paths.find(|path| !path.is_dir()).or_else(|| replaced_root(&record?, roots));
+    gone.map_or(Ok(()), |gone| Err(FileError::FolderGone(gone)))
 }

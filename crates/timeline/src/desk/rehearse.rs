@@ -28,7 +28,7 @@ use super::place::Place;
 use super::planning::{Basis, Order};
 use super::report::of_plan;
 use super::work::{FileSteps, Publishing, plan_files};
-use super::{Desk, FileError, FileReport, Halves, Outcome, PathReport, PlanRequest};
+use super::{Desk, FileError, FileReport, Halves, Outcome, PathReport, PlanRequest, WorktreePreview};
 use crate::change::{Head, change, publish_move};
 use crate::files::{FilePiece, node_at, piece_of};
 use crate::moves::view_of;
@@ -58,6 +58,9 @@ pub struct Preview {
     /// Paths that would be undone although another command or tool ran when they changed: nobody knows whose they are.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shared: Vec<RootPath>,
+    /// What would become of a take's own folder, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<WorktreePreview>,
     /// What would become of files.
     #[serde(skip)]
     pub files: Option<FileReport>,
@@ -123,19 +126,33 @@ impl Order {
             let report = FileReport::new(observed.id, plan.wanted, paths, None);
             files = Some(FileReport { preview: true, ..report.in_folder(desk) });
         }
+        let seen = observed.as_ref().map(|(desk, observed, _)| (desk, &**observed));
+        let worktree = self.preview_worktree(seen)?;
         let basis = Basis { version, snapshot: observed.as_ref().map(|(_, observed, _)| observed.id) };
         let folder = self.desk.as_ref().map(|desk| path_to_text(desk.path()));
         let (entries_before, entries_after) = entries;
         Ok((
             basis,
-            Preview { version, kind, entries_before, entries_after, folder, unrecorded, shared, files },
+            Preview {
+                version,
+                kind,
+                entries_before,
+                entries_after,
+                folder,
+                unrecorded,
+                shared,
+                worktree,
+                files,
+            },
         ))
     }
 
     /// Whether it is carried out only while nothing runs in the folder.
     fn waits_for_runs(&self, moving: u64) -> bool {
         match &self.request {
-            PlanRequest::Promote { .. } => false,
+            PlanRequest::Promote { .. }
+            | PlanRequest::OpenWorktree { .. }
+            | PlanRequest::CloseWorktree { .. } => false,
             PlanRequest::Restore { .. } => moving > 0,
             PlanRequest::Move(_) => moving > 0 || self.options.halves != Halves::Files,
             PlanRequest::Change(_) => true,
@@ -164,6 +181,10 @@ impl Order {
             unrecorded = changed.map(|(_, paths)| paths).unwrap_or_default();
         }
         let mut shared = Vec::new();
+        if self.request.is_of_worktree() {
+            let entries = (before, before);
+            return Ok(Rehearsed { version, kind: None, entries, unrecorded, shared, steps: None });
+        }
         let (publishing, steps) = match folder {
             Some((desk, observed, _)) => {
                 let (publishing, steps) = self.work_out(desk, writing, observed.id)?;
@@ -187,7 +208,9 @@ impl Order {
             PlanRequest::Move(goal) => conversation_move(queries, self, *goal)?,
             PlanRequest::Change(command) => Publishing::Change(command.clone()),
             PlanRequest::Promote { .. } => Publishing::Promote,
-            PlanRequest::Restore { .. } => return Err(FileError::NotKept),
+            PlanRequest::Restore { .. }
+            | PlanRequest::OpenWorktree { .. }
+            | PlanRequest::CloseWorktree { .. } => return Err(FileError::NotKept),
         })
     }
 

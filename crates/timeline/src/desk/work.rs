@@ -71,6 +71,9 @@ impl Order {
                 desk.check_promotion(queries, self.thread, *take, present)?;
                 (Publishing::Promote, FileSteps::Replay(replay::Way::default()))
             }
+            PlanRequest::OpenWorktree { .. } | PlanRequest::CloseWorktree { .. } => {
+                unreachable!("a worktree changes no thread")
+            }
         })
     }
 

@@ -6,7 +6,9 @@ use std::path::Path;
 use retake_model::id::TakeId;
 use retake_model::intent::FolderRecord;
 use retake_timeline::store::StoreError;
-use retake_timeline::{ApartFolder, Caller, Command, Desk, FileError};
+use retake_timeline::{
+    ApartFolder, Caller, Command, Desk, FileError, Handling, Plan, PlanRequest, WorktreePreview,
+};
 use retake_workspace::leftover::tool_prefix;
 use retake_workspace::snapshot::{Options, Workspace};
 
@@ -56,6 +58,13 @@ fn a_folder_that_a_crash_left_unknown_is_taken_over_with_what_was_done_in_it() {
     }
     std::fs::write(&mark, text(number(&folder))).expect("a file");
     std::fs::write(folder.join("b"), "edited since\n").expect("a file");
+    let request = PlanRequest::OpenWorktree { take, folder: folder.clone() };
+    let shown = plan(&world, request).expect("a plan").preview().opened().expect("a worktree");
+    assert_eq!(
+        (shown.snapshot, shown.files),
+        (opened.snapshot, 1),
+        "the preview decides as the command does"
+    );
     let again = open().expect("it is taken over");
     assert_eq!((again.snapshot, again.files), (opened.snapshot, 1));
     assert!(!mark.exists());
@@ -170,7 +179,8 @@ fn no_folder_of_a_take_is_made_inside_another_that_retake_uses() {
     ] {
         let refused = world.desk.open_apart(world.world.thread, take, &path, &Caller::human());
         assert!(refused.is_err(), "{}", path.display());
-        let refused = world.desk.preview_open_apart(world.world.thread, take, &path);
+        let request = PlanRequest::OpenWorktree { take, folder: path.clone() };
+        let refused = world.desk.plan(world.world.thread, request, Caller::human(), Handling::default());
         assert!(refused.is_err(), "{}", path.display());
     }
     assert!(!world.path("missing").exists() && !store.join("missing").exists());
@@ -204,7 +214,47 @@ fn a_folder_inside_another_is_the_inner_one_and_is_not_removed_with_the_outer() 
         assert_eq!(found.expect("a folder").take, outer.take);
     }
     assert!(matches!(close(&world, &outer), Err(FileError::HoldsAnother { .. })));
+    let request = PlanRequest::CloseWorktree { folder: Box::new(outer.clone()), remove: true };
+    assert!(matches!(plan(&world, request), Err(FileError::HoldsAnother { .. })), "so does a preview");
     assert!(inner.is_dir() && outer.path.join("b").exists());
+}
+
+fn plan(world: &FileWorld, request: PlanRequest) -> Result<Plan, FileError> {
+    world.desk.plan(world.world.thread, request, Caller::human(), Handling::default())
+}
+
+#[test]
+fn a_preview_of_a_worktree_makes_and_records_nothing_and_is_executed_as_shown() {
+    let (world, take) = with_second_take();
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path().join("apart");
+    let version = || world.world.look().head(world.world.thread).expect("a head").operation.version;
+    let before = version();
+    world.write("mine", "by hand\n");
+    let opening = plan(&world, PlanRequest::OpenWorktree { take, folder: folder.clone() }).expect("a plan");
+    let preview = opening.preview();
+    assert_eq!(preview.unrecorded.len(), 1, "{preview:?}");
+    let shown = preview.opened().expect("a worktree");
+    assert!(the_worktree(&world).is_none() && !folder.exists());
+    assert_eq!(version(), before, "the hand edit is not recorded yet");
+    let opened = opening.execute().expect("a worktree").into_opened().expect("it is open");
+    assert_eq!((opened.path, opened.snapshot, opened.files), (shown.path, shown.snapshot, shown.files));
+    assert_eq!(version(), before + 1);
+
+    let known = the_worktree(&world).expect("it is known");
+    std::fs::write(folder.join("late"), "at the last moment\n").expect("a file");
+    let close = || PlanRequest::CloseWorktree { folder: Box::new(known.clone()), remove: true };
+    let closing = plan(&world, close()).expect("a plan");
+    let preview = closing.preview();
+    let shown = &preview.worktree;
+    assert!(matches!(shown, Some(WorktreePreview::Close { gone: false, removed: true, .. })), "{shown:?}");
+    assert_eq!(preview.unrecorded.len(), 1, "{preview:?}");
+    assert!(folder.join("late").exists() && the_worktree(&world).is_some());
+    std::fs::write(folder.join("late"), "later still\n").expect("a file");
+    assert!(matches!(closing.execute(), Err(FileError::PlanOutdated)));
+    let closed = plan(&world, close()).expect("a plan").execute().expect("a close").into_closed();
+    assert!(closed.expect("it is closed").is_some_and(|closed| closed.removed));
+    assert!(!folder.exists() && the_worktree(&world).is_none());
 }
 
 #[test]

@@ -129,7 +129,7 @@ fn the_desk_of_a_project_is_at_its_own_folder_or_nowhere() {
     fs::create_dir(&further).expect("a new folder");
     let workspace = Workspace::open(&folder, &[("further".to_owned(), further)], Options::default());
     let with_root = Desk::at(place.timeline.clone(), project.id, workspace.expect("two folders"));
-    with_root.keep_roots().expect("they are kept");
+    with_root.keep_roots(Some("further")).expect("they are kept");
 
     let found = desk(project.id).expect("a desk");
     assert_eq!((found.path(), found.project(), found.apart()), (folder.as_path(), project.id, None));

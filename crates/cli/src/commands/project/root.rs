@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use retake_timeline::FurtherRoot;
 use serde::Serialize;
 
 use crate::context::Context;
@@ -78,16 +79,21 @@ struct Line {
 impl Command {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let looking = context.timeline()?.look()?;
-        let mut roots = looking.other_roots(context.project()?.id)?;
+        let known = looking.other_roots(context.project()?.id)?;
         drop(looking);
+        let pair = |root: &FurtherRoot| (root.name.clone(), root.path.clone());
+        let mut roots: Vec<(String, PathBuf)> = known.iter().map(pair).collect();
+        let mut added = None;
         match self {
-            Self::List(List {}) => return answer(context, roots, "No further folders."),
+            Self::List(List {}) => return answer(context, known, "No further folders."),
             Self::Add(Add { name, path }) => {
                 check_name(&name)?;
                 // A root that was moved is named again.
-                roots.retain(|(known, path)| *known != name || path.is_dir());
+                let there = |path: &PathBuf| known.iter().any(|root| root.path == *path && root.is_there());
+                roots.retain(|(known, path)| *known != name || there(path));
                 let path = context.directory().join(path);
-                roots.push((name, path.canonicalize().unwrap_or(path)));
+                roots.push((name.clone(), path.canonicalize().unwrap_or(path)));
+                added = Some(name);
             }
             Self::Remove(Remove { name }) => {
                 let before = roots.len();
@@ -101,16 +107,17 @@ impl Command {
         if context.apart()?.is_some() {
             return Err(retake_timeline::FileError::RootsApart.into());
         }
-        context.desk_with_roots(&roots)?.keep_roots()?;
+        context.desk_with_roots(&roots)?.keep_roots(added.as_deref())?;
         if context.general.quiet && !context.general.json {
             return Ok(());
         }
+        let roots = context.timeline()?.look()?.other_roots(context.project()?.id)?;
         answer(context, roots, "No further folders any more.")
     }
 }
 
-fn answer(context: &Context, roots: Vec<(String, PathBuf)>, none: &str) -> Result<(), Failure> {
-    let line = |(name, path): (String, PathBuf)| Line { name, exists: path.is_dir(), path };
+fn answer(context: &Context, roots: Vec<FurtherRoot>, none: &str) -> Result<(), Failure> {
+    let line = |root: FurtherRoot| Line { exists: root.is_there(), name: root.name, path: root.path };
     let answer = Answer { roots: roots.into_iter().map(line).collect() };
     context.answer(&answer, |out, _| {
         if answer.roots.is_empty() {

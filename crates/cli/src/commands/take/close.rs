@@ -1,10 +1,12 @@
 //! `retake take close`
 
 use clap::Args;
+use retake_timeline::PlanRequest;
 
 use crate::arguments::ThreadTarget;
 use crate::context::Context;
 use crate::describe::files::write_report;
+use crate::desk::Carried;
 use crate::failure::{Code, Failure};
 use crate::ui::sanitize::{Lines, sanitize};
 
@@ -15,6 +17,7 @@ Examples:
   retake take close                       in the take's own folder
   retake take close main_take_2           from the project's folder
   retake take close main_take_2 --remove  and remove the files that are recorded
+  retake take close main_take_2 --remove --dry-run
 
 `retake take switch` brings the take's last files into the project's folder.")]
 pub(crate) struct Arguments {
@@ -23,6 +26,9 @@ pub(crate) struct Arguments {
     /// Remove the files from the folder. What is not held (ignored files, secrets) stays.
     #[arg(long)]
     remove: bool,
+    /// Only say what would be recorded and removed.
+    #[arg(long)]
+    dry_run: bool,
     #[command(flatten)]
     target: ThreadTarget,
 }
@@ -45,9 +51,13 @@ impl Arguments {
             )
         })?;
         drop(looking);
-        let (timeline, caller) = (context.timeline()?, context.caller(self.target.expect)?);
-        let Some(closed) = timeline.close_apart(&folder, &context.file_options(), caller, self.remove)?
-        else {
+        let caller = context.caller(self.target.expect)?;
+        let request = PlanRequest::CloseWorktree { folder: Box::new(folder.clone()), remove: self.remove };
+        let closed = match context.change_worktree(folder.thread, request, caller, self.dry_run)? {
+            Carried::Done(executed) => executed.into_closed()?,
+            Carried::Previewed(preview) => return context.report_preview(preview),
+        };
+        let Some(closed) = closed else {
             let path = folder.path.display().to_string();
             let what = if folder.path.symlink_metadata().is_ok() {
                 "is not the folder that was filled for the take, and was left as it is; the take has no folder any more"

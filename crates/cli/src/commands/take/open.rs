@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use retake_timeline::Desk;
+use retake_timeline::PlanRequest;
 
 use crate::arguments::ThreadTarget;
 use crate::context::Context;
+use crate::desk::Carried;
 use crate::failure::{Code, Failure};
 use crate::ui::bytes::counted;
 use crate::ui::sanitize::{Lines, sanitize};
@@ -20,6 +21,7 @@ const BESIDE: &str = "/";
 Examples:
   retake take open main_take_2 --apart                 beside the project's folder
   retake take open main_take_2 --apart ../second-try
+  retake take open main_take_2 --apart --dry-run       where, and how many files
   cd ../second-try && retake undo                      commands there mean that take
   retake take close main_take_2 --remove               record its last state, and remove the folder
 
@@ -30,6 +32,9 @@ pub(crate) struct Arguments {
     /// The folder [default: beside the project's, with the take's name added].
     #[arg(long, value_name = "FOLDER", num_args = 0..=1, required = true, default_missing_value = BESIDE)]
     apart: PathBuf,
+    /// Only say what would be made.
+    #[arg(long)]
+    dry_run: bool,
     #[command(flatten)]
     target: ThreadTarget,
 }
@@ -47,9 +52,12 @@ impl Arguments {
             context.directory().join(&self.apart)
         };
         drop(looking);
-        let desk = Desk::of_project(context.timeline()?, thread.home, &context.file_options())?;
-        let caller = context.caller(self.target.expect)?;
-        let opened = desk.open_apart(thread.summary.id, take.id, &folder, &caller)?;
+        let (thread, caller) = (thread.summary.id, context.caller(self.target.expect)?);
+        let request = PlanRequest::OpenWorktree { take: take.id, folder };
+        let opened = match context.change_worktree(thread, request, caller, self.dry_run)? {
+            Carried::Done(executed) => executed.into_opened()?,
+            Carried::Previewed(preview) => return context.report_preview(preview),
+        };
         context.report(&opened, |out, styles| {
             let (command, name) = (styles.command, sanitize(&take.name, Lines::Fold));
             let path = opened.path.display().to_string();

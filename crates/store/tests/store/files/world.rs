@@ -184,6 +184,7 @@ pub(crate) fn put_folder(store: &Store, project: ProjectId, snapshot: ContentId)
         removing: None,
         captured: None,
         others: None,
+        root_identities: None,
         id: FolderId::of_project(project),
         project,
         roots: vec![(String::new(), "/home/user/project".to_owned())],

@@ -35,14 +35,16 @@ pub(in super::super) fn identify(path: &Path, id: FolderId) -> std::io::Result<F
 
 /// Whether the folder at a path is the recorded one. `here` says whether that is the recorded path.
 pub(in super::super) fn is_at(known: &FolderIdentity, id: FolderId, path: &Path, here: bool) -> bool {
+    is_same_folder(known, path, here) && (!known.marked || folder::worktree_mark(path) == Some(id))
+}
+
+/// The same but for the mark.
+pub(in super::super) fn is_same_folder(known: &FolderIdentity, path: &Path, here: bool) -> bool {
     let Ok(found) = Identity::of(path) else { return false };
     let same_birth = known.born.is_none() || found.born.is_none() || known.born == found.born;
     // Device numbers may be given out anew at a restart; at the recorded path the rest suffices.
     let same_device = known.device == found.device || (here && known.born.is_some() && found.born.is_some());
-    known.inode == found.inode
-        && same_birth
-        && same_device
-        && (!known.marked || folder::worktree_mark(path) == Some(id))
+    known.inode == found.inode && same_birth && same_device
 }
 
 impl ApartFolder {
@@ -78,6 +80,16 @@ impl ApartFolder {
             Whereabouts::There => Ok(()),
             Whereabouts::Moved(to) => Err(FileError::WorktreeMoved { from: path, to }),
             Whereabouts::Replaced | Whereabouts::Gone => Err(FileError::WorktreeReplaced(path)),
+        }
+    }
+
+    /// Whether the folder is gone, or another is in its place, so that it can only be forgotten. One that was moved is
+    /// refused.
+    pub(in super::super) fn is_gone(&self) -> Result<bool, FileError> {
+        match self.whereabouts() {
+            Whereabouts::There => Ok(false),
+            Whereabouts::Moved(to) => Err(FileError::WorktreeMoved { from: self.path.clone(), to }),
+            Whereabouts::Replaced | Whereabouts::Gone => Ok(true),
         }
     }
 

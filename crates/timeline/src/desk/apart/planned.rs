@@ -1,0 +1,135 @@
+//! Worktrees as plans: what is shown and what is done come from the same decisions.
+
+use retake_model::intent::Apart;
+use retake_workspace::folder::path_to_text;
+use retake_workspace::snapshot::Observation;
+use serde::Serialize;
+
+use super::super::look::Whose;
+use super::super::planning::{Basis, Order};
+use super::super::{Desk, Executed, FileError, PlanRequest, Preview};
+use super::{ClosedApart, OpenedApart};
+
+/// What would become of a take's own folder.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "action", rename_all = "snake_case")]
+pub enum WorktreePreview {
+    /// It would be filled; one that a crash left filled for the take would be taken over.
+    Open(OpenedApart),
+    /// It would be given up.
+    Close {
+        /// Where it is, or was.
+        path: String,
+        /// Whether it is gone, or another is in its place, which would be left as it is.
+        gone: bool,
+        /// Whether the files that are recorded would be removed from it.
+        removed: bool,
+    },
+}
+
+/// What became of a take's own folder.
+#[derive(Clone, Debug)]
+pub enum WorktreeChange {
+    /// It was filled.
+    Opened(OpenedApart),
+    /// It was given up; nothing is known of a folder that was gone, or in whose place another was.
+    Closed(Option<ClosedApart>),
+}
+
+impl PlanRequest {
+    /// Whether a request is about a take's own folder.
+    pub(in super::super) fn is_of_worktree(&self) -> bool {
+        matches!(self, Self::OpenWorktree { .. } | Self::CloseWorktree { .. })
+    }
+}
+
+impl Order {
+    /// What would become of the folder of a take, where the folder of the plan was observed to have these files.
+    pub(in super::super) fn preview_worktree(
+        &self,
+        observed: Option<(&Desk, &Observation)>,
+    ) -> Result<Option<WorktreePreview>, FileError> {
+        Ok(match (&self.request, observed) {
+            (PlanRequest::OpenWorktree { take, folder }, Some((desk, observed))) => {
+                let opening = desk.opening((self.thread, *take), folder, &observed.snapshot)?;
+                Some(WorktreePreview::Open(opening.opened))
+            }
+            (PlanRequest::CloseWorktree { folder, remove }, observed) => {
+                if let Some((desk, _)) = observed {
+                    desk.check_closing(Apart { thread: folder.thread, take: folder.take }, *remove)?;
+                }
+                let (path, gone) = (path_to_text(&folder.path), observed.is_none());
+                Some(WorktreePreview::Close { path, gone, removed: *remove && !gone })
+            }
+            _ => None,
+        })
+    }
+
+    /// Opens or closes the folder of a take.
+    pub(in super::super) fn change_worktree(
+        &self,
+        desk: Option<&Desk>,
+        basis: Option<Basis>,
+    ) -> Result<Executed, FileError> {
+        let changed = match (&self.request, desk) {
+            (PlanRequest::OpenWorktree { take, folder }, Some(desk)) => {
+                let mut session = desk.begin()?;
+                session.expected = basis.and_then(|basis| basis.snapshot);
+                let present = session.present(self.thread, &self.caller(basis))?;
+                let opening = desk.opening((self.thread, *take), folder, &present.snapshot)?;
+                WorktreeChange::Opened(desk.open(opening)?)
+            }
+            (PlanRequest::CloseWorktree { folder, remove }, Some(desk)) => {
+                let apart = Apart { thread: folder.thread, take: folder.take };
+                desk.check_closing(apart, *remove)?;
+                let mut session = desk.begin()?;
+                session.expected = basis.and_then(|basis| basis.snapshot);
+                let seen = session.look(self.thread, &self.caller(basis), Whose::Hand)?;
+                if *remove {
+                    session.remove_files(seen.snapshot)?;
+                } else {
+                    let id = desk.folder;
+                    let store = &desk.timeline.store;
+                    store.write(move |writing| writing.forget_folder(id).map_err(FileError::from))?;
+                }
+                let path = folder.path.clone();
+                WorktreeChange::Closed(Some(ClosedApart { seen, path, removed: *remove }))
+            }
+            (PlanRequest::CloseWorktree { folder, .. }, None) => {
+                self.timeline.forget_apart(folder)?;
+                WorktreeChange::Closed(None)
+            }
+            _ => return Err(FileError::NotKept),
+        };
+        Ok(Executed { worktree: Some(changed), ..Executed::default() })
+    }
+}
+
+impl Executed {
+    /// The folder that a take was given.
+    pub fn into_opened(self) -> Result<OpenedApart, FileError> {
+        match self.worktree {
+            Some(WorktreeChange::Opened(opened)) => Ok(opened),
+            _ => Err(FileError::NotApart),
+        }
+    }
+
+    /// The folder that was given up; `None` if it was gone or another was in its place, and it was only forgotten.
+    pub fn into_closed(self) -> Result<Option<ClosedApart>, FileError> {
+        match self.worktree {
+            Some(WorktreeChange::Closed(closed)) => Ok(closed),
+            _ => Err(FileError::NotApart),
+        }
+    }
+}
+
+impl Preview {
+    /// The folder that a take would be given.
+    pub fn opened(&self) -> Result<OpenedApart, FileError> {
+        match &self.worktree {
+            Some(WorktreePreview::Open(opened)) => Ok(opened.clone()),
+            _ => Err(FileError::NotApart),
+        }
+    }
+}
