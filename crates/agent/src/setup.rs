@@ -155,13 +155,14 @@ impl Setup {
     /// Opens the folder that the turns of a new thread of a project would run in, so that whatever stands against them
     /// is known before there is a thread.
     pub fn check_new_thread(&self, timeline: &Timeline, project: &Project) -> Result<PathBuf, FileError> {
-        let (folder, others) = if project.recorded {
-            (timeline.folder_of_project(project.id)?, timeline.look()?.other_roots(project.id)?)
+        let folder = if project.recorded {
+            timeline.folder_of_project(project.id)?
         } else {
-            (path_from_text(&project.path), Vec::new())
+            path_from_text(&project.path)
         };
         match &self.files {
-            Some(options) => drop(Workspace::open(&folder, &others, options.clone())?),
+            Some(options) if project.recorded => drop(Desk::of_project(timeline, project.id, options)?),
+            Some(options) => drop(Workspace::open(&folder, &[], options.clone())?),
             None => check_folder(&folder)?,
         }
         Ok(folder)
