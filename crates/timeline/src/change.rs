@@ -251,8 +251,9 @@ fn compose_in_background<'writing, 'transaction>(
     clock: &dyn Clock,
     rules: Rules,
 ) -> Result<Option<Composed<'writing, 'transaction>>, ChangeError> {
-    let files = files_of_new_take(writing, at.row.number, &at.last.operation, &at.state, &command)?;
     let mut additions = Additions::new(&**writing);
+    let log = (at.row.number, &at.last.operation);
+    let files = files_of_new_take(writing, log, &at.state, &command, &mut additions)?;
     let taken = |name: &str| Ok(writing.take_named(at.row.number, name)?.is_some());
     let git_commit = commit_of(writing, at, &command, caller)?;
     let git_commit = git_commit.as_deref();

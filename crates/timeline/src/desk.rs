@@ -22,6 +22,7 @@ mod apart;
 mod carry_out;
 mod durable;
 mod emptied;
+mod entry_files;
 mod error;
 mod glance;
 mod look;

@@ -145,30 +145,6 @@ fn file_change(
     Ok(operation.files.filter(|files| files.before != files.after))
 }
 
-/// What a take did to the files of its folder after a version, to be taken back, newest first. What brought its files
-/// into the folder, when it became active again, is none of its doing.
-pub(super) fn undo_take_since(
-    queries: &Queries<'_>,
-    thread: i64,
-    head: Version,
-    take: TakeId,
-    version: Version,
-) -> Result<Vec<Step>, StoreError> {
-    let log = queries.log(thread);
-    let mut steps = Vec::new();
-    for filed in Filed::up_to(queries, thread, head)? {
-        let (operation, files) = filed?;
-        if operation.version <= version {
-            break;
-        }
-        let own = files.take == take && files.left.is_none() && files.before != files.after;
-        if own && !operation.kind.moves_only() && history::is_done(&log, head, operation.version)? {
-            steps.push(Step::new(files.after, files.before));
-        }
-    }
-    Ok(steps)
-}
-
 /// Back over the moves that led here from just where this one leads: that brings back, byte for byte, what the first of
 /// them found, whatever had to be merged on the way here, and leaves alone what they left alone.
 ///

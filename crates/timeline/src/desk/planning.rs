@@ -21,7 +21,7 @@ use retake_workspace::snapshot::{OpenError, Options};
 
 use super::carry_out::CarriedOut;
 use super::report::{FileReport, of_plan};
-use super::work;
+use super::work::{self, Work};
 use super::{
     ApartFolder, Desk, FileError, Halves, Handling, Preview, Restored, SharedChanges, WorktreeChange,
 };
@@ -439,12 +439,10 @@ impl Order {
         let (publishing, plan) = {
             let looking = self.timeline.look()?;
             let queries = looking.queries();
-            let (publishing, steps) = self.work_out(desk, &queries, present.id)?;
-            if basis.is_none() && self.options.shared == SharedChanges::Refuse {
-                let paths = self.shared_paths(desk, &queries, &publishing)?;
-                if !paths.is_empty() {
-                    return Err(FileError::SharedChanges(paths));
-                }
+            let Work { publishing, steps, shared } = self.work_out(desk, &queries, present.id)?;
+            let refuses = basis.is_none() && self.options.shared == SharedChanges::Refuse;
+            if refuses && !shared.is_empty() {
+                return Err(FileError::SharedChanges(shared));
             }
             let plan = work::plan_files(&queries, &present.snapshot, &steps, self.options.on_conflict)?;
             (publishing, plan)

@@ -187,9 +187,9 @@ impl Order {
         }
         let (publishing, steps) = match folder {
             Some((desk, observed, _)) => {
-                let (publishing, steps) = self.work_out(desk, writing, observed.id)?;
-                shared = self.shared_paths(desk, writing, &publishing)?;
-                (publishing, Some(steps))
+                let work = self.work_out(desk, writing, observed.id)?;
+                shared = work.shared;
+                (work.publishing, Some(work.steps))
             }
             None => (self.conversation_alone(writing)?, None),
         };

@@ -3,9 +3,9 @@
 use retake_model::command::{Applied, Context, apply};
 use retake_model::content::ContentId;
 use retake_model::id::{EntryId, TakeId, ThreadId};
-use retake_model::object::{Additions, load};
-use retake_model::operation::{FileChange, Operation, OperationKind, Version};
-use retake_model::replay::{OnConflict, Step, Way};
+use retake_model::object::{Additions, Objects, load};
+use retake_model::operation::{FileChange, Operation};
+use retake_model::replay::{OnConflict, Way, replay};
 use retake_model::state::ThreadState;
 use retake_model::take::Take;
 use retake_model::tree::Snapshot;
@@ -13,6 +13,8 @@ use retake_store::Queries;
 use retake_workspace::folder::path_from_text;
 use serde::Serialize;
 
+use super::entry_files::{Reversal, TakeEnd, reversals_to_entry};
+use super::moves::LABELS;
 use super::report::FileReport;
 use super::work::{FileSteps, plan_files};
 use super::{Desk, FileError, Halves, Handling, PlanRequest, plan};
@@ -93,62 +95,35 @@ impl Desk {
         thread: ThreadId,
         command: &Command,
         present: ContentId,
-    ) -> Result<Vec<Step>, FileError> {
+    ) -> Result<Vec<Reversal>, FileError> {
         let (row, head) = head_of(queries, thread)?;
         let state: ThreadState = load(queries, head.after)?;
-        let moment = |entry: EntryId| added_at(queries, row.number, head.version, entry);
-        // What came along when the take became a thread of its own has its moment in the thread that it left. Nothing in
-        // this thread leads there, so there is nothing to go by but the files of that moment.
-        let promoted = |entry: EntryId| -> Result<Vec<Step>, FileError> {
-            let files = files_at_entry(queries, row.number, head.version, state.active, entry)?;
-            Ok(files.into_iter().map(|files| Step::new(present, files)).collect())
-        };
-        let since = |entry: EntryId| -> Result<Vec<Step>, FileError> {
-            let Some(version) = moment(entry)? else { return promoted(entry) };
-            Ok(plan::undo_take_since(queries, row.number, head.version, state.active, version)?)
-        };
-        match command {
-            // At the last entry, a branch goes on from now: with all that is there.
-            Command::Branch { from, at: Some(entry), .. }
-                if *from == state.active && last_entry(queries, &state, *from)? == Some(*entry) =>
-            {
-                Ok(Vec::new())
-            }
-            Command::Branch { from, at: Some(entry), .. } if *from == state.active => since(*entry),
-            Command::Fork { from, at, .. } | Command::Retry { from, at, .. } if *from == state.active => {
-                since(*at)
-            }
-            Command::Switch { take }
-            | Command::Branch { from: take, .. }
-            | Command::Fork { from: take, .. }
-            | Command::Retry { from: take, .. }
-                if *take != state.active =>
-            {
-                self.check_here(queries, thread, *take)?;
-                let Some(mut steps) = plan::steps_to_take(queries, row.number, &head, *take, present)? else {
-                    return Ok(Vec::new());
-                };
-                let entry = match command {
-                    Command::Fork { at, .. } | Command::Retry { at, .. } => Some(*at),
-                    Command::Branch { at, .. } => {
-                        let last = last_entry(queries, &state, *take)?;
-                        at.filter(|at| last != Some(*at))
-                    }
-                    _ => None,
-                };
-                // From the take's last files back to those of the entry.
-                if let Some(version) = entry.map(moment).transpose()?.flatten() {
-                    steps.extend(plan::undo_take_since(queries, row.number, head.version, *take, version)?);
-                }
-                Ok(steps)
-            }
+        let (take, entry) = match command {
+            Command::Switch { take } => (*take, None),
             Command::DeleteTake { take } if *take == state.active => {
-                let heir = self.active_after(queries, &state, command)?;
-                let steps = plan::steps_to_take(queries, row.number, &head, heir, present)?;
-                Ok(steps.unwrap_or_default())
+                (self.active_after(queries, &state, command)?, None)
             }
-            _ => Ok(Vec::new()),
+            _ => match new_take(queries, &state, command)? {
+                Some(new) => new,
+                None => return Ok(Vec::new()),
+            },
+        };
+        let (mut steps, mut files) = (Vec::new(), present);
+        if take != state.active {
+            if !matches!(command, Command::DeleteTake { .. }) {
+                self.check_here(queries, thread, take)?;
+            }
+            let found = plan::steps_to_take(queries, row.number, &head, take, present)?;
+            let Some(found) = found else { return Ok(steps) };
+            // A take that is left keeps its files: nothing of them is undone.
+            steps.extend(found.into_iter().map(|step| Reversal { step, shared: false }));
+            files = plan::files_of_take(queries, row.number, &head, take)?.unwrap_or(present);
         }
+        if let Some(entry) = entry {
+            let end = TakeEnd { thread: row.number, version: head.version, take, files };
+            steps.extend(reversals_to_entry(queries, end, entry)?.unwrap_or_default());
+        }
+        Ok(steps)
     }
 
     /// The take that would be active after a command.
@@ -182,7 +157,7 @@ impl Desk {
 }
 
 /// The last entry of a take.
-fn last_entry(
+pub(super) fn last_entry(
     queries: &Queries<'_>,
     state: &ThreadState,
     take: TakeId,
@@ -192,60 +167,41 @@ fn last_entry(
     Ok(entries.get(queries, last)?.map(|cell| cell.entry))
 }
 
-/// The files that a new take goes on with, as far as they are known: those of the entry that it begins at, or the last
-/// ones of the take that it comes from.
-pub(crate) fn files_of_new_take(
+/// The take that a command splits a new one off from, and the entry whose files the new one begins with; without an entry, it
+/// begins with the last files of the take.
+fn new_take(
     queries: &Queries<'_>,
-    thread: i64,
-    head: &Operation,
     state: &ThreadState,
     command: &Command,
-) -> Result<Option<ContentId>, ChangeError> {
-    let (from, entry) = match command {
-        Command::Fork { from, at, .. } => (*from, Some(*at)),
+) -> Result<Option<(TakeId, Option<EntryId>)>, FileError> {
+    Ok(match command {
+        Command::Fork { from, at, .. } | Command::Retry { from, at, .. } => Some((*from, Some(*at))),
         Command::Branch { from, at, .. } => {
-            (*from, at.filter(|at| last_entry(queries, state, *from).ok().flatten() != Some(*at)))
+            let last = last_entry(queries, state, *from)?;
+            Some((*from, at.filter(|at| last != Some(*at))))
         }
-        _ => return Ok(None),
-    };
-    let at_entry = match entry {
-        Some(entry) => files_at_entry(queries, thread, head.version, from, entry)?,
-        None => None,
-    };
-    match at_entry {
-        Some(files) => Ok(Some(files)),
-        None => Ok(plan::files_of_take(queries, thread, head, from)?),
-    }
+        _ => None,
+    })
 }
 
-/// The files as they were when an entry came into a take of a thread, or of the one that it was promoted from.
-fn files_at_entry(
+/// The files that a new take in the background begins with, as far as they are known: by the same steps as in a folder, from
+/// the last files of the take that it comes from.
+pub(crate) fn files_of_new_take<O: Objects + ?Sized>(
     queries: &Queries<'_>,
-    thread: i64,
-    last: Version,
-    take: TakeId,
-    entry: EntryId,
-) -> Result<Option<ContentId>, FileError> {
-    let Some(moment) = added_at(queries, thread, last, entry)? else {
-        return match promoted_from(queries, thread)? {
-            Some((source, by)) => files_at_entry(queries, source, by, take, entry),
-            None => Ok(None),
-        };
-    };
-    for filed in plan::Filed::up_to(queries, thread, moment)? {
-        let (_, files) = filed?;
-        if !files.apart || files.take == take {
-            return Ok(Some(files.after));
-        }
-    }
-    Ok(None)
-}
-
-/// The thread that a thread was promoted from, and the last operation there before it was.
-fn promoted_from(queries: &Queries<'_>, thread: i64) -> Result<Option<(i64, Version)>, FileError> {
-    let Some(first) = queries.operation(thread, 1)? else { return Ok(None) };
-    let OperationKind::ThreadPromoted { from, by, .. } = first.operation.kind else { return Ok(None) };
-    Ok(queries.thread(from)?.map(|row| (row.number, by.saturating_sub(1))))
+    (thread, head): (i64, &Operation),
+    state: &ThreadState,
+    command: &Command,
+    additions: &mut Additions<'_, O>,
+) -> Result<Option<ContentId>, ChangeError> {
+    let Some((take, entry)) = new_take(queries, state, command)? else { return Ok(None) };
+    let Some(files) = plan::files_of_take(queries, thread, head, take)? else { return Ok(None) };
+    let Some(entry) = entry else { return Ok(Some(files)) };
+    let end = TakeEnd { thread, version: head.version, take, files };
+    let Some(reversals) = reversals_to_entry(queries, end, entry)? else { return Ok(Some(files)) };
+    let way = Way { back: Vec::new(), steps: reversals.iter().map(|reversal| reversal.step).collect() };
+    let present: Snapshot = load(additions, files)?;
+    let replayed = replay(additions, &present, &way, OnConflict::default(), LABELS)?;
+    Ok(Some(additions.add(&replayed.snapshot)))
 }
 
 /// The files that a take takes along when it becomes a thread of its own: its last ones.
@@ -264,44 +220,4 @@ pub(crate) fn files_of_promoted(
         left: None,
         shared: None,
     }))
-}
-
-/// The change that brought an entry into the thread; `None` if it came along with others, or from elsewhere.
-fn added_at(
-    queries: &Queries<'_>,
-    thread: i64,
-    head: Version,
-    entry: EntryId,
-) -> Result<Option<Version>, FileError> {
-    const PAGE: usize = 500;
-    let mut from = head;
-    while from > 0 {
-        let page = queries.operations_back(thread, from, PAGE)?;
-        for stored in &page {
-            if brought(queries, &stored.operation, entry)? {
-                return Ok(Some(stored.operation.version));
-            }
-        }
-        from = page.last().map_or(0, |last| last.operation.version - 1);
-    }
-    Ok(None)
-}
-
-/// Whether an operation brought an entry, alone or with a few others.
-fn brought(queries: &Queries<'_>, operation: &Operation, entry: EntryId) -> Result<bool, FileError> {
-    /// More come from an import or a script, where no single one stands for a moment.
-    const FEW: u64 = 16;
-    let Some(added) = operation.kind.added() else { return Ok(false) };
-    if added.entry == entry {
-        return Ok(true);
-    }
-    let (1.., OperationKind::TurnAdvanced { take, .. }) = (FEW.saturating_sub(added.count), &operation.kind)
-    else {
-        return Ok(false);
-    };
-    // A prompt comes behind what goes along with it.
-    let state: ThreadState = load(queries, operation.after)?;
-    let Some(take) = state.take(queries, *take)? else { return Ok(false) };
-    let cells = take.entries.page(queries, added.position..added.position + added.count)?;
-    Ok(cells.iter().any(|cell| cell.entry == entry))
 }

@@ -6,7 +6,7 @@ use retake_model::content::ContentId;
 use retake_model::object::{Additions, Objects, load};
 use retake_model::operation::OperationKind;
 use retake_model::path::RootPath;
-use retake_model::replay::{self, OnConflict, take_over};
+use retake_model::replay::{self, OnConflict, Step, take_over};
 use retake_model::tree::Snapshot;
 use retake_store::{Queries, Writing};
 
@@ -45,6 +45,14 @@ pub(super) enum FileSteps {
     Restore { snapshot: ContentId, paths: Vec<RootPath> },
 }
 
+/// What a request does.
+pub(super) struct Work {
+    pub(super) publishing: Publishing,
+    pub(super) steps: FileSteps,
+    /// The paths that are undone although another run may have changed them.
+    pub(super) shared: Vec<RootPath>,
+}
+
 impl Order {
     /// What the request does, seen from a folder that has these files.
     pub(super) fn work_out(
@@ -52,10 +60,12 @@ impl Order {
         desk: &Desk,
         queries: &Queries<'_>,
         present: ContentId,
-    ) -> Result<(Publishing, FileSteps), FileError> {
-        Ok(match &self.request {
+    ) -> Result<Work, FileError> {
+        let mut shared = Vec::new();
+        let (publishing, steps) = match &self.request {
             PlanRequest::Move(goal) => {
                 let (publishing, way) = desk.plan_move(queries, self.thread, *goal, self.options.halves)?;
+                shared = self.shared_steps(desk, queries, &publishing)?;
                 (publishing, FileSteps::Replay(way))
             }
             PlanRequest::Restore { snapshot, paths } => {
@@ -63,7 +73,9 @@ impl Order {
                 (Publishing::Restore { snapshot }, FileSteps::Restore { snapshot, paths })
             }
             PlanRequest::Change(command) => {
-                let steps = desk.steps_of(queries, self.thread, command, present)?;
+                let reversals = desk.steps_of(queries, self.thread, command, present)?;
+                shared.extend(reversals.iter().filter(|reversal| reversal.shared).map(|shared| shared.step));
+                let steps = reversals.into_iter().map(|reversal| reversal.step).collect();
                 let way = replay::Way { back: Vec::new(), steps };
                 (Publishing::Change(command.clone()), FileSteps::Replay(way))
             }
@@ -74,24 +86,21 @@ impl Order {
             PlanRequest::OpenWorktree { .. } | PlanRequest::CloseWorktree { .. } => {
                 unreachable!("a worktree changes no thread")
             }
-        })
+        };
+        Ok(Work { publishing, steps, shared: paths_of(queries, &shared)? })
     }
 
-    /// The paths that a move takes back although another run may have changed them.
-    pub(super) fn shared_paths(
+    /// The steps of a move that undo what another run may have changed.
+    fn shared_steps(
         &self,
         desk: &Desk,
         queries: &Queries<'_>,
         publishing: &Publishing,
-    ) -> Result<Vec<RootPath>, FileError> {
+    ) -> Result<Vec<Step>, FileError> {
         let Some(way) = publishing.way() else { return Ok(Vec::new()) };
         let row = queries.thread(self.thread)?.ok_or(ChangeError::NoSuchThread(self.thread))?;
-        let mut paths = BTreeSet::new();
-        for files in shared_changes(queries, row.number, way.cursor.route(), desk.here())? {
-            let changed = changed_paths(queries, files.before, files.after)?;
-            paths.extend(changed.into_iter().filter(|path| !path.is_folder()).map(|path| path.path));
-        }
-        Ok(paths.into_iter().collect())
+        let changes = shared_changes(queries, row.number, way.cursor.route(), desk.here())?;
+        Ok(changes.into_iter().map(|files| Step::new(files.after, files.before)).collect())
     }
 
     /// Refuses what would take the files, or the take itself, away from a turn that runs.
@@ -112,6 +121,16 @@ impl Order {
             _ => Ok(()),
         }
     }
+}
+
+/// The files that steps touch.
+fn paths_of(queries: &Queries<'_>, steps: &[Step]) -> Result<Vec<RootPath>, FileError> {
+    let mut paths = BTreeSet::new();
+    for step in steps {
+        let changed = changed_paths(queries, step.to, step.from)?;
+        paths.extend(changed.into_iter().filter(|path| !path.is_folder()).map(|path| path.path));
+    }
+    Ok(paths.into_iter().collect())
 }
 
 /// Whether a command can make another take the active one.

@@ -12,6 +12,7 @@ mod files;
 mod following;
 mod forged;
 mod history;
+mod inherited;
 mod old_logs;
 mod overlapping;
 mod plans;
