@@ -38,7 +38,7 @@ use retake_model::operation::{Actor, Version};
 use retake_model::replay::OnConflict;
 use retake_model::surroundings::Surroundings;
 use retake_model::take::Take;
-use retake_timeline::{Caller, ChangeError, Command, Desk, Handling, Timeline};
+use retake_timeline::{Caller, ChangeError, Command, Desk, Handling, SharedChanges, Timeline};
 
 pub use calls::{Asked, asked};
 pub(crate) use entries::TOOL;
@@ -119,6 +119,8 @@ pub struct Again {
     pub name: Option<String>,
     /// What becomes of files that do not merge.
     pub on_conflict: OnConflict,
+    /// What becomes of changes that several runs made together.
+    pub shared: SharedChanges,
 }
 
 /// A turn that ended, or stands still.
@@ -183,7 +185,7 @@ impl Workshop {
         cancel: &Cancel,
         audience: &mut dyn Audience,
     ) -> Result<Outcome, TurnError> {
-        let Again { from, at, name, on_conflict } = again;
+        let Again { from, at, name, on_conflict, shared } = again;
         if self.desk.as_ref().is_some_and(|desk| desk.apart().is_some()) {
             return Err(TurnError::Apart);
         }
@@ -194,8 +196,8 @@ impl Workshop {
         let command = Command::Retry { from, at, name, start };
         let done = match &self.desk {
             Some(desk) => {
-                let changed =
-                    desk.change(thread, command, caller, Handling { on_conflict, ..Handling::default() })?;
+                let handling = Handling { on_conflict, shared, ..Handling::default() };
+                let changed = desk.change(thread, command, caller, handling)?;
                 changed.done.ok_or(TurnError::Nothing)?
             }
             None => self.timeline.change(thread, command, caller)?,

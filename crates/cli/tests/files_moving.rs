@@ -120,6 +120,33 @@ fn what_overlapping_commands_changed_is_asked_about() {
 }
 
 #[test]
+fn a_fork_branch_or_retry_asks_about_what_overlapping_commands_changed() {
+    let sandbox = project();
+    sandbox.done(&["entry", "add", "one"]);
+    let program = env!("CARGO_BIN_EXE_retake");
+    sandbox.agent(&format!("echo 1 > first; {program} exec -- sh -c 'echo ? > both'"));
+    sandbox.done(&["entry", "add", "two"]);
+    for command in [&["take", "fork", "1"][..], &["take", "branch", "1"], &["retry", "1"]] {
+        let from = sandbox.json(&["take", "list"])["active"].clone();
+        let with = |flag| [command, &[flag]].concat();
+        if command != ["retry", "1"] {
+            let ahead = sandbox.json(&with("--dry-run"));
+            assert_eq!(ahead["would"]["shared"][0]["path"], "both", "{command:?}");
+        }
+        let (code, error) =
+            sandbox.refused(&if command == ["retry", "1"] { command.to_vec() } else { with("--yes") });
+        assert_eq!(code, 5, "{error}");
+        let message = error["message"].as_str().unwrap_or_default();
+        assert!(message.contains("both") && message.contains("--shared"), "{error}");
+        assert_eq!(sandbox.json(&["take", "list"])["active"], from);
+        sandbox.done(&with("--shared"));
+        assert_eq!((sandbox.read("both"), sandbox.read("first")), (None, None), "{command:?}");
+        sandbox.done(&["take", "switch", "main"]);
+        assert_eq!(sandbox.read("both").as_deref(), Some("?\n"));
+    }
+}
+
+#[test]
 fn status_names_what_is_not_held() {
     let sandbox = project();
     sandbox.write(".env", "KEY=canary-7d1f\n");

@@ -8,7 +8,7 @@ use retake_model::command::{Prompt, Refusal};
 use retake_model::entry::{EntryVersion, RoleKind};
 use retake_model::id::EntryId;
 use retake_model::replay::OnConflict;
-use retake_timeline::{ChangeError, Command, Handling};
+use retake_timeline::{ChangeError, Command, Handling, SharedChanges};
 use serde_json::json;
 
 use crate::world::{Witness, World, calls, text};
@@ -23,8 +23,13 @@ fn message(world: &World) -> EntryId {
 
 fn retry(world: &World, prompt: Prompt) -> Result<Outcome, TurnError> {
     let beginning = Beginning::with(prompt);
-    let again =
-        Again { from: world.take(), at: message(world), name: None, on_conflict: OnConflict::default() };
+    let again = Again {
+        from: world.take(),
+        at: message(world),
+        name: None,
+        on_conflict: OnConflict::default(),
+        shared: SharedChanges::default(),
+    };
     world.shop.retry(world.thread, again, beginning, &Cancel::new(), &mut Witness::default())
 }
 

@@ -9,6 +9,7 @@ use retake_model::state::ThreadState;
 use retake_model::take::Take;
 use retake_timeline::{
     Caller, Changed, Command, Desk, Done, Executed, Halves, Handling, Looking, PlanRequest, Preview,
+    SharedChanges,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -123,14 +124,19 @@ pub(crate) enum Conflicts {
 
 impl WhichHalves {
     /// How files are to be moved.
-    pub(crate) fn handling(self, conflicts: Conflicts) -> Handling {
+    pub(crate) fn handling(self, conflicts: Conflicts, shared: bool) -> Handling {
         let halves = match self {
             Self::Both => Halves::Both,
             Self::Conversation => Halves::Conversation,
             Self::Files => Halves::Files,
         };
-        Handling { halves, on_conflict: conflicts.into(), ..Handling::default() }
+        Handling { halves, on_conflict: conflicts.into(), shared: shared_changes(shared) }
     }
+}
+
+/// What becomes of changes that several runs made together.
+pub(crate) fn shared_changes(undo: bool) -> SharedChanges {
+    if undo { SharedChanges::Undo } else { SharedChanges::Refuse }
 }
 
 impl From<Conflicts> for OnConflict {

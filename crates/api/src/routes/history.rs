@@ -3,8 +3,8 @@
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::time::Timestamp;
 use retake_timeline::{
-    Command, Differing, Done, Executed, FileReport, Goal, Handling, HistoryItem, Moved, PlanRequest, Preview,
-    SavedVersion, SharedChanges, Standing, Unit,
+    Command, Differing, Done, Executed, FileReport, Goal, HistoryItem, Moved, PlanRequest, Preview,
+    SavedVersion, Standing, Unit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -253,8 +253,7 @@ fn go<P, B>(
     halves: WhichHalves,
     (conflicts, shared): (Conflicts, bool),
 ) -> Result<Answer<MovedBy>, Problem> {
-    let shared = if shared { SharedChanges::Undo } else { SharedChanges::Refuse };
-    let (handling, request) = (Handling { shared, ..halves.handling(conflicts) }, PlanRequest::Move(goal));
+    let (handling, request) = (halves.handling(conflicts, shared), PlanRequest::Move(goal));
     if call.query.dry_run {
         let would = call.preview(thread, request, handling)?;
         let (version, files) = (would.version, would.files.clone());

@@ -178,13 +178,18 @@ struct BranchBody {
     /// What becomes of files that do not merge.
     #[serde(default)]
     conflicts: Conflicts,
+    /// Whether changes are undone that were made while another command or tool ran, so that it is not known whose they
+    /// are. Otherwise the request is refused; a preview names them.
+    #[serde(default)]
+    shared: bool,
 }
 
 fn branch(call: &Call<'_, ThreadPath, BranchQuery, BranchBody>) -> Result<Answer<ChangedOrPreview>, Problem> {
     let body = &call.body;
     let from = super::common::take_id(call.service, call.path.thread, call.query.take)?;
     let command = Command::Branch { from, at: body.entry, name: body.name.clone() };
-    call.change_takes(call.path.thread, command, body.halves.handling(body.conflicts), call.query.dry_run)
+    let handling = body.halves.handling(body.conflicts, body.shared);
+    call.change_takes(call.path.thread, command, handling, call.query.dry_run)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -200,13 +205,18 @@ struct ForkBody {
     /// What becomes of files that do not merge.
     #[serde(default)]
     conflicts: Conflicts,
+    /// Whether changes are undone that were made while another command or tool ran, so that it is not known whose they
+    /// are. Otherwise the request is refused; a preview names them.
+    #[serde(default)]
+    shared: bool,
 }
 
 fn fork(call: &Call<'_, ThreadPath, BranchQuery, ForkBody>) -> Result<Answer<ChangedOrPreview>, Problem> {
     let body = &call.body;
     let from = super::common::take_id(call.service, call.path.thread, call.query.take)?;
     let command = Command::Fork { from, at: body.entry, name: body.name.clone() };
-    call.change_takes(call.path.thread, command, body.halves.handling(body.conflicts), call.query.dry_run)
+    let handling = body.halves.handling(body.conflicts, body.shared);
+    call.change_takes(call.path.thread, command, handling, call.query.dry_run)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -221,7 +231,7 @@ struct SwitchBody {
 }
 
 fn switch(call: &Call<'_, TakePath, Ahead, SwitchBody>) -> Result<Answer<ChangedOrPreview>, Problem> {
-    let handling = call.body.halves.handling(call.body.conflicts);
+    let handling = call.body.halves.handling(call.body.conflicts, false);
     let command = Command::Switch { take: call.path.take };
     call.change_takes(call.path.thread, command, handling, call.query.dry_run)
 }

@@ -20,7 +20,7 @@ use retake_timeline::NewEntry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common::{Conflicts, OfTake, Page, ThreadPath, id, limit, take_id, take_of};
+use super::common::{Conflicts, OfTake, Page, ThreadPath, id, limit, shared_changes, take_id, take_of};
 use super::entries::pictures;
 use super::threads::Nothing;
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, get, post};
@@ -203,6 +203,10 @@ struct RetryBody {
     /// What becomes of files that do not merge. `fork` with `dry_run` foretells which do not.
     #[serde(default)]
     conflicts: Conflicts,
+    /// Whether changes are undone that were made while another command or tool ran, so that it is not known whose they
+    /// are. Otherwise the retry is refused; `fork` with `dry_run` names them.
+    #[serde(default)]
+    shared: bool,
     /// Who serves the model. It holds for the thread from here on.
     provider: Option<String>,
     /// Which model answers; `PROVIDER/MODEL` names both. It holds for the thread from here on.
@@ -228,14 +232,13 @@ fn retry(call: &Call<'_, ThreadPath, OfTake, RetryBody>) -> Result<Answer<Begun>
             message(call, &role, text, &[])?
         }
     };
-    let (from, name, on_conflict) = (take.id, body.name.clone(), body.conflicts.into());
+    let (on_conflict, shared) = (body.conflicts.into(), shared_changes(body.shared));
+    let again = Again { from: take.id, at, name: body.name.clone(), on_conflict, shared };
     drop(looking);
     let wanted = wanted(body.provider.as_ref(), body.model.as_ref(), body.approve);
-    let (shop, settings) = call.workshop(thread, from, &wanted)?;
+    let (shop, settings) = call.workshop(thread, again.from, &wanted)?;
     let beginning = Beginning { prompt, settings, expected: call.expected, request: call.request };
-    call.set_off(Box::new(move |cancel, audience| {
-        shop.retry(thread, Again { from, at, name, on_conflict }, beginning, cancel, audience)
-    }))
+    call.set_off(Box::new(move |cancel, audience| shop.retry(thread, again, beginning, cancel, audience)))
 }
 
 #[derive(Deserialize, JsonSchema)]

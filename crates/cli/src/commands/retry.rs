@@ -6,6 +6,7 @@ use clap::Args;
 use retake_agent::{Again, Beginning};
 use retake_model::command::Prompt;
 use retake_model::entry::EntryVersion;
+use retake_timeline::SharedChanges;
 
 use crate::agent::{AgentFlags, exit};
 use crate::arguments::Target;
@@ -36,6 +37,9 @@ pub(crate) struct Arguments {
     /// What to do with a file that was changed since in a way that does not merge.
     #[arg(long, value_enum, default_value_t, value_name = "HOW")]
     conflicts: Conflicts,
+    /// Also undo what changed while another command or tool ran, so that it is not known whose it is.
+    #[arg(long)]
+    shared: bool,
     #[command(flatten)]
     agent: AgentFlags,
     #[command(flatten)]
@@ -70,8 +74,9 @@ impl Arguments {
             request: None,
         };
         let outcome = context.watched(|cancel, audience| {
-            let again =
-                Again { from: meant.take.id, at, name: self.name, on_conflict: self.conflicts.into() };
+            let shared = if self.shared { SharedChanges::Undo } else { SharedChanges::Refuse };
+            let (name, on_conflict) = (self.name, self.conflicts.into());
+            let again = Again { from: meant.take.id, at, name, on_conflict, shared };
             shop.retry(thread, again, beginning, cancel, audience)
         })?;
         // The turn is over: a name that cannot be read is no failure of it.

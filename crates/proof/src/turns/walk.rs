@@ -11,7 +11,7 @@ use retake_model::projection::Wire;
 use retake_model::replay::OnConflict;
 use retake_model::state::ThreadState;
 use retake_timeline::{
-    Caller, ChangeError, Command, FileError, Goal, Handling, Moment, NewEntry, Spot, Unit,
+    Caller, ChangeError, Command, FileError, Goal, Handling, Moment, NewEntry, SharedChanges, Spot, Unit,
 };
 
 use super::check::{Checked, everything, verified};
@@ -254,7 +254,13 @@ impl Walk {
             Way::Retry(at, prompt) => {
                 let beginning = Beginning { prompt: prompt.clone(), ..world.beginning("") };
                 {
-                    let again = Again { from: take, at: *at, name: None, on_conflict: OnConflict::default() };
+                    let again = Again {
+                        from: take,
+                        at: *at,
+                        name: None,
+                        on_conflict: OnConflict::default(),
+                        shared: SharedChanges::default(),
+                    };
                     world.shop.retry(world.thread, again, beginning, &cancel, &mut watcher)
                 }
             }
@@ -363,7 +369,13 @@ impl Walk {
             undone: false,
             told: None,
         };
-        let again = Again { from: take, at, name, on_conflict: OnConflict::default() };
+        let again = Again {
+            from: take,
+            at,
+            name,
+            on_conflict: OnConflict::default(),
+            shared: SharedChanges::default(),
+        };
         let refused = world.shop.retry(world.thread, again, beginning, &Cancel::new(), &mut watcher);
         self.walked.refused += 1;
         match refused {

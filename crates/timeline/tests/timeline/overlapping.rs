@@ -71,6 +71,43 @@ fn what_overlapping_commands_changed_is_asked_about_before_it_is_undone() {
 }
 
 #[test]
+fn a_fork_or_branch_asks_about_shared_changes_like_an_undo_and_a_switch_does_not() {
+    for inherited in [false, true] {
+        let world = FileWorld::new();
+        world.world.say("User", "one");
+        let (main, entry) = (world.world.state().active, world.world.entry(1));
+        overlap(&world);
+        world.world.say("User", "two");
+        let last = Some(world.world.entry(2));
+        world.change(Command::Branch { from: main, at: last, name: Some("second".to_owned()) });
+        if !inherited {
+            world.change(Command::Switch { take: main });
+        }
+        let from = world.world.state().active;
+        for command in [
+            Command::Fork { from, at: entry, name: None },
+            Command::Branch { from, at: Some(entry), name: None },
+        ] {
+            let (thread, before) = (world.world.thread, world.files());
+            let change = |handling| world.desk.change(thread, command.clone(), Caller::human(), handling);
+            let refused = change(Handling::default()).expect_err("it is asked about");
+            assert!(matches!(&refused, FileError::SharedChanges(paths) if paths.len() == 1), "{refused}");
+            assert_eq!((world.files(), world.world.state().active), (before, from));
+            let request = PlanRequest::Change(command.clone());
+            let plan = world.desk.plan(thread, request, Caller::human(), Handling::default());
+            let shared: Vec<String> =
+                plan.expect("a plan").preview().shared.iter().map(ToString::to_string).collect();
+            assert_eq!(shared, ["both"]);
+            change(Handling { shared: SharedChanges::Undo, ..Handling::default() }).expect("it was allowed");
+            assert!(world.files().is_empty(), "{:?}", world.files());
+            // The files of the take come back with it.
+            world.change(Command::Switch { take: from });
+            assert_eq!(world.files().len(), 3);
+        }
+    }
+}
+
+#[test]
 fn a_preview_names_shared_changes_and_may_be_carried_out() {
     let world = FileWorld::new();
     overlap(&world);

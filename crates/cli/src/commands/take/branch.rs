@@ -26,6 +26,9 @@ pub(crate) struct Arguments {
     name: Option<String>,
     #[command(flatten)]
     files: FileFlags,
+    /// Also undo what changed while another command or tool ran, so that it is not known whose it is.
+    #[arg(long)]
+    shared: bool,
     #[command(flatten)]
     target: Target,
 }
@@ -43,8 +46,8 @@ impl Arguments {
         drop(looking);
         let at = found.map(|(_, entry)| entry);
         let branch = Command::Branch { from: meant.take.id, at, name: self.name };
-        let changed =
-            context.change_takes(meant.thread.summary.id, branch, self.target.expect, self.files)?;
+        let files = self.files.with_shared(self.shared);
+        let changed = context.change_takes(meant.thread.summary.id, branch, self.target.expect, files)?;
         let Some(answer) = NowOn::of(changed) else { return Ok(()) };
         let (take, place) = new_take(context, &answer.done)?;
         let answer = NowOn { take, ..answer };

@@ -31,6 +31,9 @@ pub(crate) struct Arguments {
     name: Option<String>,
     #[command(flatten)]
     files: FileFlags,
+    /// Also undo what changed while another command or tool ran, so that it is not known whose it is.
+    #[arg(long)]
+    shared: bool,
     #[command(flatten)]
     target: Target,
 }
@@ -56,7 +59,8 @@ impl Arguments {
         let (position, at) = looking.find_entry(&meant.take, &self.entry)?;
         drop(looking);
         let fork = Command::Fork { from: meant.take.id, at, name: self.name };
-        let changed = context.change_takes(meant.thread.summary.id, fork, self.target.expect, self.files)?;
+        let files = self.files.with_shared(self.shared);
+        let changed = context.change_takes(meant.thread.summary.id, fork, self.target.expect, files)?;
         let Some((done, files)) = changed.and_then(|changed| Some((changed.done?, changed.files))) else {
             return Ok(());
         };
