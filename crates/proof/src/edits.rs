@@ -4,7 +4,7 @@
 //!   agent of thread 1 ─┐                       ┌─ the real desk: snapshots, plans, intents, moves
 //!   agent of thread 2 ─┼─ edits ─► folder ─────┤
 //!   a human           ─┘   undo, redo, jump,   └─ the naive model: maps of path to content, one per operation
-//!                          restore, switch             │
+//!                          restore, switch, fork, ...  │
 //!                                                      └─ after each step every path must be the same
 //! ```
 //!
@@ -16,6 +16,8 @@ mod merge;
 mod naive;
 mod replay;
 mod run;
+mod splits;
+mod story;
 mod work;
 
 pub use naive::Mistake;

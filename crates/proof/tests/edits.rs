@@ -6,7 +6,8 @@ use retake_proof::edits::{EditsPlan, controls, walk};
 fn every_file_is_what_the_model_says() {
     let walked =
         walk(EditsPlan { seed: 1, steps: 1_500, mistake: None }).unwrap_or_else(|failed| panic!("{failed}"));
-    assert!(walked.moves > 300 && walked.merged > 50, "{walked:?}: too few for a proof");
+    let enough = walked.moves > 300 && walked.merged > 50 && walked.splits > 60;
+    assert!(enough, "{walked:?}: too few for a proof");
 }
 
 #[test]

@@ -32,8 +32,9 @@ impl Edits {
 pub(super) fn campaign(seed: u64, steps: u64) -> Result<String, Trouble> {
     let walked = walk(EditsPlan { seed, steps, mistake: None })?;
     Ok(format!(
-        "{} steps, {} of them moves with {} paths merged or in conflict: every file was what the model said",
-        walked.steps, walked.moves, walked.merged
+        "{} steps, {} of them moves with {} paths merged or in conflict, {} takes split off or promoted: every file was \
+         what the model said",
+        walked.steps, walked.moves, walked.merged, walked.splits
     ))
 }
 

@@ -2,10 +2,14 @@
 
 use std::rc::Rc;
 
+use retake_model::id::EntryId;
+
 use crate::dice::Dice;
 use crate::folder::Folder;
 
 use super::replay::{Step, replay};
+use super::splits::Split;
+use super::story::{Author, Event, Story};
 
 /// Something wrong in the model, on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,11 +28,15 @@ pub enum Mistake {
     RedoOverwritesWhatUndoLeftAlone,
     /// A switch leaves the files as they are.
     SwitchForgetsFiles,
+    /// A fork at an entry that the take inherited undoes only what the take itself did.
+    ForksIgnoreInheritedChanges,
+    /// A fork at an entry from before a promotion undoes only what was done since.
+    ForksStopAtAPromotion,
 }
 
 impl Mistake {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::UndoTakesEverybodyAlong,
         Self::ConflictsAreOverwritten,
         Self::PermissionsAreNotMerged,
@@ -36,6 +44,8 @@ impl Mistake {
         Self::RedoForgetsWhatUndoFound,
         Self::RedoOverwritesWhatUndoLeftAlone,
         Self::SwitchForgetsFiles,
+        Self::ForksIgnoreInheritedChanges,
+        Self::ForksStopAtAPromotion,
     ];
 }
 
@@ -54,6 +64,10 @@ pub(super) struct Operation {
     files: Option<(Rc<Folder>, Rc<Folder>)>,
     /// From where to where it moved, if it only moved.
     moved: Option<(usize, usize)>,
+    /// What it is undone with: the first operation of the turn.
+    turn: usize,
+    /// Each take, as it is after it.
+    stories: Rc<Vec<Story>>,
 }
 
 /// One thread.
@@ -62,6 +76,8 @@ pub(super) struct Thread {
     log: Vec<Operation>,
     /// How many takes there are.
     pub(super) takes: usize,
+    /// Whether it was a take of another thread.
+    pub(super) is_promoted: bool,
 }
 
 /// The folder and all threads.
@@ -76,9 +92,43 @@ pub(super) struct Naive {
 }
 
 impl Thread {
-    fn new() -> Self {
-        let first = Operation { parent: 0, position: 1, tip: 1, take: 0, files: None, moved: None };
-        Self { log: vec![first], takes: 1 }
+    fn new(story: Story, files: Option<Rc<Folder>>) -> Self {
+        let (files, stories) = (files.map(|files| (Rc::clone(&files), files)), Rc::new(vec![story]));
+        let first =
+            Operation { parent: 0, position: 1, tip: 1, take: 0, files, moved: None, turn: 1, stories };
+        Self { log: vec![first], takes: 1, is_promoted: false }
+    }
+
+    /// What a take consists of.
+    pub(super) fn story(&self, take: usize) -> &Story {
+        &self.head().stories[take]
+    }
+
+    /// All takes, with another story of one of them; of a new one if it is not there yet.
+    fn with_story(&self, take: usize, story: Story) -> Rc<Vec<Story>> {
+        let mut stories = self.head().stories.to_vec();
+        stories.resize_with(stories.len().max(take), Story::default);
+        match stories.get_mut(take) {
+            Some(old) => *old = story,
+            None => stories.push(story),
+        }
+        Rc::new(stories)
+    }
+
+    /// The files that were there when the thread began to change some.
+    fn first_files(&self) -> Option<Rc<Folder>> {
+        self.log.iter().skip(1).find_map(|operation| Some(Rc::clone(&operation.files.as_ref()?.0)))
+    }
+
+    /// Whether an operation made another take than that one the active one.
+    fn leaves(&self, version: usize, take: usize) -> bool {
+        version > 1 && self.operation(version).take != take && self.operation(version - 1).take == take
+    }
+
+    /// Whether a turn goes on behind an operation.
+    pub(super) fn is_within_turn(&self, version: usize) -> bool {
+        let turn = self.operation(version).turn;
+        self.log[version..].iter().any(|later| later.turn == turn)
     }
 
     /// The number of the last operation.
@@ -130,14 +180,23 @@ impl Thread {
 
     /// Where an undo leads from a change.
     pub(super) fn undo_from(&self, change: usize) -> Option<usize> {
-        Some(self.operation(change).parent).filter(|parent| *parent > 0)
+        let turn = self.operation(change).turn;
+        let mut parent = self.operation(change).parent;
+        while parent > 0 && self.operation(parent).turn == turn {
+            parent = self.operation(parent).parent;
+        }
+        Some(parent).filter(|parent| *parent > 0)
     }
 
     /// Where a redo leads.
     pub(super) fn redo(&self) -> Option<usize> {
         let head = self.head();
         let way = self.way(head.tip);
-        way.iter().position(|version| *version == head.position).filter(|at| *at > 0).map(|at| way[at - 1])
+        let mut at = way.iter().position(|version| *version == head.position)?.checked_sub(1)?;
+        while at > 0 && self.operation(way[at - 1]).turn == self.operation(way[at]).turn {
+            at -= 1;
+        }
+        Some(way[at])
     }
 
     /// Where a jump to an operation leads.
@@ -184,7 +243,8 @@ impl Naive {
     /// So many threads at a folder with these files.
     pub(super) fn new(threads: usize, present: Folder, mistake: Option<Mistake>) -> Self {
         let known = Rc::new(present.clone());
-        Self { present, known, threads: (0..threads).map(|_| Thread::new()).collect(), mistake }
+        let threads = (0..threads).map(|_| Thread::new(Story::default(), None)).collect();
+        Self { present, known, threads, mistake }
     }
 
     /// Somebody looks at the folder on behalf of a thread; what is new is nobody's step of undo.
@@ -195,7 +255,8 @@ impl Naive {
         }
         self.known = Rc::clone(&after);
         let head = self.threads[thread].head().clone();
-        let seen = Operation { files: Some((before, after)), moved: None, ..head };
+        let turn = self.threads[thread].version() + 1;
+        let seen = Operation { files: Some((before, after)), moved: None, turn, ..head };
         self.threads[thread].log.push(seen);
     }
 
@@ -203,18 +264,55 @@ impl Naive {
     pub(super) fn record(&mut self, thread: usize) {
         let (before, after) = (Rc::clone(&self.known), Rc::new(self.present.clone()));
         if before != after {
-            let take = self.threads[thread].active();
-            self.change(thread, take, before, after);
+            self.work(thread, before, after);
         }
     }
 
-    fn change(&mut self, thread: usize, take: usize, before: Rc<Folder>, after: Rc<Folder>) {
-        self.known = Rc::clone(&after);
-        self.present = (*after).clone();
+    /// The active take changes files.
+    fn work(&mut self, thread: usize, before: Rc<Folder>, after: Rc<Folder>) {
+        let asked = &self.threads[thread];
+        let take = asked.active();
+        let story = asked.story(take).with(Event::Change((Rc::clone(&before), Rc::clone(&after))));
+        let stories = asked.with_story(take, story);
+        self.change(thread, take, Some((before, after)), stories, None);
+    }
+
+    fn change(
+        &mut self,
+        thread: usize,
+        take: usize,
+        files: Option<(Rc<Folder>, Rc<Folder>)>,
+        stories: Rc<Vec<Story>>,
+        turn: Option<usize>,
+    ) {
+        if let Some((_, after)) = &files {
+            self.known = Rc::clone(after);
+            self.present = (**after).clone();
+        }
         let thread = &mut self.threads[thread];
-        let version = thread.version() + 1;
-        let (parent, files) = (thread.head().position, Some((before, after)));
-        thread.log.push(Operation { parent, position: version, tip: version, take, files, moved: None });
+        let (position, parent) = (thread.version() + 1, thread.head().position);
+        let turn = turn.unwrap_or(position);
+        let moved = None;
+        thread.log.push(Operation { parent, position, tip: position, take, files, moved, turn, stories });
+    }
+
+    /// An entry in the active take, in a turn of its own or in that one.
+    pub(super) fn say(&mut self, thread: usize, entry: EntryId, author: Author, turn: Option<usize>) {
+        let asked = &self.threads[thread];
+        let take = asked.active();
+        let stories = asked.with_story(take, asked.story(take).with(Event::Entry(entry, author)));
+        self.change(thread, take, None, stories, turn);
+    }
+
+    /// The operation that split a take off for a retry added the message once more.
+    pub(super) fn retried(&mut self, thread: usize, message: EntryId) {
+        let asked = &mut self.threads[thread];
+        let take = asked.active();
+        let story = asked.story(take).with(Event::Entry(message, Author::User));
+        let stories = asked.with_story(take, story);
+        if let Some(last) = asked.log.last_mut() {
+            last.stories = stories;
+        }
     }
 
     /// Undo, redo or jump: the change at `to` becomes the current one, and its files come along.
@@ -245,7 +343,10 @@ impl Naive {
         });
         let tip = if ahead { tip } else { to };
         let moved = Some((from, to));
-        self.threads[thread].log.push(Operation { parent: from, position: to, tip, take, files, moved });
+        let (turn, stories) =
+            (self.threads[thread].version() + 1, Rc::clone(&self.threads[thread].operation(to).stories));
+        let moved = Operation { parent: from, position: to, tip, take, files, moved, turn, stories };
+        self.threads[thread].log.push(moved);
     }
 
     /// The files become those of another moment: all of them, or one path with what is below it.
@@ -269,48 +370,96 @@ impl Naive {
             }
         };
         if *before != after {
-            let take = self.threads[thread].active();
-            self.change(thread, take, before, Rc::new(after));
+            self.work(thread, before, Rc::new(after));
         }
     }
 
     /// A new take, which goes on with the files that are there.
     pub(super) fn branch(&mut self, thread: usize) {
         self.look(thread);
+        let story = self.threads[thread].story(self.threads[thread].active()).split(None);
+        self.begin_take(thread, story, &[]);
+    }
+
+    /// A new take at an entry of any take: the files of that take, without what was done behind the entry.
+    pub(super) fn split(&mut self, thread: usize, take: usize, entry: EntryId, how: Split) {
+        self.look(thread);
+        let asked = &self.threads[thread];
+        let story = asked.story(take);
+        let last = story.entries().last().map(|(last, _)| *last);
+        let at = Some((entry, how == Split::Branch)).filter(|_| how != Split::Branch || last != Some(entry));
+        let new = story.split(at);
+        let there = if take == asked.active() { Some(Vec::new()) } else { self.steps_to(thread, take) };
+        let found = asked.first_files().unwrap_or_else(|| Rc::new(self.present.clone()));
+        let steps = match (there, at) {
+            (None, _) => Vec::new(),
+            (Some(steps), None) => steps,
+            (Some(steps), Some(_)) => [steps, story.undone_since(entry, &found, self.mistake)].concat(),
+        };
+        self.begin_take(thread, new, &steps);
+    }
+
+    fn begin_take(&mut self, thread: usize, story: Story, steps: &[Step]) {
         let take = self.threads[thread].takes;
         self.threads[thread].takes += 1;
-        let present = Rc::new(self.present.clone());
-        self.change(thread, take, Rc::clone(&present), present);
+        let stories = self.threads[thread].with_story(take, story);
+        self.carry(thread, take, steps, stories);
+    }
+
+    fn carry(&mut self, thread: usize, take: usize, steps: &[Step], stories: Rc<Vec<Story>>) {
+        let before = Rc::new(self.present.clone());
+        let after = Rc::new(replay(&self.present, &[], steps, self.mistake));
+        self.change(thread, take, Some((before, after)), stories, None);
     }
 
     /// Another take: all that this thread did in the folder since it was left is taken back.
     pub(super) fn switch(&mut self, thread: usize, take: usize) {
         self.look(thread);
-        let mut steps = Vec::new();
-        let mut known = false;
+        let mut steps = self.steps_to(thread, take).unwrap_or_default();
+        if self.mistake == Some(Mistake::SwitchForgetsFiles) {
+            steps.clear();
+        }
+        let stories = Rc::clone(&self.threads[thread].head().stories);
+        self.carry(thread, take, &steps, stories);
+    }
+
+    /// What brings the files of a take back that was left; nothing if they are not known.
+    fn steps_to(&self, thread: usize, take: usize) -> Option<Vec<Step>> {
         let asked = &self.threads[thread];
         let way = asked.way(asked.head().position);
+        let mut steps = Vec::new();
         for version in (1..=asked.version()).rev() {
             let operation = asked.operation(version);
             let Some((before, after)) = &operation.files else { continue };
             // Where the take was left counts on the way to the present only: moves show older files of it too.
             let on_the_way = way.contains(&version);
-            let left = version > 1 && operation.take != take && asked.operation(version - 1).take == take;
             if on_the_way && operation.take == take {
-                known = true;
-                break;
+                return Some(steps);
             }
             steps.push((Rc::clone(after), Rc::clone(before)));
-            if on_the_way && left {
-                known = true;
-                break;
+            if on_the_way && asked.leaves(version, take) {
+                return Some(steps);
             }
         }
-        if !known || self.mistake == Some(Mistake::SwitchForgetsFiles) {
-            steps.clear();
-        }
-        let before = Rc::new(self.present.clone());
-        let after = Rc::new(replay(&self.present, &[], &steps, self.mistake));
-        self.change(thread, take, before, after);
+        None
+    }
+
+    /// A take becomes a thread of its own, with its last files.
+    pub(super) fn promote(&mut self, thread: usize, take: usize) {
+        let asked = &self.threads[thread];
+        let way = asked.way(asked.head().position);
+        let files = way.into_iter().find_map(|version| {
+            let operation = asked.operation(version);
+            let (before, after) = operation.files.as_ref()?;
+            let own = (operation.take == take).then_some(after);
+            asked.leaves(version, take).then_some(before).or(own).map(Rc::clone)
+        });
+        let story = match &files {
+            Some(files) => asked.story(take).with(Event::Promoted(Rc::clone(files))),
+            None => asked.story(take).clone(),
+        };
+        let (active, stories) = (asked.active(), Rc::clone(&asked.head().stories));
+        self.change(thread, active, None, stories, None);
+        self.threads.push(Thread { is_promoted: true, ..Thread::new(story, files) });
     }
 }

@@ -35,6 +35,8 @@ pub struct Walked {
     pub steps: u64,
     /// How many of them moved along the log, restored or switched.
     pub moves: u64,
+    /// How many takes were split off at an entry, or promoted.
+    pub splits: u64,
     /// How many paths were left because two changes exclude each other, or were merged.
     pub merged: u64,
 }
@@ -70,13 +72,16 @@ pub fn controls(seed: u64) -> Result<usize, Trouble> {
     Ok(Mistake::ALL.len())
 }
 
-struct Leg {
+pub(super) struct Leg {
     ground: Ground,
-    desk: Desk,
-    threads: Vec<ThreadId>,
-    takes: Vec<Vec<TakeId>>,
-    model: Naive,
-    dice: Dice,
+    pub(super) desk: Desk,
+    pub(super) threads: Vec<ThreadId>,
+    /// The takes of each thread, in the order in which they were made.
+    pub(super) takes: Vec<Vec<TakeId>>,
+    pub(super) model: Naive,
+    pub(super) dice: Dice,
+    /// What did not hold within a step.
+    broken: Option<String>,
 }
 
 impl Leg {
@@ -99,7 +104,7 @@ impl Leg {
         let desk = Desk::at(timeline, project, Workspace::of(&folder)?);
         desk.look(threads[0], Caller::human())?;
         let model = Naive::new(threads.len(), files, mistake);
-        Ok(Self { ground, desk, threads, takes, model, dice })
+        Ok(Self { ground, desk, threads, takes, model, dice, broken: None })
     }
 
     fn folder(&self) -> PathBuf {
@@ -108,6 +113,9 @@ impl Leg {
 
     /// Every path must be what the model says, and every log as long.
     fn compare(&self) -> Result<(), String> {
+        if let Some(broken) = &self.broken {
+            return Err(broken.clone());
+        }
         for (id, thread) in self.threads.iter().zip(&self.model.threads) {
             let looking = self.desk.timeline().look().map_err(|error| error.to_string())?;
             let version = looking.head(*id).map_err(|error| error.to_string())?.operation.version;
@@ -166,11 +174,11 @@ impl Leg {
             let left_alone = found.0.get(path) == undone.0.get(path);
             let files = !folder(difference.left) && !folder(difference.right);
             if left_alone && files {
-                return Err(format!("redo changed {}, which undo left alone", path.display()).into());
+                self.broken = Some(format!("redo changed {}, which undo left alone", path.display()));
             }
         }
         if undone == before && redone != found {
-            return Err("undo and redo is not the identity".into());
+            self.broken = Some("undo and redo is not the identity".to_owned());
         }
         Ok(format!("undo and redo in thread {at}"))
     }
@@ -191,7 +199,7 @@ impl Leg {
             self.model.go(at, to);
         }
         if Folder::read(&self.folder())? != found {
-            return Err("an undo of two steps and two redos are not the identity".into());
+            self.broken = Some("an undo of two steps and two redos are not the identity".to_owned());
         }
         Ok(format!("two steps back and forth in thread {at}"))
     }
@@ -200,7 +208,7 @@ impl Leg {
     fn step(&mut self, walked: &mut Walked) -> Result<String, Trouble> {
         let at = self.dice.index(self.threads.len());
         let id = self.threads[at];
-        let roll = self.dice.below(20);
+        let roll = self.dice.below(26);
         if roll < 6 {
             self.desk.look(id, Caller::human())?;
             self.model.look(at);
@@ -221,6 +229,13 @@ impl Leg {
             walked.moves += 2;
             return if self.dice.once_in(3) { self.far_and_back(at) } else { self.there_and_back(at) };
         }
+        if roll >= 20 {
+            return match roll {
+                20..=22 => self.say(at),
+                25 if self.dice.once_in(3) => self.promote(at, walked),
+                _ => self.split(at, walked),
+            };
+        }
         walked.moves += 1;
         let thread = &self.model.threads[at];
         let goal = match roll {
@@ -228,13 +243,20 @@ impl Leg {
             13..=15 => thread.redo().map(|to| (Goal::Redo(Unit::Turn, 1), to)),
             16 => {
                 let version = 1 + self.dice.index(thread.version());
+                if thread.is_within_turn(version) {
+                    return Ok("the middle of a turn".to_owned());
+                }
                 Some((Goal::Jump(version as u64), thread.jump(version)))
             }
             17 => return self.restore(at),
-            18 if thread.takes < 4 => return self.branch(at),
+            18 if thread.takes < 6 => return self.branch(at),
             _ => return self.switch(at),
         };
         let Some((goal, to)) = goal else { return Ok("nothing to do".to_owned()) };
+        // A promoted thread that nobody works on is put away with an undo of the promotion.
+        if to == 1 && self.model.threads[at].is_promoted {
+            return Ok("a promoted thread is still worked on".to_owned());
+        }
         let moment = self.desk.go(id, goal, Caller::human(), Handling::default())?;
         let report = moment.files.as_ref();
         let count = report.map_or(0, |files| {
@@ -268,8 +290,9 @@ impl Leg {
 
     fn branch(&mut self, at: usize) -> Result<String, Trouble> {
         let id = self.threads[at];
-        let from = self.takes[at][self.model.threads[at].active()];
-        let branch = Command::Branch { from, at: None, name: None };
+        let active = self.model.threads[at].active();
+        let last = self.model.threads[at].story(active).entries().last().map(|(entry, _)| *entry);
+        let branch = Command::Branch { from: self.takes[at][active], at: last, name: None };
         self.desk.change(id, branch, Caller::human(), Handling::default())?;
         self.takes[at].push(self.desk.timeline().look()?.state(id)?.active);
         self.model.branch(at);
