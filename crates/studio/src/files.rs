@@ -9,9 +9,10 @@ use retake_model::operation::{OperationKind, TurnStep, Version};
 use retake_model::path::{RootPath, TreePath};
 use retake_model::time::Timestamp;
 use retake_model::tree::{Happened, Reason};
+use retake_timeline::store::ThreadRow;
 use retake_timeline::{
-    Changes, Desk, Detail, EntryView, FileDiff, FilePiece, FilesAt, Looking, NotHeld, Question, Stat,
-    USUAL_CONTEXT,
+    Changes, Desk, Detail, EntryView, FileDiff, FilePiece, FilesAt, FilesOfThread, Looking, NotHeld,
+    Question, Stat, USUAL_CONTEXT,
 };
 use retake_words::number::{count, counted};
 
@@ -42,17 +43,19 @@ const TOO_LARGE: &str = "Too large to show here.";
 /// What was done to files, newest first. Above it those that have changed in all, below it what is not held.
 pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Markup, Failed> {
     let looking = studio.timeline.look()?;
-    let row = looking.thread(thread)?;
-    let found = looking.files(thread, asked.before, asked.until.map_or(SHOWN, |_| MOST) + 1)?;
-    let known = asked.until.map_or(0, |until| found.iter().take_while(|at| at.version >= until).count());
+    let before = asked.before.map(|before| i64::try_from(before).unwrap_or(i64::MAX));
+    let found = looking.files_of_lineage(thread, before, asked.until.map_or(SHOWN, |_| MOST) + 1)?;
+    let sequence = |of: &FilesOfThread| of.sequence.unsigned_abs();
+    let known = asked.until.map_or(0, |until| found.iter().take_while(|of| sequence(of) >= until).count());
     let shown = known.clamp(SHOWN, MOST);
-    let last = found.iter().take(shown).next_back().map(|at| at.version);
+    let last = found.iter().take(shown).next_back().map(sequence);
     let more = last.filter(|_| found.len() > shown);
     let mut drawn = Vec::new();
-    for at in found.iter().take(shown).filter(|at| at.files.before != at.files.after) {
+    let changed = |of: &&FilesOfThread| of.at.files.before != of.at.files.after;
+    for FilesOfThread { thread, at, .. } in found.iter().take(shown).filter(changed) {
         let question = Question::all(Detail::Hunks(USUAL_CONTEXT));
         let changes = looking.changes(at.files.before, at.files.after, &question)?;
-        drawn.push((at, question::of(&looking, &row, at.version)?, changes));
+        drawn.push((thread, at, question::of(&looking, &looking.thread(*thread)?, at.version)?, changes));
     }
     let (all, held) = match asked.before {
         None => (in_all(&looking, thread)?, not_held(&looking, thread)?),
@@ -67,14 +70,14 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
                 }
             }
             (all)
-            @for (at, question, changes) in &drawn {
+            @for (thread, at, question, changes) in &drawn {
                 section class="change" {
                     h2 {
                         a href=(format!("/studio/threads/{thread}?at={}", at.version)) { (retake_words::operation(&at.kind)) }
                         " " span class="quiet" { (moment(at.time)) }
                     }
                     @if let Some(question) = question { p class="asked" title="What was asked" { (question.text) } }
-                    (diff::draw(thread, changes))
+                    (diff::draw(**thread, changes))
                 }
             }
             @if let Some(before) = more {
@@ -186,8 +189,8 @@ pub(crate) fn of_call(studio: &Studio, thread: ThreadId, asked: &Asked) -> Resul
     let looking = studio.timeline.look()?;
     let mut found = None;
     // A take that was promoted keeps its entries, and what their calls did is in the log that it left.
-    for thread in looking.lineage(thread)? {
-        let files = looking.files(thread, None, LOOKED_THROUGH)?;
+    for (last, row) in looking.lineage(thread)? {
+        let files = looking.files(row.summary.id, last.checked_add(1), LOOKED_THROUGH)?;
         found = files.into_iter().find(|at| asked.entry.is_some() && answer_of(&at.kind) == asked.entry);
         if found.is_some() {
             break;
@@ -203,14 +206,14 @@ pub(crate) fn of_call(studio: &Studio, thread: ThreadId, asked: &Asked) -> Resul
 /// The last operations that changed files, back to a moment, and a minute further: clocks differ.
 fn files_since(
     looking: &Looking<'_>,
-    thread: ThreadId,
+    (last, row): (Version, ThreadRow),
     oldest: Option<Timestamp>,
 ) -> Result<Vec<FilesAt>, Failed> {
     let enough = oldest.map_or(i64::MAX, |oldest| oldest.millis() - 60_000);
     let mut found: Vec<FilesAt> = Vec::new();
     loop {
-        let before = found.last().map(|last| last.version);
-        let page = looking.files(thread, before, LOOKED_BACK)?;
+        let before = found.last().map_or(last.checked_add(1), |last| Some(last.version));
+        let page = looking.files(row.summary.id, before, LOOKED_BACK)?;
         let over = page.len() < LOOKED_BACK || page.last().is_some_and(|last| last.time.millis() < enough);
         found.extend(page);
         if over || found.len() >= LOOKED_THROUGH {
@@ -234,8 +237,8 @@ pub(crate) fn moved_by_calls(
     let question = Question::all(Detail::Counts);
     // A call is never made after its answer, so that what is older than all of these need not be looked at.
     let oldest = answers().map(|view| view.entry.created).min();
-    for thread in looking.lineage(thread)? {
-        for at in files_since(looking, thread, oldest)? {
+    for log in looking.lineage(thread)? {
+        for at in files_since(looking, log, oldest)? {
             let Some(answer) = answer_of(&at.kind).filter(|answer| wanted.contains(answer)) else { continue };
             if at.files.before != at.files.after {
                 moved.insert(answer, looking.changes(at.files.before, at.files.after, &question)?.stat);

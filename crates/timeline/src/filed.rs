@@ -1,4 +1,5 @@
-//! The operations of a project that have files, over all its threads, newest first.
+//! The operations with files of several threads, newest first: of all threads of a project, or of a thread and those that it was a
+//! take of.
 
 use std::collections::{BinaryHeap, HashMap};
 
@@ -6,8 +7,8 @@ use retake_model::id::ProjectId;
 use retake_model::operation::Version;
 use retake_store::{Deleted, Queries, StoreError, StoredOperation, ThreadFilter, ThreadRow};
 
-/// Walks back along the operations with files of all threads of a project, by their place in the store's log.
-pub(crate) struct ProjectFiled<'queries, 'transaction> {
+/// Walks back along the operations with files of several threads, by their place in the store's log.
+pub(crate) struct FileOperations<'queries, 'transaction> {
     queries: &'queries Queries<'transaction>,
     threads: Vec<ThreadRow>,
     /// The next operation of each thread: its place in the store's log, and the thread.
@@ -15,19 +16,27 @@ pub(crate) struct ProjectFiled<'queries, 'transaction> {
     waiting: HashMap<usize, StoredOperation>,
 }
 
-impl<'queries, 'transaction> ProjectFiled<'queries, 'transaction> {
+impl<'queries, 'transaction> FileOperations<'queries, 'transaction> {
     /// All of a project's.
-    pub(crate) fn of(
+    pub(crate) fn of_project(
         queries: &'queries Queries<'transaction>,
         project: ProjectId,
     ) -> Result<Self, StoreError> {
         // What a thread did to files stays done when the thread is put away.
         let filter =
             ThreadFilter { project: Some(project), deleted: Deleted::Shown, ..ThreadFilter::default() };
-        let threads = queries.threads(&filter)?;
+        let logs = queries.threads(&filter)?.into_iter().map(|row| (row.summary.version, row));
+        Self::of_logs(queries, logs.collect())
+    }
+
+    /// Those of some threads, each up to a version.
+    pub(crate) fn of_logs(
+        queries: &'queries Queries<'transaction>,
+        logs: Vec<(Version, ThreadRow)>,
+    ) -> Result<Self, StoreError> {
+        let (newest, threads): (Vec<Version>, Vec<ThreadRow>) = logs.into_iter().unzip();
         let mut filed = Self { queries, threads, next: BinaryHeap::new(), waiting: HashMap::new() };
-        for thread in 0..filed.threads.len() {
-            let newest = filed.threads[thread].summary.version;
+        for (thread, newest) in newest.into_iter().enumerate() {
             filed.wait_for(thread, newest)?;
         }
         Ok(filed)

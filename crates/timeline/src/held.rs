@@ -8,7 +8,7 @@ use retake_model::object::{Objects, Unavailable, load};
 use retake_model::tree::{LeftOut, Reason, Snapshot};
 use serde::Serialize;
 
-use crate::filed::ProjectFiled;
+use crate::filed::FileOperations;
 use crate::{FilesAt, LookError, Looking};
 
 /// What a snapshot holds, and what it does not.
@@ -42,13 +42,15 @@ pub struct NotHeld {
 }
 
 /// The files of some thread of a project at one moment.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct FilesOfThread {
     /// The thread.
     pub thread: ThreadId,
     /// The place of the operation among all of the store.
+    #[serde(skip)]
     pub sequence: i64,
     /// The files.
+    #[serde(flatten)]
     pub at: FilesAt,
 }
 
@@ -76,21 +78,39 @@ impl Looking<'_> {
         limit: usize,
     ) -> Result<Vec<FilesOfThread>, LookError> {
         let queries = self.queries();
-        let mut filed = ProjectFiled::of(&queries, project)?;
-        if let Some(before) = before {
-            filed.pass_over(before)?;
-        }
-        let mut found = Vec::new();
-        while found.len() < limit {
-            let Some((_, stored)) = filed.step()? else { break };
-            let operation = stored.operation;
-            let Some(files) = operation.files else { continue };
-            let at =
-                FilesAt { version: operation.version, time: operation.time, kind: operation.kind, files };
-            found.push(FilesOfThread { thread: operation.thread, sequence: stored.sequence, at });
-        }
-        Ok(found)
+        page(FileOperations::of_project(&queries, project)?, before, limit)
     }
+
+    /// The same for a thread and, from before it was promoted, those that it was a take of.
+    pub fn files_of_lineage(
+        &self,
+        thread: ThreadId,
+        before: Option<i64>,
+        limit: usize,
+    ) -> Result<Vec<FilesOfThread>, LookError> {
+        let queries = self.queries();
+        page(FileOperations::of_logs(&queries, self.lineage(thread)?)?, before, limit)
+    }
+}
+
+/// At most so many moments before a place in the store's log.
+fn page(
+    mut filed: FileOperations<'_, '_>,
+    before: Option<i64>,
+    limit: usize,
+) -> Result<Vec<FilesOfThread>, LookError> {
+    if let Some(before) = before {
+        filed.pass_over(before)?;
+    }
+    let mut found = Vec::new();
+    while found.len() < limit {
+        let Some((_, stored)) = filed.step()? else { break };
+        let operation = stored.operation;
+        let Some(files) = operation.files else { continue };
+        let at = FilesAt { version: operation.version, time: operation.time, kind: operation.kind, files };
+        found.push(FilesOfThread { thread: operation.thread, sequence: stored.sequence, at });
+    }
+    Ok(found)
 }
 
 /// What a snapshot holds, with at most so many of the paths that it does not.

@@ -61,19 +61,21 @@ impl Looking<'_> {
         Ok(load(&self.queries(), self.head(thread)?.operation.after)?)
     }
 
-    /// The thread, and those that it was a take of before it was promoted, as far as they are there.
-    pub fn lineage(&self, thread: ThreadId) -> Result<Vec<ThreadId>, LookError> {
-        let mut found = vec![thread];
-        let mut parent = self.state(thread)?.parent;
-        while let Some(next) = parent.map(|parent| parent.thread).filter(|next| !found.contains(next)) {
-            parent = match self.state(next) {
-                Ok(state) => state.parent,
-                Err(LookError::NoSuchThread(_)) => break,
-                Err(error) => return Err(error),
-            };
-            found.push(next);
+    /// The thread, and those that it was a take of, as far as they are there: each with its last version, which for the
+    /// others is that before the promotion.
+    pub fn lineage(&self, thread: ThreadId) -> Result<Vec<(Version, ThreadRow)>, LookError> {
+        let queries = self.queries();
+        let (mut row, mut found) = (self.thread(thread)?, Vec::new());
+        let mut last = row.summary.version;
+        loop {
+            let first = queries.operation(row.number, 1)?.map(|stored| stored.operation.kind);
+            found.push((last, row));
+            let Some(OperationKind::ThreadPromoted { from, by, .. }) = first else { return Ok(found) };
+            let is_new = found.iter().all(|(_, known)| known.summary.id != from);
+            let Some(source) = queries.thread(from)?.filter(|_| is_new) else { return Ok(found) };
+            last = by.saturating_sub(1).min(source.summary.version);
+            row = source;
         }
-        Ok(found)
     }
 
     /// The state of a thread just after an operation.

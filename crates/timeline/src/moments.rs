@@ -232,7 +232,9 @@ impl<'timeline, E: From<MomentError>> Moments<'timeline, E> {
         let take = looking.find_take(&self.thread, text)?.summary;
         let name = format!("take {}", take.name);
         let thread = self.thread.summary.id;
-        if take.id == self.here.unwrap_or(looking.state(thread)?.active) {
+        // The folder has the files of a promoted take only from the first operation on that the new thread records there.
+        let is_in_folder = self.here.is_some() || looking.head(thread)?.operation.filed != Some(1);
+        if is_in_folder && take.id == self.here.unwrap_or(looking.state(thread)?.active) {
             return Ok((name, None));
         }
         match looking.files_of_take(thread, take.id)? {

@@ -22,7 +22,7 @@ use retake_model::tree::{
 };
 use retake_store::{Queries, StoredOperation, ThreadRow};
 
-use crate::filed::ProjectFiled;
+use crate::filed::FileOperations;
 use crate::{LookError, Looking};
 
 /// An operation that touched a path.
@@ -42,7 +42,7 @@ pub(crate) struct Touches<'queries, 'transaction> {
     root: String,
     /// The names that the file has in the operations that are still to come.
     names: BTreeSet<TreePath>,
-    filed: ProjectFiled<'queries, 'transaction>,
+    filed: FileOperations<'queries, 'transaction>,
     ready: Vec<Touch>,
 }
 
@@ -54,7 +54,7 @@ impl Looking<'_> {
         path: &RootPath,
         up_to: i64,
     ) -> Result<Touches<'queries, 'transaction>, LookError> {
-        let mut filed = ProjectFiled::of(queries, project)?;
+        let mut filed = FileOperations::of_project(queries, project)?;
         if let Some(beyond) = up_to.checked_add(1) {
             filed.pass_over(beyond)?;
         }

@@ -196,7 +196,7 @@ fn changes(call: &Call<'_, ThreadPath, ChangesQuery>) -> Result<Answer<Page<File
         None => {
             let from = query.cursor.as_deref().map(operation_and_path).transpose()?;
             let found = looking.file_changes(thread, from, limit)?;
-            let next = found.next.map(|(version, path)| format!("{version}.{path}"));
+            let next = found.next.map(|(sequence, path)| format!("{sequence}.{path}"));
             Page { items: found.items, next }
         }
     };
@@ -204,10 +204,10 @@ fn changes(call: &Call<'_, ThreadPath, ChangesQuery>) -> Result<Answer<Page<File
 }
 
 /// A place in what a thread did to files: an operation, and how many of its paths to pass over.
-fn operation_and_path(cursor: &str) -> Result<(Version, usize), Problem> {
+fn operation_and_path(cursor: &str) -> Result<(i64, usize), Problem> {
     let read = || {
-        let (version, path) = cursor.split_once('.')?;
-        Some((version.parse().ok()?, path.parse().ok()?))
+        let (sequence, path) = cursor.split_once('.')?;
+        Some((sequence.parse().ok()?, path.parse().ok()?))
     };
     read().ok_or_else(not_a_cursor)
 }

@@ -5,8 +5,8 @@ use retake_model::id::{ProjectId, TakeId, ThreadId};
 use retake_model::name::{Naming, check};
 use retake_model::operation::{Actor, Version};
 use retake_timeline::{
-    Caller, Command, Done, FileReport, FilesAt, FilesOfThread, Handling, Held, Looking, PlanRequest, Preview,
-    Restored,
+    Caller, Command, Done, FileReport, FilesAt, FilesOfThread, Handling, Held, LookError, PlanRequest,
+    Preview, Restored,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -86,43 +86,40 @@ fn list(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<SnapshotItem>>
         (Some(_), Some(_)) => return Err(Problem::refused("either `thread` or `project`, not both")),
         (Some(thread), None) => {
             let version = looking.thread(thread)?.summary.version;
-            let mut found = looking.files(thread, before, limit + 1)?;
-            let more = found.len() > limit;
-            found.truncate(limit);
-            let next = found.last().filter(|_| more).map(|last| last.version.to_string());
-            (found.into_iter().map(|at| (thread, at)).collect(), next, Some(version))
+            let (found, next) =
+                page(|before, limit| looking.files_of_lineage(thread, before, limit), before, limit)?;
+            (found, next, Some(version))
         }
         (None, project) => {
             let project = match project {
                 Some(project) => call.service.known_project(project)?,
                 None => call.service.timeline.project_if_known(&call.service.folder)?.id,
             };
-            let (found, next) = of_project(&looking, project, before, limit)?;
+            let (found, next) =
+                page(|before, limit| looking.files_of_project(project, before, limit), before, limit)?;
             (found, next, None)
         }
     };
     let mut items = Vec::with_capacity(found.len());
-    for (thread, at) in found {
+    for FilesOfThread { thread, at, .. } in found {
         let held = looking.held(at.files.after, LEFT_OUT_IN_LIST)?;
         items.push(SnapshotItem { thread, at, held });
     }
     Ok(Answer { body: Page { items, next }, version, location: None })
 }
 
-type Moments = (Vec<(ThreadId, FilesAt)>, Option<String>);
-
-fn of_project(
-    looking: &Looking<'_>,
-    project: ProjectId,
-    before: Option<Version>,
+/// A page of moments, and where the next one begins.
+fn page(
+    moments: impl FnOnce(Option<i64>, usize) -> Result<Vec<FilesOfThread>, LookError>,
+    before: Option<u64>,
     limit: usize,
-) -> Result<Moments, Problem> {
+) -> Result<(Vec<FilesOfThread>, Option<String>), Problem> {
     let before = before.map(|before| i64::try_from(before).unwrap_or(i64::MAX));
-    let mut found = looking.files_of_project(project, before, limit + 1)?;
+    let mut found = moments(before, limit + 1)?;
     let more = found.len() > limit;
     found.truncate(limit);
     let next = found.last().filter(|_| more).map(|last| last.sequence.to_string());
-    Ok((found.into_iter().map(|FilesOfThread { thread, at, .. }| (thread, at)).collect(), next))
+    Ok((found, next))
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -154,23 +154,24 @@ impl Looking<'_> {
         Ok(files_of_take(&self.queries(), row.number, &head, take)?)
     }
 
-    /// The snapshots of a thread whose id begins with that text.
+    /// The snapshots of a thread whose id begins with that text, also from before it was promoted.
     pub fn snapshots_beginning(&self, thread: ThreadId, text: &str) -> Result<Vec<ContentId>, LookError> {
-        let row = self.thread(thread)?;
         let queries = self.queries();
         let mut found = std::collections::BTreeSet::new();
         // Shorter texts would mean too many, and a text that is no id none.
         if text.len() >= 4 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            for filed in Filed::up_to(&queries, row.number, row.summary.version)? {
-                let (_, files) = filed?;
-                let both = [files.before, files.after].into_iter();
-                found.extend(both.filter(|id| id.to_string().starts_with(&text.to_lowercase())));
+            for (last, row) in self.lineage(thread)? {
+                for filed in Filed::up_to(&queries, row.number, last)? {
+                    let (_, files) = filed?;
+                    let both = [files.before, files.after].into_iter();
+                    found.extend(both.filter(|id| id.to_string().starts_with(&text.to_lowercase())));
+                }
             }
         }
         Ok(found.into_iter().collect())
     }
 
-    /// Whether a snapshot is one of that thread's own.
+    /// Whether a snapshot is one of that thread's own, or from before it was promoted.
     pub fn has_snapshot(&self, thread: ThreadId, snapshot: ContentId) -> Result<bool, LookError> {
         let row = self.thread(thread)?;
         let queries = self.queries();
@@ -182,10 +183,12 @@ impl Looking<'_> {
         if queries.folders()?.iter().any(|folder| own(folder) && folder.snapshot == Some(snapshot)) {
             return Ok(true);
         }
-        for found in Filed::up_to(&queries, row.number, row.summary.version)? {
-            let (_, files) = found?;
-            if files.after == snapshot || files.before == snapshot {
-                return Ok(true);
+        for (last, row) in self.lineage(thread)? {
+            for found in Filed::up_to(&queries, row.number, last)? {
+                let (_, files) = found?;
+                if files.after == snapshot || files.before == snapshot {
+                    return Ok(true);
+                }
             }
         }
         Ok(false)

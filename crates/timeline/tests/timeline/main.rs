@@ -19,6 +19,7 @@ mod plans;
 mod power_cut;
 mod privacy;
 mod projects;
+mod promoted;
 mod redo_files;
 mod requests;
 mod restore;

@@ -1,7 +1,7 @@
 //! `retake snapshot list`
 
 use clap::Args;
-use retake_timeline::FilesAt;
+use retake_timeline::FilesOfThread;
 use serde::Serialize;
 
 use crate::arguments::ThreadTarget;
@@ -16,7 +16,10 @@ use crate::ui::sanitize::{Lines, sanitize};
 Examples:
   retake snapshot list
   retake snapshot list --limit 100 --before 40
-  retake restore 12                       make the files what they were at version 12")]
+  retake restore 12                       make the files what they were at version 12
+
+In a promoted thread, snapshots from before the promotion follow. Their versions are those of the thread that the take left: restore
+one by its id.")]
 pub(crate) struct Arguments {
     /// At most that many.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=100))]
@@ -30,14 +33,19 @@ pub(crate) struct Arguments {
 
 #[derive(Serialize)]
 struct Answer {
-    snapshots: Vec<FilesAt>,
+    snapshots: Vec<FilesOfThread>,
 }
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let looking = context.timeline()?.look()?;
-        let thread = context.thread(&looking, self.target.thread.as_deref())?.summary.id;
-        let answer = Answer { snapshots: looking.files(thread, self.before, self.limit as usize)? };
+        let row = context.thread(&looking, self.target.thread.as_deref())?;
+        let before = match self.before {
+            Some(version) => looking.queries().operation(row.number, version)?.map(|stored| stored.sequence),
+            None => None,
+        };
+        let thread = row.summary.id;
+        let answer = Answer { snapshots: looking.files_of_lineage(thread, before, self.limit as usize)? };
         context.answer(&answer, |out, styles| {
             let (id, muted) = (styles.id, styles.muted);
             if answer.snapshots.is_empty() {
@@ -46,7 +54,12 @@ impl Arguments {
                     "No files are known of this thread yet; `retake snapshot take` records them."
                 );
             }
-            for at in &answer.snapshots {
+            let mut shown = thread;
+            for FilesOfThread { thread, at, .. } in &answer.snapshots {
+                if *thread != shown {
+                    shown = *thread;
+                    writeln!(out, "{muted}Before the promotion, in thread {}:{muted:#}", shown.short())?;
+                }
                 let what = describe::operation(&at.kind);
                 let (what, when) = (sanitize(&what, Lines::Fold), context.ago(at.time));
                 let short = at.files.after.short();

@@ -1,0 +1,102 @@
+//! A promoted thread still has its files from before the promotion: they are listed, compared and restored.
+
+use retake_model::id::{TakeId, ThreadId};
+use retake_timeline::{Caller, Halves, Handling, MomentError, Moments};
+
+use crate::support::FileWorld;
+
+/// `main` with a=1 and a=2, promoted while the folder has a=3 of another take; the thread that it became.
+fn promoted() -> (FileWorld, TakeId, ThreadId) {
+    let world = FileWorld::new();
+    let main = world.world.state().active;
+    world.agent(|world| world.write("a", "1\n"));
+    world.world.say("User", "one");
+    world.agent(|world| world.write("a", "2\n"));
+    let branch = retake_timeline::Command::Branch { from: main, at: None, name: Some("second".to_owned()) };
+    world.change(branch);
+    world.agent(|world| world.write("a", "3\n"));
+    let promoted = world.desk.promote(world.world.thread, main, None, Caller::human(), Halves::Both);
+    let thread = promoted.expect("a promotion").promoted.thread;
+    // What happens in the thread that the take left, from then on, is no business of the new one.
+    world.agent(|world| world.write("a", "4\n"));
+    (world, main, thread)
+}
+
+#[test]
+fn snapshots_from_before_a_promotion_are_listed_and_restored() {
+    let (world, _, thread) = promoted();
+    let source = world.world.thread;
+    let looking = world.world.look();
+    let listed = looking.files_of_lineage(thread, None, 100).expect("a list");
+    let threads: Vec<ThreadId> = listed.iter().map(|of| of.thread).collect();
+    assert_eq!(threads, [thread, source, source, source, source], "{listed:?}");
+    // In pages, it is the same list.
+    let mut paged = Vec::new();
+    while let Some(next) = {
+        let before = paged.last().map(|last: &retake_timeline::FilesOfThread| last.sequence);
+        looking.files_of_lineage(thread, before, 1).expect("a page").pop()
+    } {
+        paged.push(next);
+    }
+    let places =
+        |list: &[retake_timeline::FilesOfThread]| -> Vec<i64> { list.iter().map(|of| of.sequence).collect() };
+    assert_eq!(places(&paged), places(&listed));
+    let first = listed.iter().rev().find(|of| of.at.files.before != of.at.files.after).expect("a change");
+    let snapshot = first.at.files.after;
+    assert!(looking.has_snapshot(thread, snapshot).expect("a look"));
+    let beginning = &snapshot.to_string()[..12];
+    assert_eq!(looking.snapshots_beginning(thread, beginning).expect("a look"), [snapshot]);
+    let later = looking.files_of_take(source, world.world.state().active).expect("files").expect("they are");
+    assert!(
+        !looking
+            .files_of_lineage(thread, None, 100)
+            .expect("a list")
+            .iter()
+            .any(|of| { of.at.files.after == later })
+    );
+    drop(looking);
+    world.desk.restore(thread, snapshot, &[], Caller::human(), Handling::default()).expect("a restore");
+    assert_eq!(world.read("a").as_deref(), Some("1\n"));
+}
+
+#[test]
+fn the_changes_of_files_from_before_a_promotion_are_listed_page_by_page() {
+    let (world, _, thread) = promoted();
+    world.agent_of(thread, |world| world.write("b", "5\n"));
+    let looking = world.world.look();
+    let all = looking.file_changes(thread, None, 100).expect("changes");
+    let paths: Vec<String> = all.items.iter().map(|item| item.path.to_string()).collect();
+    assert_eq!((paths.as_slice(), all.next), (["b", "a", "a", "a"].map(str::to_owned).as_slice(), None));
+    let (mut paged, mut from) = (Vec::new(), None);
+    loop {
+        let page = looking.file_changes(thread, from, 1).expect("a page");
+        paged.extend(page.items);
+        match page.next {
+            Some(next) => from = Some(next),
+            None => break,
+        }
+    }
+    assert_eq!(paged, all.items);
+}
+
+#[test]
+fn a_promoted_take_means_its_own_files_until_the_thread_records_some() {
+    let (world, main, thread) = promoted();
+    let timeline = &world.world.timeline;
+    let named = || {
+        let row = world.world.look().thread(thread).expect("a thread");
+        let desk = &world.desk;
+        let look = Box::new(|| {
+            let seen = desk.look(thread, Caller::human()).expect("a look");
+            Ok::<_, MomentError>(seen.snapshot)
+        });
+        Moments::new(timeline, row, None, look).find("take:main").expect("a moment").snapshot
+    };
+    let own = world.world.look().files_of_take(thread, main).expect("files").expect("it has some");
+    assert_eq!(named(), own);
+    world.desk.restore(thread, own, &[], Caller::human(), Handling::default()).expect("a restore");
+    assert_eq!(world.read("a").as_deref(), Some("2\n"));
+    world.agent_of(thread, |world| world.write("a", "6\n"));
+    let now = world.desk.look(thread, Caller::human()).expect("a look").snapshot;
+    assert_eq!(named(), now, "from then on the folder counts");
+}
