@@ -41,6 +41,7 @@ use crate::cancel::Cancel;
 
 pub use closed::Closed;
 pub(crate) use closed::{Case, PathPattern};
+pub use retake_model::approval::TOOLS_VERSION as VERSION;
 pub(crate) use room::spot;
 pub use room::{Limits, PathRefused, Room, Spot};
 
@@ -135,10 +136,6 @@ pub struct Units {
     /// Of what, in the plural, such as `files`.
     pub name: &'static str,
 }
-
-/// What the tools are taken to do. It goes up when a call comes to mean something else, so that what was allowed
-/// for good is asked about again.
-pub const VERSION: u32 = 1;
 
 /// All tools, in the order in which a model is told about them.
 pub fn all() -> &'static [Tool] {

@@ -13,6 +13,7 @@
 //! ```
 
 pub mod agent;
+pub mod approval;
 pub mod check;
 pub mod command;
 pub mod content;

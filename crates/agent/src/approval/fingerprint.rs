@@ -1,15 +1,10 @@
 //! The name of one exact call, to remember it by.
-//!
-//! It covers the tool, all that it is given, the project, and the version of the tools: a call that differs in a
-//! single character is another one, and is asked about again. The order of fields and the call's own id say
-//! nothing about what it does, and are left out.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::str::FromStr;
 
-use retake_model::content::{ContentId, Kind, NotAContentId};
+use retake_model::content::{ContentId, NotAContentId};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::tools::Call;
 
@@ -42,51 +37,12 @@ impl FromStr for Fingerprint {
 
 /// The name of that call in that project, as tools of that version understand it.
 pub fn fingerprint(call: &Call, project: &str, version: u32) -> Fingerprint {
-    let mut text = String::from("approval of a call\n");
-    // Each part is JSON on a line of its own, so that none can pass for two.
-    for part in [Value::from(version), Value::from(project), Value::from(call.name.as_str())] {
-        canonical(&part, &mut text);
-        text.push('\n');
-    }
-    canonical(&call.input, &mut text);
-    Fingerprint(ContentId::of(Kind::Blob, text.as_bytes()))
-}
-
-/// JSON with its fields in the order of their names and no white space.
-fn canonical(value: &Value, text: &mut String) {
-    match value {
-        Value::Object(fields) => {
-            let mut names: Vec<_> = fields.iter().collect();
-            names.sort_by_key(|(name, _)| *name);
-            text.push('{');
-            for (index, (name, value)) in names.into_iter().enumerate() {
-                if index > 0 {
-                    text.push(',');
-                }
-                let _ = write!(text, "{}:", Value::from(name.as_str()));
-                canonical(value, text);
-            }
-            text.push('}');
-        }
-        Value::Array(items) => {
-            text.push('[');
-            for (index, item) in items.iter().enumerate() {
-                if index > 0 {
-                    text.push(',');
-                }
-                canonical(item, text);
-            }
-            text.push(']');
-        }
-        plain => {
-            let _ = write!(text, "{plain}");
-        }
-    }
+    Fingerprint(retake_model::approval::fingerprint(&call.name, &call.input, project, version))
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
