@@ -349,6 +349,7 @@ impl From<RedactError> for Failure {
     fn from(error: RedactError) -> Self {
         match error {
             RedactError::Store(error) => error.into(),
+            RedactError::Search(error) => error.into(),
             RedactError::Structure { .. } | RedactError::Moving => Self::new(Code::Refused, error),
         }
     }

@@ -18,6 +18,7 @@
 mod alive;
 mod approvals;
 mod comms;
+mod forget;
 mod gather;
 mod pieces;
 mod requests;
@@ -138,6 +139,8 @@ impl Store {
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
         connection.pragma_update(None, "synchronous", "FULL")?;
+        // What turns leave behind may be what is redacted later, when nobody knows any more where it was.
+        connection.pragma_update(None, "secure_delete", true)?;
         let opened = Ledger { connection: Mutex::new(connection), waiting: Gathered::default() };
         opened.prepare()?;
         Ok(opened)
@@ -148,7 +151,7 @@ impl Store {
         if ledger(&self.folder).exists() { self.ledger().map(Some) } else { Ok(None) }
     }
 
-    /// What is wrong with the ledger; `None` if nothing is, or if there is none.
+    /// What is wrong with the ledger; `None` if nothing is, if there is none, or if a newer program made it.
     pub fn ledger_problem(&self) -> Option<String> {
         let sound = self.existing_ledger().and_then(|ledger| match ledger {
             Some(ledger) => {
@@ -160,15 +163,20 @@ impl Store {
         match sound {
             Ok(said) if said == SOUND => None,
             Ok(said) => Some(format!("the ledger of what was said to models: {said}")),
+            Err(StoreError::Newer { .. }) => None,
             Err(error) => Some(format!("the ledger of what was said to models: {error}")),
         }
+    }
+
+    /// Says that a newer program made the ledger, if one did. That is no damage, but this program cannot use it.
+    pub fn newer_ledger(&self) -> Option<StoreError> {
+        self.existing_ledger().err().filter(|error| matches!(error, StoreError::Newer { .. }))
     }
 
     /// Puts a ledger aside that is damaged, so that the next turn begins a new one; says where it is kept. No thread is
     /// lost by it. One that a newer program made is not damaged, and stays. Nobody else may be using it.
     pub fn set_ledger_aside(&self) -> Result<Option<PathBuf>, StoreError> {
-        let newer = matches!(self.existing_ledger(), Err(StoreError::Newer { .. }));
-        if newer || self.ledger_problem().is_none() {
+        if self.ledger_problem().is_none() {
             return Ok(None);
         }
         let (path, place) = (ledger(&self.folder), backups(&self.folder));
@@ -278,7 +286,8 @@ mod tests {
         newer.pragma_update(None, "user_version", VERSION + 1).expect("it is ours");
         drop(newer);
         let before = std::fs::read(&path).expect("a file");
-        assert!(store.ledger_problem().is_some_and(|problem| problem.contains("newer Retake")));
+        assert_eq!(store.ledger_problem(), None);
+        assert!(store.newer_ledger().is_some_and(|error| error.to_string().contains("update this program")));
         assert_eq!(store.set_ledger_aside().expect("it is asked"), None);
         assert_eq!(std::fs::read(&path).expect("a file"), before, "not a byte is changed");
         // The control: one with a form that no program ever wrote is damaged.

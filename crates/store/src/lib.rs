@@ -79,7 +79,7 @@ pub use publish::{Publication, PublishError, Published};
 pub use purge::Purged;
 pub use queries::Queries;
 pub use reading::Reading;
-pub use redact::{RedactError, Redacted, Secrets};
+pub use redact::{RedactError, Redacted, SecretLocation, Secrets};
 pub use repair::{Change, Repaired};
 pub use salvage::{Salvaged, UnreadableRows};
 pub use schema::CURRENT as SCHEMA_VERSION;

@@ -14,7 +14,7 @@ use crate::queries::Queries;
 use crate::{Store, StoreError, Writing};
 
 /// How long emptying the log waits for readers that are still looking at it.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The store, while nobody else writes to it.
 pub(crate) struct Alone<'store> {
@@ -67,12 +67,20 @@ impl Alone<'_> {
 }
 
 /// What became of the database's log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LogState {
     /// It is empty: nothing that was deleted is left in it.
+    #[default]
     Emptied,
     /// A reader still looks at it, so that it keeps what was deleted until the next writer empties it.
     HeldByReader,
+}
+
+impl LogState {
+    /// The state of two logs: both must be empty.
+    pub(crate) fn and(self, other: Self) -> Self {
+        if self == Self::Emptied { other } else { self }
+    }
 }

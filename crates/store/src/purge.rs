@@ -63,6 +63,13 @@ impl Store {
         if victims.is_empty() {
             return Ok(Purged::default());
         }
+        // The ledger goes first: once the threads are gone, nobody could name them to finish this.
+        let mut ledger_log = LogState::Emptied;
+        if let Some(ledger) = self.existing_ledger()? {
+            for thread in threads {
+                ledger_log = ledger_log.and(ledger.forget_thread(*thread)?);
+            }
+        }
         self.alone(|alone| {
             let mut purged = alone.transact(|writing| {
                 writing.sort_recent()?;
@@ -77,7 +84,7 @@ impl Store {
                     if let Some(stored) = writing.intent_of(thread)? {
                         writing.end_intent(stored.number)?;
                     }
-                    writing.purge_thread(number, thread)?;
+                    writing.purge_thread(number)?;
                 }
                 for (number, prefix, _) in only_victims(writing, &marked)? {
                     writing.remove_object(number, prefix)?;
@@ -85,19 +92,14 @@ impl Store {
                 writing.forget_packed(&packed_victims(writing, &marked)?, Care::Destroy)?;
                 writing.purge_quarantine(&marked)?;
                 writing.tally_again()?;
+                writing.select_others(&victims)?;
                 writing.record_erasure()?;
                 Ok(purged)
             })?;
             self.cache.clear();
             alone.sweep_packs(i64::MIN)?;
             alone.give_back_pages()?;
-            purged.log = Some(alone.empty_log()?);
-            Ok(purged)
-        })
-        .and_then(|purged| {
-            if let Some(ledger) = self.existing_ledger()? {
-                threads.iter().try_for_each(|thread| ledger.forget_thread(*thread))?;
-            }
+            purged.log = Some(alone.empty_log()?.and(ledger_log));
             Ok(purged)
         })
     }
@@ -228,7 +230,7 @@ fn packed_victims(queries: &Queries<'_>, marked: &Marked) -> Result<Vec<Row>, St
 
 impl Writing<'_> {
     /// Deletes a thread's log and its rows, and leaves a mark in the log.
-    fn purge_thread(&self, number: i64, thread: ThreadId) -> Result<(), StoreError> {
+    fn purge_thread(&self, number: i64) -> Result<(), StoreError> {
         // First the mark: its place in the sequence must be behind all that goes, or a follower misses it.
         self.connection
             .prepare_cached("INSERT INTO operation (thread, version, id, body) VALUES (?1, 0, x'', NULL)")?
@@ -243,9 +245,16 @@ impl Writing<'_> {
         ] {
             self.connection.prepare_cached(sql)?.execute([number])?;
         }
+        Ok(())
+    }
+
+    /// Where a thread that is gone was the current one, the most lately changed of those that remain becomes it.
+    fn select_others(&self, victims: &HashMap<i64, ThreadId>) -> Result<(), StoreError> {
         for project in self.projects()? {
-            if project.current == Some(thread) {
-                self.set_current(project.id, None)?;
+            if project.current.is_some_and(|current| victims.values().any(|victim| *victim == current)) {
+                let filter = ThreadFilter { project: Some(project.id), ..ThreadFilter::default() };
+                let latest = self.threads(&filter)?.into_iter().max_by_key(|row| row.summary.updated);
+                self.set_current(project.id, latest.map(|row| row.summary.id))?;
             }
         }
         Ok(())

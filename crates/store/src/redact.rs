@@ -7,25 +7,33 @@
 //! Text that was copied elsewhere (an edited version) is other content with another name; the caller names all that is
 //! meant, and the texts themselves. What was made of them and is part of a state or of the log, such as a title, is
 //! written anew without them (see [`rewrite`]).
+//!
+//! ```text
+//!   shared settings ► ledger ► search index ► content, states and logs: one transaction ► packs, pages, log
+//!   └──── the content still tells what to look for ────┘                                  └─ finished by any redaction
+//! ```
+//!
+//! So a redaction that was cut off is finished by running it again.
 
+mod locate;
 mod rewrite;
 mod secrets;
 
-use retake_model::content::{ContentId, Kind, decode};
-use retake_model::entry::EntryVersion;
+use retake_model::content::{ContentId, Kind};
 use retake_model::id::ThreadId;
 use retake_model::time::Timestamp;
 use rusqlite::params;
 use serde::Serialize;
 
 use crate::budget::files_of;
-use crate::location::backups;
+use crate::location::{backups, search};
 use crate::maintenance::LogState;
 use crate::objects::unpack;
 use crate::packs::{Care, Row};
-use crate::{Store, StoreError, Writing};
+use crate::{SearchError, SearchIndex, Store, StoreError, Writing};
 
-pub(crate) use rewrite::REDACTED;
+pub use locate::SecretLocation;
+pub(crate) use rewrite::{REDACTED, item_holds};
 pub use secrets::Secrets;
 
 /// What was redacted.
@@ -38,10 +46,11 @@ pub struct Redacted {
     pub bytes: u64,
     /// Operations that were written anew, because they or what follows from them held the text: a title, a draft.
     pub operations: u64,
-    /// Versions of other entries that hold the same text.
-    pub entries_left: Vec<ContentId>,
-    /// Whether the database's log is rid of them too; `None` if nothing was destroyed.
-    pub log: Option<LogState>,
+    /// Every place in the store that still holds one of the texts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub remaining: Vec<SecretLocation>,
+    /// Whether the logs of the databases are rid of them too.
+    pub log: LogState,
     /// Backups beside the store, which may still hold copies.
     pub backups: u64,
 }
@@ -65,6 +74,9 @@ pub enum RedactError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The search index failed.
+    #[error(transparent)]
+    Search(#[from] SearchError),
 }
 
 impl Store {
@@ -73,8 +85,11 @@ impl Store {
         self.redact_with(contents, &Secrets::default(), &[], now)
     }
 
-    /// The same, and all that was made of these texts in these threads: titles, drafts, names and messages. In other
-    /// threads, what holds one of them whole.
+    /// The same, and all that was made of these texts in these threads: titles, drafts, names and messages, in the
+    /// log, the ledger, the search index and shared settings. In other threads, what holds one of them whole.
+    ///
+    /// If it fails or is cut off, running it again finishes it: the content goes last. For content that is gone
+    /// already it finishes what is left to do.
     pub fn redact_with(
         &self,
         contents: &[(Kind, ContentId)],
@@ -90,7 +105,13 @@ impl Store {
                 return Err(RedactError::Structure { kind, id });
             }
         }
-        let redacted = self.alone(|alone| {
+        let in_settings = if secrets.is_empty() { 0 } else { self.redact_shared_settings(secrets)? };
+        let ledger_log = match self.existing_ledger()? {
+            Some(ledger) => ledger.forget_secrets(threads, secrets)?,
+            None => LogState::Emptied,
+        };
+        self.redact_words(contents)?;
+        let mut redacted = self.alone(|alone| {
             let mut redacted = alone.transact(|writing| {
                 writing.sort_recent()?;
                 let mut redacted = Redacted::default();
@@ -111,20 +132,30 @@ impl Store {
                 }
                 Ok(redacted)
             })?;
-            if !secrets.is_empty() {
-                redacted.objects += self.redact_shared_settings(secrets)?;
-            }
             alone.sweep_packs(i64::MIN)?;
-            if redacted.objects > 0 || redacted.operations > 0 {
-                alone.give_back_pages()?;
-                redacted.log = Some(alone.empty_log()?);
-                redacted.backups = files_of(&backups(&self.folder))?.len() as u64;
-            }
+            alone.give_back_pages()?;
+            redacted.log = alone.empty_log()?.and(ledger_log);
             Ok(redacted)
         })?;
-        // A reader may have filled the cache while the transaction ran.
+        // A reader may have filled the cache while the transaction ran, and a search may have made the index anew.
         self.cache.clear();
+        redacted.log = redacted.log.and(self.redact_words(contents)?);
+        redacted.objects += in_settings;
+        redacted.backups = files_of(&backups(&self.folder))?.len() as u64;
+        redacted.remaining = self.locate(secrets)?;
         Ok(redacted)
+    }
+
+    /// Takes the words of these contents out of the search index, if there is one.
+    fn redact_words(&self, contents: &[(Kind, ContentId)]) -> Result<LogState, RedactError> {
+        if !search(&self.folder).exists() {
+            return Ok(LogState::Emptied);
+        }
+        let entries = contents.iter().filter(|(kind, _)| *kind == Kind::Entry);
+        let versions: Vec<ContentId> = entries.map(|(_, id)| *id).collect();
+        let index = SearchIndex::open(&self.folder)?;
+        index.forget(&versions)?;
+        Ok(if index.has_leftovers()? { LogState::HeldByReader } else { LogState::Emptied })
     }
 }
 
@@ -157,25 +188,7 @@ impl Writing<'_> {
             redacted.bytes += self.redact_one(Kind::Blob, blob, now)?.unwrap_or_default();
         }
         self.forget_quarantined(secrets)?;
-        redacted.entries_left = self.entries_holding(secrets)?;
         Ok(())
-    }
-
-    /// The versions of entries that hold one of these texts whole.
-    fn entries_holding(&self, secrets: &Secrets) -> Result<Vec<ContentId>, StoreError> {
-        let mut statement = self.connection.prepare("SELECT packing, body FROM object WHERE kind = ?1")?;
-        let mut rows = statement.query([Kind::Entry as i64])?;
-        let mut found = Vec::new();
-        while let Some(row) = rows.next()? {
-            let Some(bytes) = unpack(row.get(0)?, row.get_ref(1)?.as_blob().unwrap_or_default()) else {
-                continue;
-            };
-            let Ok(entry) = decode::<EntryVersion>(&bytes) else { continue };
-            if Secrets::of_entry(&entry).iter().any(|text| secrets.are_in(text)) {
-                found.push(ContentId::of(Kind::Entry, &bytes));
-            }
-        }
-        Ok(found)
     }
 
     /// Removes one piece of content; its stored bytes, if it was there.

@@ -111,11 +111,16 @@ impl SearchIndex {
     pub fn forget(&self, versions: &[ContentId]) -> Result<u64, SearchError> {
         self.mending(|file| {
             let removed = erase::forget(&file.connection, versions)?;
-            if removed > 0 {
+            if follow::cursor(&file.connection)?.leftovers {
                 erase::erase_leftovers(&file.connection)?;
             }
             Ok(removed)
         })
+    }
+
+    /// Whether words of what was taken out are still in the file, because another program was reading.
+    pub(crate) fn has_leftovers(&self) -> Result<bool, SearchError> {
+        self.mending(|file| Ok(follow::cursor(&file.connection)?.leftovers))
     }
 
     /// Makes the index anew from the log.

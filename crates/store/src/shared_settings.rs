@@ -18,8 +18,9 @@ use minicbor::{Decode, Encode};
 use retake_model::id::{ProjectId, ThreadId};
 use retake_model::take::FileItem;
 
+use crate::budget::files_of;
 use crate::location::{open_private, private_file, private_folder, sync_folder};
-use crate::redact::{REDACTED, Secrets};
+use crate::redact::{REDACTED, Secrets, item_holds};
 use crate::{Store, StoreError};
 
 /// Where shared settings hold.
@@ -88,10 +89,7 @@ impl Store {
         change: impl FnOnce(&mut SharedSettings) -> Result<(), E>,
     ) -> Result<SharedSettings, E> {
         let path = path_of(&self.folder, scope);
-        let folder = folder_of(&self.folder);
-        private_folder(&folder)?;
-        let lock = open_private(&folder.join(LOCK))?;
-        lock.lock().map_err(|error| failed(&path, error))?;
+        let _lock = self.lock_shared_settings()?;
         let before = read(&path)?;
         let mut after = before.clone();
         change(&mut after)?;
@@ -104,6 +102,16 @@ impl Store {
 }
 
 impl Store {
+    /// Keeps other writers of shared settings out until the file is closed.
+    fn lock_shared_settings(&self) -> Result<File, StoreError> {
+        let folder = folder_of(&self.folder);
+        private_folder(&folder)?;
+        let path = folder.join(LOCK);
+        let lock = open_private(&path)?;
+        lock.lock().map_err(|error| failed(&path, error))?;
+        Ok(lock)
+    }
+
     /// The records that are damaged.
     pub(crate) fn damaged_shared_settings(&self) -> Result<Vec<PathBuf>, StoreError> {
         let mut damaged = Vec::new();
@@ -131,29 +139,31 @@ impl Store {
     /// Destroys these texts in all records, as they are destroyed in the states of the threads that set them.
     pub(crate) fn redact_shared_settings(&self, secrets: &Secrets) -> Result<u64, StoreError> {
         let mut changed = 0;
-        for path in records(&self.folder)? {
-            // A damaged record may hold them too, and is of no use.
+        if !folder_of(&self.folder).exists() {
+            return Ok(0);
+        }
+        let _lock = self.lock_shared_settings()?;
+        for path in files_of(&folder_of(&self.folder))? {
+            if path.ends_with(LOCK) {
+                continue;
+            }
+            // A damaged record may hold them too, and is of no use; no more is one that was moved aside, or not finished.
             let mut settings = match read(&path) {
-                Err(error) if error.is_damage() => {
+                Ok(settings) if path.extension().is_none() => settings,
+                Err(error) if !error.is_damage() => return Err(error),
+                _ => {
                     fs::remove_file(&path).map_err(|error| failed(&path, error))?;
+                    sync_folder(&folder_of(&self.folder)).map_err(|error| failed(&path, error))?;
                     changed += 1;
                     continue;
                 }
-                other => other?,
             };
             let before = settings.clone();
             for set in settings.values.values_mut().flatten().filter(|set| secrets.are_in(&set.value)) {
                 REDACTED.clone_into(&mut set.value);
             }
-            let is_clean = |item: &FileItem| {
-                !secrets.are_in(&item.path)
-                    && item
-                        .extra
-                        .iter()
-                        .all(|(name, value)| !secrets.are_in(name) && !secrets.are_in_json(value.as_str()))
-            };
             settings.presets.retain(|name, _| !secrets.are_in(name));
-            settings.presets.values_mut().for_each(|items| items.retain(is_clean));
+            settings.presets.values_mut().for_each(|items| items.retain(|item| !item_holds(item, secrets)));
             if settings != before {
                 settings.version += 1;
                 write(&path, &settings)?;
@@ -287,6 +297,11 @@ mod tests {
                 Ok(())
             });
             changed.expect("it is written");
+        }
+        let whole = fs::read(path_of(store.folder(), SettingScope::Global)).expect("a record");
+        for ending in ["damaged", "new"] {
+            fs::write(folder_of(store.folder()).join("global").with_extension(ending), &whole)
+                .expect("a file");
         }
         let secrets = Secrets::new([KEY.to_owned()]);
         store.redact_with(&[], &secrets, &[], Timestamp::from_millis(0)).expect("a redaction");

@@ -5,6 +5,7 @@ mod faults;
 mod letters;
 mod many_calls;
 mod noisy;
+mod redaction;
 mod retry;
 #[cfg(feature = "schema")]
 mod schemas;

@@ -249,6 +249,7 @@ impl From<RedactError> for Problem {
     fn from(error: RedactError) -> Self {
         match error {
             RedactError::Store(error) => error.into(),
+            RedactError::Search(error) => error.into(),
             other @ (RedactError::Structure { .. } | RedactError::Moving) => Self::new(Code::Conflict, other),
         }
     }

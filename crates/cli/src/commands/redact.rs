@@ -1,14 +1,15 @@
 //! `retake redact`
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use retake_model::content::{ContentId, Kind};
-use retake_model::entry::{Block, EntryVersion};
+use retake_model::content::ContentId;
 use retake_model::id::{EntryId, ThreadId};
-use retake_model::object::load;
-use retake_store::{Deleted, Redacted, SearchIndex, Secrets, ThreadFilter};
-use retake_timeline::{LookError, Looking, Past};
+use retake_store::{Deleted, Redacted, SecretLocation, ThreadFilter};
+use retake_timeline::{Looking, RedactedEntry, RedactionPlan, RedactionRequest, SHORTEST_SECRET};
 use serde::Serialize;
 
 use super::purge::write_copies;
@@ -17,28 +18,47 @@ use crate::context::Context;
 use crate::failure::{Code, Failure};
 use crate::ui::bytes::counted;
 use crate::ui::confirm::{Answer as Said, Consent, confirm};
-use crate::ui::progress::Progress;
 use crate::ui::sanitize::{Lines, sanitize};
+use crate::ui::style::Styles;
 
-/// Destroy the content of an entry, in all takes and all history. For secrets that got into a conversation.
+/// Lists are cut off after that many lines.
+const MOST_LISTED: usize = 20;
+
+/// Destroy an entry, or every entry that holds a text, in all takes and all history. For secrets that got into a conversation.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   retake redact 4
   retake redact last -t \"Fix the login\" --yes
+  retake redact --text sk-live-123456 --dry-run
+  pass show api-key | retake redact --text-file - --yes      keeps the secret out of the shell history
 
-Every version that the entry ever had is destroyed, in every thread that has it; \"[redacted]\" stands in its
-place. Titles, drafts, names, what was sent to models, and the trace are rid of its text too: the log is written anew
-from where it held it. Other entries and files (captured or sealed) that hold the same text are not changed; the answer counts such entries.
-Refused while a turn runs there. This cannot be undone. An entry that was deleted can be named by its whole id.")]
+Without --text, every version that the entry ever had is destroyed, in every thread that has it; \"[redacted]\" stands
+in its place. With --text, every version of any entry that holds the text is destroyed as well: answers and tool calls
+that repeat it, in all threads. Titles, drafts, names, lists of files, shared settings, what was sent to models, remembered
+approvals and the trace are rid of it too: the log is written anew from where it held it. Captured files are kept, and
+sealed files are encrypted. The answer lists every place in the store that still holds the text, compressed content and
+backups included.
+Refused while a turn runs there. This cannot be undone. If it is interrupted, run it again to finish it. An entry that was
+deleted can be named by its whole id.")]
 pub(crate) struct Arguments {
     /// Which entry: its number, `last`, or the beginning of its id.
-    entry: String,
+    #[arg(required_unless_present_any = ["text", "text_file"])]
+    entry: Option<String>,
+    /// Destroy every entry that holds this text. May be repeated.
+    #[arg(long, value_name = "TEXT")]
+    text: Vec<String>,
+    /// Read such a text from a file, or from standard input if it is `-`. May be repeated.
+    #[arg(long, value_name = "FILE")]
+    text_file: Vec<PathBuf>,
     #[command(flatten)]
     target: TakeTarget,
     /// Destroy nothing unless the thread is at that version.
     #[arg(long, value_name = "VERSION")]
     expect: Option<u64>,
+    /// Only list the entries that would be destroyed.
+    #[arg(long)]
+    dry_run: bool,
     /// Do not ask.
     #[arg(short, long)]
     yes: bool,
@@ -46,134 +66,164 @@ pub(crate) struct Arguments {
 
 #[derive(Serialize)]
 struct Answer {
-    entry: EntryId,
-    versions: Vec<ContentId>,
+    dry_run: bool,
+    /// The entry that was named.
+    entry: Option<EntryId>,
+    /// All entries that were destroyed.
+    entries: Vec<RedactedEntry>,
+    versions: BTreeSet<ContentId>,
     redacted: Redacted,
     /// Where the same text still is.
-    remaining: Vec<Remaining>,
-}
-
-/// A version of another entry that holds the same text.
-#[derive(Serialize)]
-struct Remaining {
-    version: ContentId,
-}
-
-/// What is to be destroyed.
-#[derive(Default)]
-struct Found {
-    versions: BTreeSet<ContentId>,
-    blobs: BTreeSet<ContentId>,
-    texts: BTreeSet<String>,
-    threads: Vec<ThreadId>,
-    preview: String,
+    remaining: Vec<SecretLocation>,
 }
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let timeline = context.timeline()?;
+        let texts = self.texts()?;
         let looking = timeline.look()?;
         let entry = self.meant(context, &looking)?;
-        let found = Found::over_all_history(context, &looking, entry)?;
+        let all = looking.threads(&ThreadFilter { deleted: Deleted::Shown, ..ThreadFilter::default() })?;
         drop(looking);
-        if found.versions.is_empty() {
+        let plan = timeline.plan_redaction(&RedactionRequest { entry, texts: texts.clone() })?;
+        let Some(plan) = plan else {
             return Err(Failure::new(Code::NotFound, "no thread ever had that entry"));
-        }
-        let versions = counted(found.versions.len() as u64, "version", "versions");
-        let threads = counted(found.threads.len() as u64, "thread", "threads");
-        let question = format!(
-            "{}\nDestroy this entry: {versions} in {threads}? This cannot be undone.",
-            sanitize(&found.preview, Lines::Fold)
-        );
-        context.check_no_turn(&found.threads)?;
-        if confirm(&question, Consent::from_flag(self.yes))? == Said::No {
-            return Err(Failure::new(Code::Refused, "nothing was destroyed"));
-        }
-        let contents: Vec<(Kind, ContentId)> = found
-            .versions
-            .iter()
-            .map(|id| (Kind::Entry, *id))
-            .chain(found.blobs.iter().map(|id| (Kind::Blob, *id)))
-            .collect();
-        let secrets = Secrets::new(found.texts.iter().cloned());
-        let redacted = timeline.store().redact_with(&contents, &secrets, &found.threads, timeline.now())?;
-        let versions: Vec<ContentId> = found.versions.into_iter().collect();
-        if timeline.store().folder().join("search.db").exists() {
-            SearchIndex::open(timeline.store().folder())?.forget(&versions)?;
-        }
-        // What was said to models holds the same words. Which of it does is not looked for: all of it goes.
-        if let Some(ledger) = timeline.store().existing_ledger()? {
-            ledger.forget_secrets(&found.threads, &secrets)?;
-        }
-        let remaining = redacted.entries_left.iter().map(|version| Remaining { version: *version }).collect();
-        let answer = Answer { entry, versions, redacted, remaining };
-        context.report(&answer, |out, styles| {
-            let pieces = counted(answer.redacted.objects, "piece", "pieces");
-            writeln!(out, "Destroyed {pieces} of content. \"[redacted]\" stands in their place.")?;
-            let warning = styles.warning;
-            if answer.redacted.operations > 0 {
-                let operations = counted(answer.redacted.operations, "operation was", "operations were");
-                writeln!(
-                    out,
-                    "It was in titles, drafts or names as well: {operations} written anew without it."
-                )?;
+        };
+        let mut redacted = Redacted::default();
+        if !self.dry_run {
+            // A text may be in what any turn is about to write.
+            let threads: Vec<ThreadId> = if texts.is_empty() {
+                plan.threads.clone()
+            } else {
+                all.iter().map(|row| row.summary.id).collect()
+            };
+            context.check_no_turn(&threads)?;
+            // There is nothing to ask about where it only finishes.
+            let is_finishing = texts.is_empty() && plan.versions().is_empty();
+            let consent = Consent::from_flag(self.yes || is_finishing);
+            if confirm(&question(&plan), consent)? == Said::No {
+                return Err(Failure::new(Code::Refused, "nothing was destroyed"));
             }
-            if !answer.remaining.is_empty() {
-                let others = counted(answer.remaining.len() as u64, "version", "versions");
-                let text = format!("{others} of other entries hold the same text");
-                writeln!(
-                    out,
-                    "{warning}note:{warning:#} {text}; `retake search --history` finds them, redact them too"
-                )?;
-            }
-            write_copies(out, styles, answer.redacted.log, answer.redacted.backups)
-        })
+            redacted = timeline.redact(&plan)?;
+        }
+        let answer = Answer {
+            dry_run: self.dry_run,
+            entry,
+            versions: plan.versions(),
+            remaining: std::mem::take(&mut redacted.remaining),
+            redacted,
+            entries: plan.entries,
+        };
+        context.report(&answer, |out, styles| answer.write(out, styles))
     }
 
-    fn meant(&self, context: &Context, looking: &Looking<'_>) -> Result<EntryId, Failure> {
+    fn meant(&self, context: &Context, looking: &Looking<'_>) -> Result<Option<EntryId>, Failure> {
         if let Some(expected) = self.expect {
             let current = context.thread(looking, self.target.thread.as_deref())?.summary.version;
             if expected != current {
                 return Err(retake_timeline::ChangeError::Conflict { expected, current }.into());
             }
         }
-        if let Ok(whole) = self.entry.parse::<EntryId>() {
-            return Ok(whole);
+        let Some(text) = &self.entry else { return Ok(None) };
+        if let Ok(whole) = text.parse::<EntryId>() {
+            return Ok(Some(whole));
         }
         let meant = context.meant(looking, &(&self.target).into())?;
-        Ok(looking.find_entry(&meant.take, &self.entry)?.1)
+        Ok(Some(looking.find_entry(&meant.take, text)?.1))
+    }
+
+    fn texts(&self) -> Result<Vec<String>, Failure> {
+        let mut texts = self.text.clone();
+        for path in &self.text_file {
+            let fail = |error: &dyn std::fmt::Display| {
+                Failure::new(Code::Usage, format!("{}: {error}", path.display()))
+            };
+            let mut bytes = Vec::new();
+            if path == Path::new("-") {
+                io::stdin().read_to_end(&mut bytes).map_err(|error| fail(&error))?;
+            } else {
+                bytes = fs::read(path).map_err(|error| fail(&error))?;
+            }
+            texts.push(String::from_utf8(bytes).map_err(|_| fail(&"is not text"))?);
+        }
+        if texts.iter().any(|text| text.trim().len() < SHORTEST_SECRET) {
+            let message = format!(
+                "a text to redact needs {SHORTEST_SECRET} bytes or more: a shorter one is nearly everywhere"
+            );
+            return Err(Failure::new(Code::Usage, message));
+        }
+        Ok(texts)
     }
 }
 
-impl Found {
-    /// Every version of an entry, in every thread there is: a take that became a thread of its own took its
-    /// entries along.
-    fn over_all_history(context: &Context, looking: &Looking<'_>, entry: EntryId) -> Result<Self, Failure> {
-        let filter = ThreadFilter { deleted: Deleted::Shown, ..ThreadFilter::default() };
-        let rows = looking.threads(&filter)?;
-        let queries = looking.queries();
-        let mut found = Self::default();
-        let mut progress = Progress::begin("Looking through history", context.audience());
-        for (done, row) in rows.iter().enumerate() {
-            progress.reach(done as u64, rows.len() as u64);
-            let past = Past::of(looking, row, &BTreeSet::from([entry]), &mut |_, _| ())?;
-            if !past.versions.is_empty() {
-                found.threads.push(row.summary.id);
+fn question(plan: &RedactionPlan) -> String {
+    let mut text = String::new();
+    for entry in plan.entries.iter().take(MOST_LISTED) {
+        text += &format!("{}\n", sanitize(&entry.preview, Lines::Fold));
+    }
+    if plan.entries.len() > MOST_LISTED {
+        text += &format!("and {} more\n", plan.entries.len() - MOST_LISTED);
+    }
+    let what = match plan.entries.len() {
+        0 => "No entry holds the text. Destroy it in titles, drafts, names and the trace?".to_owned(),
+        1 => format!("Destroy this entry: {}?", sum(plan)),
+        entries => format!("Destroy these {entries} entries: {}?", sum(plan)),
+    };
+    text + &what + " This cannot be undone."
+}
+
+fn sum(plan: &RedactionPlan) -> String {
+    let versions = counted(plan.versions().len() as u64, "version", "versions");
+    let threads = counted(plan.threads.len() as u64, "thread", "threads");
+    format!("{versions} in {threads}")
+}
+
+impl Answer {
+    fn write(&self, out: &mut dyn Write, styles: &Styles) -> io::Result<()> {
+        let warning = styles.warning;
+        if self.dry_run {
+            for entry in &self.entries {
+                let (id, preview) = (entry.entry.short(), sanitize(&entry.preview, Lines::Fold));
+                writeln!(out, "{}{id}{:#} {preview}", styles.id, styles.id)?;
             }
-            for (_, version) in past.versions.keys() {
-                if queries.is_redacted(*version)? {
-                    continue;
-                }
-                let content: EntryVersion = load(&queries, *version).map_err(LookError::from)?;
-                found.preview = format!("{}: {}", content.role, content.preview());
-                found.texts.extend(Secrets::of_entry(&content));
-                found.blobs.extend(content.blocks.iter().filter_map(|block| match block {
-                    Block::Image { blob, .. } => Some(*blob),
-                    _ => None,
-                }));
-                found.versions.insert(*version);
+            let versions = counted(self.versions.len() as u64, "version", "versions");
+            return writeln!(out, "This would destroy {versions} of entries. Nothing was changed.");
+        }
+        if self.versions.is_empty() && self.redacted.objects == 0 && self.redacted.operations == 0 {
+            writeln!(out, "No content was left to destroy; freed space and logs were overwritten.")?;
+        } else {
+            let pieces = counted(self.redacted.objects, "piece", "pieces");
+            writeln!(out, "Destroyed {pieces} of content. \"[redacted]\" stands in their place.")?;
+        }
+        if self.redacted.operations > 0 {
+            let operations = counted(self.redacted.operations, "operation was", "operations were");
+            writeln!(
+                out,
+                "It was in titles, drafts or names as well: {operations} written anew without it."
+            )?;
+        }
+        if !self.remaining.is_empty() {
+            let places = counted(self.remaining.len() as u64, "place still holds", "places still hold");
+            writeln!(out, "{warning}note:{warning:#} {places} the same text:")?;
+            for place in self.remaining.iter().take(MOST_LISTED) {
+                let SecretLocation { file, table, kind, id } = place;
+                let id = id.map(|id| id.short().to_string()).unwrap_or_default();
+                let parts = [kind.as_deref().unwrap_or_default(), &id, table.as_deref().unwrap_or_default()];
+                let what: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+                writeln!(
+                    out,
+                    "  {} {}",
+                    sanitize(file, Lines::Fold),
+                    sanitize(&what.join(" "), Lines::Fold)
+                )?;
+            }
+            if self.remaining.len() > MOST_LISTED {
+                writeln!(out, "  and {} more, with --json", self.remaining.len() - MOST_LISTED)?;
+            }
+            if self.remaining.iter().any(|place| place.kind.as_deref() == Some("entry")) {
+                writeln!(out, "`retake redact --text TEXT` destroys the entries that hold it.")?;
             }
         }
-        Ok(found)
+        write_copies(out, styles, Some(self.redacted.log), self.redacted.backups)
     }
 }

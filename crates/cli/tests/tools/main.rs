@@ -8,6 +8,7 @@ mod open_entries;
 mod pages;
 mod private;
 mod projects;
+mod redaction;
 mod search;
 mod support;
 mod transfer;

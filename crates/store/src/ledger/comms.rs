@@ -1,22 +1,19 @@
 //! The communications log: every request, answer and tool call, in the order they happened.
 
-use std::collections::HashSet;
 use std::ops::Range;
 
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::time::Timestamp;
-use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Row, Transaction, params};
+use rusqlite::{Connection, Row, params};
 
 use super::Ledger;
 use super::pieces::cut;
-use super::requests::forget_answers;
+use crate::StoreError;
 use crate::queries::digest;
-use crate::{Secrets, StoreError};
 
 /// As fast as it comes: the same text was compressed a moment ago.
 const LEVEL: i32 = 3;
-const HASH: usize = 32;
+pub(super) const HASH: usize = 32;
 
 /// Something that is to be written down.
 #[derive(Clone, Copy, Debug)]
@@ -131,122 +128,6 @@ impl Ledger {
         }
         Ok(())
     }
-
-    /// Destroys what was said in a thread, and keeps that it was.
-    pub fn forget_bodies(&self, thread: ThreadId) -> Result<(), StoreError> {
-        self.write(|transaction| {
-            // A piece that another thread's request holds too goes as well: it may be what was redacted.
-            delete_pieces(transaction, thread, &HashSet::new())
-        })?;
-        self.wipe_log()
-    }
-
-    /// Destroys what was said in threads, and whatever else is here of a text: what calls were allowed by, what was asked
-    /// of a turn, and what had arrived of an answer.
-    pub fn forget_secrets(&self, threads: &[ThreadId], secrets: &Secrets) -> Result<(), StoreError> {
-        self.write(|transaction| {
-            for thread in threads {
-                delete_pieces(transaction, *thread, &HashSet::new())?;
-            }
-            transaction.pragma_update(None, "secure_delete", true)?;
-            delete_where(transaction, "comm", "number", "facts", &|facts| {
-                std::str::from_utf8(facts).is_ok_and(|facts| secrets.are_in_json(facts))
-            })?;
-            delete_where(transaction, "approval", "fingerprint", "facts", &|facts| {
-                secrets.cover(&String::from_utf8_lossy(facts)) || secrets.are_in_bytes(facts)
-            })?;
-            for table in ["letter", "turn"] {
-                let key = if table == "letter" { "number" } else { "take" };
-                delete_where(transaction, table, key, "record", &|record| secrets.are_in_bytes(record))?;
-            }
-            Ok(())
-        })?;
-        self.wipe_log()
-    }
-
-    /// Destroys all that is known of a thread.
-    pub fn forget_thread(&self, thread: ThreadId) -> Result<(), StoreError> {
-        let turns: Vec<TakeId> =
-            self.turns()?.into_iter().filter(|turn| turn.thread == thread).map(|turn| turn.take).collect();
-        self.write(|transaction| {
-            let others = hashes(transaction, "SELECT pieces FROM comm WHERE thread <> ?1", thread)?;
-            delete_pieces(transaction, thread, &others)?;
-            transaction.execute("DELETE FROM comm WHERE thread = ?1", [thread.key()])?;
-            for take in turns {
-                transaction.execute("DELETE FROM turn WHERE take = ?1", [take.key()])?;
-                transaction.execute("DELETE FROM letter WHERE take = ?1", [take.key()])?;
-            }
-            Ok(())
-        })?;
-        self.wipe_log()
-    }
-
-    /// Leaves nothing of what was deleted in the log of the file.
-    fn wipe_log(&self) -> Result<(), StoreError> {
-        let connection = self.connection();
-        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
-        Ok(())
-    }
-}
-
-/// Deletes the rows of a table a column of which holds something.
-fn delete_where(
-    transaction: &Transaction<'_>,
-    table: &str,
-    key: &str,
-    column: &str,
-    holds: &dyn Fn(&[u8]) -> bool,
-) -> Result<(), StoreError> {
-    let mut doomed: Vec<rusqlite::types::Value> = Vec::new();
-    {
-        let mut statement = transaction.prepare(&format!("SELECT {key}, {column} FROM {table}"))?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            let bytes = match row.get_ref(1)? {
-                ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes,
-                _ => &[],
-            };
-            if holds(bytes) {
-                doomed.push(row.get(0)?);
-            }
-        }
-    }
-    for key_value in doomed {
-        transaction.execute(&format!("DELETE FROM {table} WHERE {key} = ?1"), [key_value])?;
-    }
-    Ok(())
-}
-
-/// Deletes what was said in a thread, but for these pieces.
-fn delete_pieces(
-    transaction: &Transaction<'_>,
-    thread: ThreadId,
-    kept: &HashSet<Vec<u8>>,
-) -> Result<(), StoreError> {
-    // What is freed is overwritten: nothing of the text is left behind in the file.
-    transaction.pragma_update(None, "secure_delete", true)?;
-    forget_answers(transaction)?;
-    let own = hashes(transaction, "SELECT pieces FROM comm WHERE thread = ?1", thread)?;
-    let mut gone = transaction.prepare("DELETE FROM piece WHERE hash = ?1")?;
-    for hash in own.difference(kept) {
-        gone.execute([hash])?;
-    }
-    Ok(())
-}
-
-/// The pieces that records name.
-fn hashes(
-    transaction: &Transaction<'_>,
-    select: &str,
-    thread: ThreadId,
-) -> Result<HashSet<Vec<u8>>, StoreError> {
-    let mut statement = transaction.prepare(select)?;
-    let lists = statement.query_map([thread.key()], |row| row.get::<_, Vec<u8>>(0))?;
-    let mut found = HashSet::new();
-    for list in lists {
-        found.extend(list?.chunks_exact(HASH).map(<[u8]>::to_vec));
-    }
-    Ok(found)
 }
 
 fn read(row: &Row<'_>) -> Result<(Comm, Vec<u8>), StoreError> {
@@ -266,7 +147,7 @@ fn read(row: &Row<'_>) -> Result<(Comm, Vec<u8>), StoreError> {
     Ok((comm, pieces))
 }
 
-fn join(connection: &Connection, pieces: &[u8]) -> Result<Option<String>, StoreError> {
+pub(super) fn join(connection: &Connection, pieces: &[u8]) -> Result<Option<String>, StoreError> {
     let mut body = Vec::new();
     let mut statement = connection.prepare_cached("SELECT body FROM piece WHERE hash = ?1")?;
     for hash in pieces.chunks_exact(HASH) {

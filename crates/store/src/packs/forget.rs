@@ -119,6 +119,11 @@ fn is_abandoned(file: &Path, cutoff: i64) -> bool {
 }
 
 impl Queries<'_> {
+    /// The bytes of a blob that is in a pack; `None` if they cannot be had.
+    pub(crate) fn packed_bytes(&self, row: &Row) -> Option<Vec<u8>> {
+        self.cache.packs.blob([row.pack, row.frame, row.start, row.length])
+    }
+
     /// Whether a maintenance was cut off before it had overwritten what it took out.
     pub(crate) fn has_doomed_frames(&self) -> Result<bool, StoreError> {
         Ok(self.connection.query_row("SELECT EXISTS (SELECT 1 FROM doomed)", [], |row| row.get(0))?)
@@ -158,6 +163,11 @@ impl Row {
     /// The beginning of the blob's name.
     pub(crate) fn prefix(&self) -> i64 {
         self.prefix
+    }
+
+    /// The name of the file that the blob is in, within the store's folder.
+    pub(crate) fn file(&self) -> String {
+        path(Path::new("packs"), self.pack).to_string_lossy().into_owned()
     }
 
     /// About how many bytes the blob takes.

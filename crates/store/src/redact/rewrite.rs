@@ -17,12 +17,13 @@ use std::collections::{HashMap, HashSet};
 use retake_model::agent::AgentState;
 use retake_model::content::{Content, ContentId, Kind, encode};
 use retake_model::id::ThreadId;
+use retake_model::json::Json;
 use retake_model::list::{List, NodeContents, TakeCell, parse_node};
 use retake_model::object::{Additions, Objects, Unavailable, load};
 use retake_model::operation::{OperationKind, TurnStep};
 use retake_model::settings::Settings;
 use retake_model::state::ThreadState;
-use retake_model::take::{Sent, Take};
+use retake_model::take::{FileItem, Sent, Take};
 use retake_model::time::Timestamp;
 use rusqlite::params;
 
@@ -181,6 +182,7 @@ impl Rewriter<'_, '_, '_> {
         self.replace(id, |this, state: &mut ThreadState| {
             redact(&mut state.title, this.secrets, this.held);
             state.tags.retain(|tag| !this.secrets.are_in(tag));
+            state.roles.retain(|role| !this.secrets.are_in(role));
             state.settings = this.settings(state.settings)?;
             state.takes = this.list(state.takes)?;
             Ok(())
@@ -255,6 +257,9 @@ impl Rewriter<'_, '_, '_> {
                 // Names of takes are unique in a thread.
                 take.name = format!("redacted-{}", take.id.short());
             }
+            for list in [&mut take.files, &mut take.context_files, &mut take.screenshots] {
+                list.retain(|item| !item_holds(item, this.secrets));
+            }
             if let Some(agent) = &mut take.agent
                 && let AgentState::Failed { message, .. } = &mut agent.state
             {
@@ -280,7 +285,7 @@ fn clean(kind: &mut OperationKind, secrets: &Secrets, held: Held) {
             redact(from, secrets, held);
             redact(to, secrets, held);
         }
-        OperationKind::TakeRenamed { from, to, .. } => {
+        OperationKind::TakeRenamed { from, to, .. } | OperationKind::RoleChanged { from, to, .. } => {
             redact(from, secrets, Secrets::are_in);
             redact(to, secrets, Secrets::are_in);
         }
@@ -300,6 +305,12 @@ fn clean(kind: &mut OperationKind, secrets: &Secrets, held: Held) {
         }
         _ => {}
     }
+}
+
+/// Whether the item of a list of files holds a secret.
+pub(crate) fn item_holds(item: &FileItem, secrets: &Secrets) -> bool {
+    let holds = |(name, value): (&String, &Json)| secrets.are_in(name) || secrets.are_in_json(value.as_str());
+    secrets.are_in(&item.path) || item.extra.iter().any(holds)
 }
 
 /// Whether a text holds a secret.

@@ -22,6 +22,9 @@ use crate::StoreError;
 use crate::operations::{StoredOperation, checked};
 use crate::queries::Queries;
 
+/// Operations that are read at a time.
+const PAGE: usize = 2000;
+
 /// One row of the log.
 pub(super) struct Row {
     pub(super) sequence: i64,
@@ -56,6 +59,36 @@ pub(super) fn rows_since(reading: &Queries<'_>, sequence: i64, limit: usize) -> 
         Ok(Row { sequence, thread: row.get(1)?, name, what })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
+}
+
+impl Queries<'_> {
+    /// Every version that any entry ever had, with the number of its thread; one may come more than once.
+    ///
+    /// Unlike the search index this fails where the log cannot be read: nothing may be missed unnoticed.
+    pub fn each_entry_version(
+        &self,
+        each: &mut dyn FnMut(i64, &EntryCell) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut place = 0;
+        loop {
+            let page = rows_since(self, place, PAGE)?;
+            let Some(last) = page.last() else { return Ok(()) };
+            place = last.sequence;
+            for row in &page {
+                match &row.what {
+                    What::Operation(stored) => {
+                        for cell in arrivals(self, row.thread, &stored.operation)? {
+                            each(row.thread, &cell)?;
+                        }
+                    }
+                    What::Purged => {}
+                    What::Unreadable => {
+                        return Err(StoreError::Damaged(format!("operation {} is unreadable", row.sequence)));
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// The entry versions that an operation brought to its thread.

@@ -82,7 +82,7 @@ fn redacted_content_is_gone_and_its_history_works() {
     let now = Timestamp::from_millis(START);
     assert!(secret_is_on_disk(&folder), "the control: it is there before");
     let redacted = store.redact(&[(Kind::Entry, secret)], now).expect("redacts");
-    assert_eq!((redacted.objects, redacted.log), (1, Some(LogState::Emptied)));
+    assert_eq!((redacted.objects, redacted.log), (1, LogState::Emptied));
     assert!(!secret_is_on_disk(&folder));
     let texts: Vec<String> = entries(&store, thread).into_iter().map(|entry| entry.2).collect();
     assert_eq!(texts, ["[redacted]", "answer 3"]);
@@ -91,7 +91,7 @@ fn redacted_content_is_gone_and_its_history_works() {
     publish(&store, thread, Next::Redo);
     assert_clean(&store);
     let again = store.redact(&[(Kind::Entry, secret)], now).expect("redacts");
-    assert_eq!((again.objects, again.log), (0, None));
+    assert_eq!((again.objects, again.log), (0, LogState::Emptied));
     drop(store);
     assert!(!secret_is_on_disk(&folder));
 }

@@ -1,0 +1,107 @@
+//! Redaction reaches all that a turn left beside the log.
+
+use retake_agent::approval::Mode;
+use retake_agent::{Cancel, Reply};
+use retake_model::id::EntryId;
+use retake_timeline::RedactionRequest;
+use retake_timeline::store::CommFilter;
+use serde_json::json;
+
+use crate::world::{Witness, World, calls, text};
+
+/// Whether the ledger holds a text, in its file or in what was said.
+fn ledger_holds(world: &World, secret: &str) -> bool {
+    let store = world.folder.path().join("store");
+    let raw = ["ledger.db", "ledger.db-wal"].iter().any(|name| {
+        let bytes = std::fs::read(store.join(name)).unwrap_or_default();
+        bytes.windows(secret.len()).any(|window| window == secret.as_bytes())
+    });
+    let mut said = false;
+    let filter = CommFilter { bodies: true, ..CommFilter::default() };
+    let ledger = world.shop.timeline.store().ledger().expect("a ledger");
+    let each = &mut |comm: retake_timeline::store::Comm| {
+        said |= comm.body.unwrap_or_default().contains(secret);
+        Ok(())
+    };
+    ledger.comms(&filter, each).expect("the trace is read");
+    raw || said
+}
+
+/// The entry that has a text anywhere in it.
+fn entry_with(world: &World, text: &str) -> EntryId {
+    let looking = world.shop.timeline.look().expect("a look");
+    let state = looking.state(world.thread).expect("a state");
+    let take = state.active_take(&looking.queries()).expect("a take");
+    let found = take.entries.iter(&looking.queries(), 0).find_map(|cell| {
+        let cell = cell.expect("an entry");
+        let version: retake_model::entry::EntryVersion =
+            retake_model::object::load(&looking.queries(), cell.version).expect("a version");
+        format!("{version:?}").contains(text).then_some(cell.entry)
+    });
+    found.expect("an entry has it")
+}
+
+fn remembering(commands: &[&str]) -> World {
+    let mut scripts = Vec::new();
+    for (number, command) in commands.iter().enumerate() {
+        scripts.push(calls(&[(&format!("call_{number}"), "shell", json!({"command": command}))]));
+    }
+    scripts.push(text("Done."));
+    let mut world = World::new(scripts);
+    world.shop.approval.mode = Mode::Ask;
+    let reply = Some(Reply { allowed: true, remember: true, reason: None });
+    let mut witness = Witness { reply, ..Witness::default() };
+    world.run_with("go on", &Cancel::new(), &mut witness).expect("the turn runs");
+    world
+}
+
+#[test]
+fn redacting_a_call_of_several_lines_forgets_that_it_was_allowed() {
+    let world =
+        remembering(&["A=tok-4711-first\necho tok-4711-\u{200b}second", "cd .\npwd", "echo kept for good"]);
+    let timeline = &world.shop.timeline;
+    let allowed = || {
+        let ledger = timeline.store().ledger().expect("a ledger");
+        let approvals = ledger.approvals(world.shop.project).expect("approvals");
+        approvals.into_iter().map(|(_, facts)| facts).collect::<Vec<_>>()
+    };
+    assert_eq!(allowed().len(), 3);
+    assert!(ledger_holds(&world, "tok-4711-first"), "the control: it is there before");
+    for text in ["tok-4711-first", "pwd"] {
+        let request =
+            RedactionRequest { entry: Some(entry_with(&world, text)), ..RedactionRequest::default() };
+        let plan = timeline.plan_redaction(&request).expect("a plan").expect("an entry");
+        let redacted = timeline.redact(&plan).expect("a redaction");
+        assert!(redacted.objects > 0);
+    }
+    assert_eq!(allowed(), ["shell: $ echo kept for good"]);
+    for text in ["tok-4711-first", "tok-4711-", "second"] {
+        assert!(!ledger_holds(&world, text), "{text}");
+    }
+}
+
+#[test]
+fn a_redaction_that_fails_at_any_step_is_finished_by_running_it_again() {
+    let secret = "tok-0815-secret";
+    let world = remembering(&[&format!("echo {secret}\necho more")]);
+    let timeline = &world.shop.timeline;
+    let request = || RedactionRequest { texts: vec![secret.to_owned()], ..RedactionRequest::default() };
+    // The index cannot be opened: the ledger comes before it, the store after it.
+    let search = world.folder.path().join("store/search.db");
+    std::fs::create_dir(&search).expect("it is ours");
+    let plan = timeline.plan_redaction(&request()).expect("a plan").expect("entries");
+    assert!(!plan.versions().is_empty());
+    timeline.redact(&plan).expect_err("the index is no file");
+    assert!(!ledger_holds(&world, secret), "what tells of the entry goes before it");
+    let again = timeline.plan_redaction(&request()).expect("a plan").expect("entries");
+    assert_eq!(again.versions(), plan.versions(), "the entries are still there to be named");
+    std::fs::remove_dir(&search).expect("it is ours");
+    let redacted = timeline.redact(&again).expect("it is finished");
+    assert_eq!(redacted.remaining, []);
+    // Once more finds nothing to destroy, and is no error.
+    let entry = Some(again.entries[0].entry);
+    let done = RedactionRequest { entry, ..RedactionRequest::default() };
+    let plan = timeline.plan_redaction(&done).expect("a plan").expect("it is known");
+    assert!(plan.versions().is_empty());
+    assert_eq!(timeline.redact(&plan).expect("nothing is left to do").objects, 0);
+}

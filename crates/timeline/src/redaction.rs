@@ -1,0 +1,128 @@
+//! Redaction: finding every version of an entry, and every entry that holds a text, and destroying them.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use retake_model::content::{ContentId, Kind};
+use retake_model::entry::{Block, EntryVersion};
+use retake_model::id::{EntryId, ThreadId};
+use retake_model::object::load;
+use retake_store::{Deleted, RedactError, Redacted, Secrets, ThreadFilter};
+
+use crate::{LookError, Timeline};
+
+/// A shorter text would be found nearly everywhere.
+pub const SHORTEST_SECRET: usize = 4;
+
+/// The content to destroy: an entry, texts wherever they are, or both.
+#[derive(Clone, Debug, Default)]
+pub struct RedactionRequest {
+    /// An entry, with every version it ever had.
+    pub entry: Option<EntryId>,
+    /// Texts. Every entry that holds one is destroyed, in all threads and all history.
+    pub texts: Vec<String>,
+}
+
+/// What a redaction would destroy. Nothing is changed before it is executed.
+#[derive(Debug, Default)]
+pub struct RedactionPlan {
+    /// The entries.
+    pub entries: Vec<RedactedEntry>,
+    /// The threads that have or had them.
+    pub threads: Vec<ThreadId>,
+    contents: BTreeSet<(Kind, ContentId)>,
+    secrets: Secrets,
+}
+
+/// An entry that is to be destroyed.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct RedactedEntry {
+    /// The entry.
+    pub entry: EntryId,
+    /// The threads that have or had it.
+    pub threads: BTreeSet<ThreadId>,
+    /// Its versions that are still there.
+    pub versions: BTreeSet<ContentId>,
+    /// Its role and the beginning of its text.
+    #[serde(skip)]
+    pub preview: String,
+}
+
+impl RedactionPlan {
+    /// The versions of entries that are to be destroyed.
+    pub fn versions(&self) -> BTreeSet<ContentId> {
+        let entries = self.contents.iter().filter(|(kind, _)| *kind == Kind::Entry);
+        entries.map(|(_, id)| *id).collect()
+    }
+}
+
+impl Timeline {
+    /// Finds what a redaction destroys; `None` if no thread ever had the entry.
+    ///
+    /// An entry that was redacted before is found too, without versions: executing the plan then finishes what a crash
+    /// may have left.
+    pub fn plan_redaction(&self, request: &RedactionRequest) -> Result<Option<RedactionPlan>, LookError> {
+        let looking = self.look()?;
+        let queries = looking.queries();
+        let mut plan = RedactionPlan::default();
+        for text in &request.texts {
+            plan.secrets.add_passage(text);
+        }
+        // Versions that no log leads to are destroyed as well.
+        let holding = queries.entries_holding(&plan.secrets)?;
+        let filter = ThreadFilter { deleted: Deleted::Shown, ..ThreadFilter::default() };
+        let rows = looking.threads(&filter)?;
+        let threads: HashMap<i64, ThreadId> = rows.iter().map(|row| (row.number, row.summary.id)).collect();
+        let mut entries: BTreeMap<EntryId, RedactedEntry> = BTreeMap::new();
+        queries.each_entry_version(&mut |thread, cell| {
+            let is_wanted = request.entry == Some(cell.entry) || holding.contains(&cell.version);
+            if let (true, Some(thread)) = (is_wanted, threads.get(&thread)) {
+                let found = entries.entry(cell.entry).or_insert_with(|| RedactedEntry {
+                    entry: cell.entry,
+                    threads: BTreeSet::new(),
+                    versions: BTreeSet::new(),
+                    preview: String::new(),
+                });
+                found.threads.insert(*thread);
+                found.versions.insert(cell.version);
+            }
+            Ok(())
+        })?;
+        if request.entry.is_some_and(|entry| !entries.contains_key(&entry)) {
+            return Ok(None);
+        }
+        let unreferenced = holding.into_iter().map(|version| (Kind::Entry, version));
+        plan.contents.extend(unreferenced);
+        for found in entries.values_mut() {
+            let mut left = BTreeSet::new();
+            for version in &found.versions {
+                if queries.is_redacted(*version)? {
+                    continue;
+                }
+                let content: EntryVersion = load(&queries, *version)?;
+                found.preview = format!("{}: {}", content.role, content.preview());
+                plan.secrets.add_entry(&content);
+                plan.contents.extend(content.blocks.iter().filter_map(|block| match block {
+                    Block::Image { blob, .. } => Some((Kind::Blob, *blob)),
+                    _ => None,
+                }));
+                plan.contents.insert((Kind::Entry, *version));
+                left.insert(*version);
+            }
+            found.versions = left;
+        }
+        // Where nothing is left of an entry, its threads were cleaned before it went.
+        entries.retain(|entry, found| !found.versions.is_empty() || request.entry == Some(*entry));
+        let touched = entries.values().filter(|found| !found.versions.is_empty());
+        let threads: BTreeSet<ThreadId> = touched.flat_map(|found| &found.threads).copied().collect();
+        plan.threads = threads.into_iter().collect();
+        plan.entries = entries.into_values().collect();
+        Ok(Some(plan))
+    }
+
+    /// Destroys what was planned, with all that was made of it: in states and logs, shared settings, the search index
+    /// and the ledger. If this fails or is cut off, planning and executing it again finishes it.
+    pub fn redact(&self, plan: &RedactionPlan) -> Result<Redacted, RedactError> {
+        let contents: Vec<(Kind, ContentId)> = plan.contents.iter().copied().collect();
+        self.store().redact_with(&contents, &plan.secrets, &plan.threads, self.now())
+    }
+}
