@@ -23,7 +23,8 @@ Examples:
   retake verify --json | jq .problems
 
 Every object is hashed again, every reference resolved, every log followed, every index compared with what
-it is derived from. The exit code is 6 if anything is wrong; `retake repair` mends what can be mended.")]
+it is derived from. The exit code is 6 if anything is wrong; `retake repair` mends what can be mended.
+A file that a newer Retake wrote is no damage: update this program to use it.")]
 pub(crate) struct Arguments {}
 
 /// What was found.
@@ -36,6 +37,9 @@ pub(crate) struct Report {
     search_problems: Vec<String>,
     /// What is wrong with the ledger of what was said to models.
     ledger_problem: Option<String>,
+    /// That a newer program made the ledger. It is no damage.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ledger_newer: Option<String>,
     /// Moves of files that have begun and not ended. They are no damage.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pending_moves: Vec<PendingMove>,
@@ -64,13 +68,14 @@ impl Report {
         progress.turn_to("Checking the search index");
         let search_problems = search_problems(context)?;
         let ledger_problem = timeline.store().ledger_problem();
+        let ledger_newer = timeline.store().newer_ledger().map(|newer| newer.to_string());
         let clean = store.is_clean() && search_problems.is_empty() && ledger_problem.is_none();
         // A store that is damaged may not be able to say.
         let pending_moves = match context.pending_moves(|_| true) {
             Err(_) if !clean => Vec::new(),
             other => other?,
         };
-        Ok(Self { clean, store, search_problems, ledger_problem, pending_moves })
+        Ok(Self { clean, store, search_problems, ledger_problem, ledger_newer, pending_moves })
     }
 
     pub(crate) fn is_clean(&self) -> bool {
@@ -100,6 +105,10 @@ impl Report {
             let problems = counted(problems, "problem", "problems");
             writeln!(out, "\n{error}{problems}{error:#} in {counts}")?;
             writeln!(out, "{muted}`retake repair` mends what can be mended.{muted:#}")?;
+        }
+        if let Some(newer) = &self.ledger_newer {
+            let warning = styles.warning;
+            writeln!(out, "{warning}note:{warning:#} {}", sanitize(newer, Lines::Fold))?;
         }
         if found.known_losses > 0 {
             let losses = count(found.known_losses);
