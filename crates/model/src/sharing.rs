@@ -25,6 +25,10 @@ pub struct Sharing {
 }
 
 impl Sharing {
+    /// Only the owner, on this machine.
+    pub const NOBODY_ELSE: Self =
+        Self { visibility: Visibility::Private, private: true, shared_with_support: false };
+
     /// What a thread is created with, by its first state.
     pub fn of_first(state: &ThreadState) -> Self {
         let ThreadState { visibility, private, shared_with_support, .. } = *state;

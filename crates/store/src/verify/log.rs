@@ -152,13 +152,15 @@ impl Log {
         seen
     }
 
-    /// Who may see the thread. Its row decides, which is guarded: an import brings what was set elsewhere into the log
-    /// and leaves the marks here as they are. Where the row is lost, the last time that they were set counts.
+    /// Who may see the thread; `None` for what it was created with. Its row decides, which is guarded: an import brings
+    /// what was set elsewhere into the log and leaves the marks here as they are. Where the row is lost, the log cannot
+    /// tell what was set here, so nobody else may see the thread if it was ever set, or may have been.
     pub(crate) fn sharing(&self, queries: &Queries<'_>) -> Option<Sharing> {
-        match queries.thread_numbered(self.thread) {
-            Ok(Some(row)) => Some(row.summary.sharing()),
-            _ => self.sound().filter_map(|(_, operation)| operation.sharing).last(),
+        if let Ok(Some(row)) = queries.thread_numbered(self.thread) {
+            return Some(row.summary.sharing());
         }
+        let may_set = |row: &Row| row.sound.as_ref().is_none_or(|sound| sound.sharing.is_some());
+        self.operations.iter().any(may_set).then_some(Sharing::NOBODY_ELSE)
     }
 
     /// Checks the log; says whether it is whole, so that more can be asked of it.

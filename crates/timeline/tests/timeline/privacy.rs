@@ -106,4 +106,13 @@ fn an_import_leaves_the_marks_of_a_thread_that_is_here() {
     assert!(summary.private && !summary.shared_with_support);
     assert_eq!(summary.visibility, Visibility::Organization);
     assert!(here.timeline.store().verify(&mut |_| {}).expect("verified").is_clean());
+    // The log ends with what was set elsewhere, and must not decide where the row is lost.
+    let database = rusqlite::Connection::open(here.folder.path().join("retake.db")).expect("a database");
+    database.execute("UPDATE thread SET record = zeroblob(40)", []).expect("it is damaged");
+    drop(database);
+    let now = here.timeline.now();
+    here.timeline.store().repair(&mut |_| {}, now).expect("repaired");
+    let summary = here.look().thread(here.thread).expect("a thread").summary;
+    assert!(summary.private && !summary.shared_with_support);
+    assert_eq!(summary.visibility, Visibility::Private);
 }
