@@ -463,10 +463,14 @@ impl Context {
 
     /// Says so if another thread of the project has the same title. No name is given twice, but what was can come
     /// back: by an undo, a jump or a restore. The ids still tell the two apart.
-    pub(crate) fn remark_namesakes(&self, thread: ThreadId) -> Result<(), Failure> {
-        if self.general.quiet || self.general.json {
-            return Ok(());
+    pub(crate) fn remark_namesakes(&self, thread: ThreadId) {
+        if !self.general.quiet && !self.general.json {
+            // The change is made: a remark that cannot be made is no failure of it.
+            let _ = self.try_to_remark_namesakes(thread);
         }
+    }
+
+    fn try_to_remark_namesakes(&self, thread: ThreadId) -> Result<(), Failure> {
         let looking = self.timeline()?.look()?;
         let row = looking.thread(thread)?;
         let title = &row.summary.title;

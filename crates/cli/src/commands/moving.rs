@@ -149,8 +149,7 @@ fn report(
         story.write_also(out, context)?;
         story.write_stand(out, context)
     })?;
-    // A remark that cannot be made is no failure of the move.
-    let _ = context.remark_namesakes(story.moved.done.thread);
+    context.remark_namesakes(story.moved.done.thread);
     Ok(())
 }
 

@@ -26,7 +26,9 @@ Examples:
   retake purge --deleted --all --yes
   retake purge --deleted --to-fit \"2 GB\" --dry-run    a plan: which threads would go, the oldest first
 
-To put a thread away without destroying anything, there is `retake thread delete`.")]
+If the current thread is destroyed, the most lately changed of the others becomes current. The last thread of a project
+can be destroyed too; then none is current. To put a thread away without destroying anything, there is
+`retake thread delete`.")]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Arguments {
     /// The threads: titles, or beginnings of ids.

@@ -111,6 +111,22 @@ fn purge_of_what_was_put_away_spares_the_young() {
 }
 
 #[test]
+fn purging_the_current_thread_makes_another_one_current() {
+    let user = User::new();
+    for title in ["First", "Second", "Third"] {
+        user.talk(title);
+    }
+    assert_eq!(user.json(&["project"])["title"], "Third");
+    user.run(&["purge", "Third", "--yes"]);
+    assert_eq!(user.json(&["project"])["title"], "Second", "the most lately changed of the others");
+    user.run(&["purge", "First", "--yes"]);
+    assert_eq!(user.json(&["project"])["title"], "Second");
+    user.run(&["purge", "Second", "--yes"]);
+    assert_eq!(user.json(&["project"])["current"], serde_json::Value::Null, "the last one may go too");
+    assert_eq!(user.json(&["verify"])["clean"], true);
+}
+
+#[test]
 fn redact_destroys_every_version_everywhere() {
     let user = User::new();
     user.talk("Fix the login");

@@ -64,6 +64,7 @@ impl RestoreArguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let thread = context.thread(&context.timeline()?.look()?, Some(&self.thread))?;
         context.change_and_report(thread.summary.id, Command::Restore, self.expect)?;
-        context.remark_namesakes(thread.summary.id)
+        context.remark_namesakes(thread.summary.id);
+        Ok(())
     }
 }
