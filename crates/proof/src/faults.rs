@@ -16,6 +16,7 @@ mod check;
 mod errors;
 mod kill;
 mod laboratory;
+mod redaction;
 mod script;
 
 pub use check::{Expectation, Logs};
@@ -24,4 +25,5 @@ pub use errors::{ErrorsPlan, errors, errors_control};
 pub use kill::{KillPlan, Kills, control, kill};
 pub use laboratory::{Laboratory, Run};
 pub(crate) use laboratory::{copy, program};
+pub use redaction::{kill_redaction, redaction_control};
 pub use script::{SCRIPT, Step};

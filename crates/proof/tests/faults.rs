@@ -1,7 +1,9 @@
 //! A few hundred faults in the real program, and the controls that must be caught. Many more by command: see the
 //! README.
 
-use retake_proof::faults::{ErrorsPlan, KillPlan, control, errors, errors_control, kill};
+use retake_proof::faults::{
+    ErrorsPlan, KillPlan, control, errors, errors_control, kill, kill_redaction, redaction_control,
+};
 use retake_proof::violation::caught;
 
 #[test]
@@ -26,4 +28,17 @@ fn a_failing_call_is_reported_and_changes_nothing() {
 #[test]
 fn a_failure_taken_for_a_success_is_caught() {
     caught("failures taken for successes", errors_control()).unwrap_or_else(|trouble| panic!("{trouble}"));
+}
+
+#[test]
+fn a_redaction_that_was_cut_off_is_finished_by_running_it_again() {
+    let plan = KillPlan { seed: 1, points: Some(40) };
+    let kills = kill_redaction(plan).unwrap_or_else(|failed| panic!("{failed}"));
+    assert!(kills.kills >= 15, "{kills:?}: too few for a proof");
+}
+
+#[test]
+fn a_search_index_that_was_not_scrubbed_is_caught() {
+    let found = redaction_control();
+    caught("a search index that was not scrubbed", found).unwrap_or_else(|trouble| panic!("{trouble}"));
 }

@@ -1,7 +1,7 @@
 //! `proof kill`.
 
 use clap::Args;
-use retake_proof::faults::{KillPlan, control, kill};
+use retake_proof::faults::{KillPlan, control, kill, kill_redaction, redaction_control};
 use retake_proof::violation::{Trouble, caught};
 
 /// The real program, killed at every write-class system call of every command.
@@ -28,13 +28,16 @@ impl Kill {
 
 pub(super) fn campaign(seed: u64, points: Option<u64>) -> Result<String, Trouble> {
     let kills = kill(KillPlan { seed, points })?;
+    let redactions = kill_redaction(KillPlan { seed, points })?;
     Ok(format!(
-        "{} kills in {} commands, {} of them with unsynced writes lost: nothing acknowledged was lost",
-        kills.kills, kills.commands, kills.lossy
+        "{} kills in {} commands, {} of them with unsynced writes lost: nothing acknowledged was lost; {} redactions \
+         struck and run again: no byte of the secret was left",
+        kills.kills, kills.commands, kills.lossy, redactions.kills
     ))
 }
 
 pub(super) fn controlled() -> Result<String, Trouble> {
     let violation = caught("lying syncs", control())?;
-    Ok(format!("the control was caught: {}", violation.what))
+    let words = caught("a search index that was not scrubbed", redaction_control())?;
+    Ok(format!("the controls were caught: {}; {}", violation.what, words.what))
 }

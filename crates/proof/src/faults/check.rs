@@ -147,6 +147,11 @@ impl Expectation {
     }
 }
 
+/// Checks that the store in that folder opens and verifies clean.
+pub(super) fn verified_at(folder: &Path) -> Result<(), String> {
+    verified(&open(folder)?)
+}
+
 fn open(folder: &Path) -> Result<Timeline, String> {
     Timeline::open(folder, Rules::default()).map_err(|error| format!("the store does not open: {error}"))
 }
