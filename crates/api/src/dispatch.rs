@@ -200,6 +200,7 @@ async fn answer(service: Arc<Service>, endpoint: &Arc<Endpoint>, request: Reques
         let key = key.map(|key| once::Key::of(&key, &endpoint.method, &parts.uri, &arrived.body));
         arrived.request = key.as_ref().map(|key| key.request);
         let reply = once::carry_out(&service, &endpoint, arrived, key);
+        service.log_recoveries();
         drop((permit, weight));
         reply
     });

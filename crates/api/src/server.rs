@@ -62,6 +62,7 @@ pub fn serve(
     let pages = options.pages.take();
     options.hosts.push(name_of_address(address));
     let service = Service::new(options, stop.clone()).map_err(|problem| ServeError::Start(problem.detail))?;
+    service.recover();
     let tail = crate::events::follow(&service)?;
     let served = runtime.block_on(listen(&service, router(&service, pages), address, stop, ready));
     // Whatever ended the loop: turns are told, and what follows the log ends too.

@@ -10,9 +10,10 @@ use axum::Router;
 use retake_agent::Cancel;
 use retake_agent::provider::config::Surroundings as Around;
 use retake_agent::setup::Setup;
-use retake_timeline::Timeline;
 use retake_timeline::store::{Alive, Ledger, StoreError};
+use retake_timeline::{Recovered, Timeline};
 use tokio::sync::Semaphore;
+use tracing::{info, warn};
 
 use place::Places;
 pub(crate) use place::{GitNow, surroundings_at};
@@ -123,6 +124,24 @@ impl Service {
         }))
     }
 
+    /// Finishes the moves of files that a crash interrupted. What cannot be finished now is no reason not to serve: the
+    /// thread's own requests report it.
+    pub(crate) fn recover(&self) {
+        match self.timeline.recover() {
+            Ok(recovered) => recovered.iter().for_each(log_recovered),
+            Err(error) => warn!(%error, "an interrupted move of files could not be finished"),
+        }
+    }
+
+    /// Logs what requests had to finish or restore first.
+    pub(crate) fn log_recoveries(&self) {
+        self.timeline.take_recovered().iter().for_each(log_recovered);
+        let emptied = self.timeline.take_emptied();
+        if !emptied.is_empty() {
+            info!(files = emptied.len(), "restored files that a power cut had emptied");
+        }
+    }
+
     /// The same, for what goes on beside a request.
     pub(crate) fn shared(&self) -> Result<Arc<Self>, Problem> {
         self.own.upgrade().ok_or_else(|| Problem::new(Code::Unavailable, "the server is stopping"))
@@ -142,4 +161,8 @@ impl Service {
     pub(crate) fn is_alive(&self, owner: &str) -> Result<bool, StoreError> {
         if owner == self.owner { Ok(true) } else { self.timeline.store().is_alive_as(owner) }
     }
+}
+
+fn log_recovered(recovered: &Recovered) {
+    info!(asked = %recovered.time, files = recovered.paths.len(), "finished an interrupted move of files");
 }

@@ -10,7 +10,7 @@ use retake_model::id::{TakeId, ThreadId};
 use retake_model::path::{RootPath, TreePath};
 use retake_model::replay::OnConflict;
 use retake_timeline::{
-    Caller, Changed, Command, Desk, Executed, FileError, FileReport, Halves, Handling, PlanRequest, Preview,
+    Caller, Changed, Command, Desk, Executed, FileReport, Halves, Handling, PlanRequest, Preview,
     SharedChanges,
 };
 use retake_workspace::folder::{path_from_text, path_to_text};
@@ -163,35 +163,25 @@ impl Context {
         let timeline = self.timeline()?;
         let files = self.config.files.enabled.then(|| self.file_options());
         let place = (files.as_ref(), self.worktree_of(thread)?);
-        let plan = || timeline.plan(thread, request.clone(), caller.clone(), handling, place);
         if careful.dry_run {
-            let preview = plan()?.into_preview();
+            let plan = timeline.plan(thread, request, caller, handling, place)?;
+            let preview = plan.into_preview();
             self.name_folder(preview.folder.as_deref())?;
             return Ok(Carried::Previewed(preview));
         }
         let executed = if self.looks_ahead(careful) {
-            let plan = match plan() {
-                // What was cut off is finished before anything else, as without a preview.
-                Err(FileError::MoveUnfinished(_)) => {
-                    for recovered in timeline.recover()? {
-                        files::write_recovered(&mut stderr(self.general.color), self, &recovered)?;
-                    }
-                    plan()?
-                }
-                // So is what a power cut emptied; what was restored is reported at the end of the command.
-                Err(FileError::EmptiedFiles(_)) => {
-                    self.desk_of(thread)?.look(thread, self.caller(None)?)?;
-                    plan()?
-                }
-                other => other?,
-            };
+            let plan = timeline.recover_and_plan(thread, request, caller, handling, place)?;
+            // What was restored after a power cut is reported at the end of the command.
+            for recovered in &plan.preview().recovered {
+                files::write_recovered(&mut stderr(self.general.color), self, recovered)?;
+            }
             self.name_folder(plan.preview().folder.as_deref())?;
             if self.look_ahead(plan.preview())? == Decision::Stop {
                 return Err(Failure::new(Code::Refused, STOPPED));
             }
             plan.execute()?
         } else {
-            let executed = timeline.perform(thread, request.clone(), caller.clone(), handling, place)?;
+            let executed = timeline.perform(thread, request, caller, handling, place)?;
             self.name_folder(executed.files.as_ref().and_then(|files| files.folder.as_deref()))?;
             executed
         };

@@ -46,6 +46,8 @@ pub(super) fn action(general: &str, detail: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use retake_timeline::FileError;
+
     use super::*;
 
     #[test]
@@ -62,6 +64,9 @@ mod tests {
         let check = |detail: &str, expected: &str| assert_eq!(action("Look.", detail), expected, "{detail}");
         check("no command", "Look.");
         check("`take:NAME` is none, nor `retake verify`, nor retake stop", "Look.");
+        // The route only reads: unlike the command, it finishes nothing.
+        check(&FileError::MoveUnfinished("/project".into()).to_string(), "Look.");
+        check(&FileError::EmptiedFiles("/project".into()).to_string(), "Look.");
         check(
             "deleted; `retake thread restore` brings it back",
             "Look. Over HTTP `retake thread restore` is POST /v1/threads/{thread}/restore.",

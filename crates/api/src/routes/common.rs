@@ -188,7 +188,7 @@ impl<P, Q, B> Call<'_, P, Q, B> {
         Ok(Answer { body: DoneOrPreview { done: Some(body), dry_run, would: None }, version, location })
     }
 
-    /// What would come of a request. Nothing is changed.
+    /// What would come of a request. Nothing is changed, except that what a crash left is finished first.
     pub(super) fn preview(
         &self,
         thread: ThreadId,
@@ -197,7 +197,7 @@ impl<P, Q, B> Call<'_, P, Q, B> {
     ) -> Result<Preview, Problem> {
         let (service, caller) = (self.service, self.caller(thread)?);
         let place = (service.setup.files.as_ref(), None);
-        Ok(service.timeline.plan(thread, request, caller, handling, place)?.into_preview())
+        Ok(service.timeline.recover_and_plan(thread, request, caller, handling, place)?.into_preview())
     }
 
     /// Does what is asked, with the files of the thread's own folder.

@@ -3,14 +3,14 @@
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::time::Timestamp;
 use retake_timeline::{
-    Command, Differing, Done, Executed, FileReport, Goal, HistoryItem, Moved, PlanRequest, Preview,
+    Command, Differing, Done, Executed, FileReport, Goal, HistoryItem, Moved, PendingMove, PlanRequest, Preview,
     SavedVersion, Standing, Unit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::common::{Ahead, Conflicts, DoneOrPreview, MOST, Page, ThreadPath, WhichHalves, limit, number};
-use super::threads::Nothing;
+use super::threads::{Nothing, pending_of};
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, NoQuery, get, post};
 use crate::problem::Problem;
 
@@ -73,13 +73,23 @@ struct ListQuery {
     cursor: Option<String>,
 }
 
-fn list(call: &Call<'_, ThreadPath, ListQuery>) -> Result<Answer<Page<HistoryItem>>, Problem> {
+/// A page of the operations of a thread.
+#[derive(Serialize, JsonSchema)]
+struct HistoryPage {
+    #[serde(flatten)]
+    page: Page<HistoryItem>,
+    /// A move of the thread's files that has begun and not ended; none as a rule.
+    pending_move: Option<PendingMove>,
+}
+
+fn list(call: &Call<'_, ThreadPath, ListQuery>) -> Result<Answer<HistoryPage>, Problem> {
     let looking = call.service.timeline.look()?;
     let version = looking.thread(call.path.thread)?.summary.version;
     let before = number(call.query.cursor.as_deref())?;
     let items = looking.history(call.path.thread, before, limit(call.query.limit, 50, MOST)?)?;
     let next = items.last().map(|last| last.version).filter(|last| *last > 1).map(|last| last.to_string());
-    Ok(Answer::at(Page { items, next }, version))
+    let pending_move = pending_of(&call.service.timeline.pending_moves()?, call.path.thread);
+    Ok(Answer::at(HistoryPage { page: Page { items, next }, pending_move }, version))
 }
 
 fn standing(call: &Call<'_, ThreadPath>) -> Result<Answer<Standing>, Problem> {

@@ -241,7 +241,7 @@ fn restore(call: &Call<'_, SnapshotPath, Ahead, RestoreBody>) -> Result<Answer<R
         (service.desk_at(thread, body.take)?, call.caller(thread)?, Handling::default());
     if dry_run {
         let request = PlanRequest::Restore { snapshot: call.path.snapshot, paths: only };
-        let mut would = desk.plan(thread, request, caller, handling)?.into_preview();
+        let mut would = desk.recover_and_plan(thread, request, caller, handling)?.into_preview();
         let files = would.files.take().ok_or_else(super::file_common::not_kept)?;
         let (version, restored) = (would.version, Restored { done: None, files });
         return Ok(Answer::at(RestoredOrPreview { restored, dry_run, would: Some(would) }, version));

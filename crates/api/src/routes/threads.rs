@@ -128,7 +128,7 @@ impl ThreadItem {
     }
 }
 
-fn pending_of(pending: &[PendingMove], thread: ThreadId) -> Option<PendingMove> {
+pub(super) fn pending_of(pending: &[PendingMove], thread: ThreadId) -> Option<PendingMove> {
     pending.iter().find(|pending| pending.thread == thread).cloned()
 }
 

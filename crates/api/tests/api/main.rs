@@ -26,6 +26,7 @@ mod logs;
 mod matrix;
 mod meanwhile;
 mod races;
+mod recovery;
 mod search;
 mod seed_d;
 mod shared;

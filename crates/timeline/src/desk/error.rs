@@ -222,11 +222,11 @@ pub enum FileError {
         "the thread or the files changed since the preview, and nothing was done; ask again to see what would happen now"
     )]
     PlanOutdated,
-    /// A preview changes nothing, so it cannot finish a move that was cut off.
+    /// A preview changes nothing, so it cannot finish a move that was interrupted.
     #[error(
-        "files in {} are being moved, or were when something stopped it, so there is no preview now; `retake status` \
-         there finishes the move",
-        .0.display()
+        "files in {folder} are being moved, or were when a crash interrupted it, so there is no preview now; try again, \
+         or run `retake -C {folder} status`, which finishes an interrupted move",
+        folder = .0.display()
     )]
     MoveUnfinished(PathBuf),
     /// Another run may have made the changes.
@@ -238,8 +238,8 @@ pub enum FileError {
     SharedChanges(Vec<RootPath>),
     /// A preview changes nothing, so it cannot restore what a power cut emptied.
     #[error(
-        "a power cut emptied files in {}, so there is no preview now; `retake status` there restores them",
-        .0.display()
+        "a power cut emptied files in {folder}, so there is no preview now; `retake -C {folder} status` restores them",
+        folder = .0.display()
     )]
     EmptiedFiles(PathBuf),
     /// The thread's files are in another folder.

@@ -20,6 +20,7 @@ use retake_store::{Queries, StoreError};
 use retake_workspace::snapshot::{OpenError, Options};
 
 use super::carry_out::CarriedOut;
+use super::recover::Recovery;
 use super::report::{FileReport, of_plan};
 use super::work::{self, Work};
 use super::{
@@ -127,6 +128,19 @@ impl Timeline {
         (files, worktree): (Option<&Options>, Option<TakeId>),
     ) -> Result<Plan, FileError> {
         self.order(thread, request, caller, options, (files, worktree))?.plan()
+    }
+
+    /// The same, after finishing what a crash left in the way, as far as no other process works there. The preview
+    /// reports it.
+    pub fn recover_and_plan(
+        &self,
+        thread: ThreadId,
+        request: PlanRequest,
+        caller: Caller,
+        options: Handling,
+        (files, worktree): (Option<&Options>, Option<TakeId>),
+    ) -> Result<Plan, FileError> {
+        self.order(thread, request, caller, options, (files, worktree))?.recover_and_plan()
     }
 
     /// Does what is asked at once, whatever the files and the thread are by then.
@@ -294,6 +308,18 @@ impl Desk {
         self.order(thread, request, caller, options)?.plan()
     }
 
+    /// The same, after finishing what a crash left in the way, as far as no other process works there. The preview
+    /// reports it.
+    pub fn recover_and_plan(
+        &self,
+        thread: ThreadId,
+        request: PlanRequest,
+        caller: Caller,
+        options: Handling,
+    ) -> Result<Plan, FileError> {
+        self.order(thread, request, caller, options)?.recover_and_plan()
+    }
+
     /// Does what is asked at once.
     pub(super) fn order(
         &self,
@@ -362,6 +388,32 @@ impl Order {
         self.check_snapshot()?;
         let (basis, preview) = self.rehearse()?;
         Ok(Plan { order: self, basis, preview })
+    }
+
+    fn recover_and_plan(self) -> Result<Plan, FileError> {
+        self.check_snapshot()?;
+        let mut recovery = Recovery::default();
+        loop {
+            let error = match self.rehearse() {
+                Ok((basis, mut preview)) => {
+                    (preview.recovered, preview.emptied) = (recovery.moves, recovery.emptied);
+                    return Ok(Plan { order: self, basis, preview });
+                }
+                Err(error) => error,
+            };
+            let found = match (&error, &self.desk) {
+                (FileError::MoveUnfinished(_) | FileError::EmptiedFiles(_), Some(desk)) => desk.recover()?,
+                (FileError::Change(ChangeError::Moving(folder)), _) => {
+                    self.timeline.recover_unlocked(*folder)?
+                }
+                _ => return Err(error),
+            };
+            if found.is_empty() {
+                return Err(error);
+            }
+            recovery.moves.extend(found.moves);
+            recovery.emptied.extend(found.emptied);
+        }
     }
 
     /// Does what is asked: now, or only as long as the plan's basis holds.

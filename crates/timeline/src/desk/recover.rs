@@ -16,11 +16,11 @@ use retake_store::StoredIntent;
 use retake_workspace::folder::{path_from_text, path_to_text};
 use serde::Serialize;
 
-use super::FileError;
 use super::apart::is_at;
 use super::carry_out::{end, move_files};
 use super::report::{Outcome, PathReport};
 use super::roots::replaced_root;
+use super::{Desk, FileError};
 use crate::{ChangeError, Timeline};
 
 /// What a crash had left unfinished, and what was done about it.
@@ -40,7 +40,41 @@ pub struct Recovered {
     pub aside: Vec<String>,
 }
 
+/// What was recovered in a folder before something else was done there.
+#[derive(Debug, Default)]
+pub(super) struct Recovery {
+    /// Moves that were finished.
+    pub(super) moves: Vec<Recovered>,
+    /// Files that a power cut had emptied.
+    pub(super) emptied: Vec<PathReport>,
+}
+
+impl Recovery {
+    pub(super) fn is_empty(&self) -> bool {
+        self.moves.is_empty() && self.emptied.is_empty()
+    }
+}
+
+impl Desk {
+    /// Finishes an interrupted move in the folder and restores what a power cut emptied, unless another process works
+    /// there.
+    pub(super) fn recover(&self) -> Result<Recovery, FileError> {
+        let Some(_lock) = self.timeline.store.try_lock_folder(self.folder)? else {
+            return Ok(Recovery::default());
+        };
+        let moves = recover_locked(&self.timeline, self.folder, Some(self.roots()))?.into_iter().collect();
+        Ok(Recovery { moves, emptied: self.restore_emptied()? })
+    }
+}
+
 impl Timeline {
+    /// Finishes an interrupted move in a folder, unless another process works there.
+    pub(super) fn recover_unlocked(&self, folder: FolderId) -> Result<Recovery, FileError> {
+        let Some(_lock) = self.store.try_lock_folder(folder)? else { return Ok(Recovery::default()) };
+        let moves = recover_locked(self, folder, None)?.into_iter().collect();
+        Ok(Recovery { moves, emptied: Vec::new() })
+    }
+
     /// Tries until the files that move together with a thread have come to rest. Whoever moves them is waited
     /// for; if nobody is at it any more, it is finished here.
     pub(crate) fn settled<T>(&self, attempt: impl Fn() -> Result<T, ChangeError>) -> Result<T, ChangeError> {
@@ -99,17 +133,23 @@ impl Timeline {
     pub fn recover(&self) -> Result<Vec<Recovered>, FileError> {
         let folders: Vec<FolderId> =
             self.look()?.queries().intents()?.into_iter().map(|stored| stored.intent.folder).collect();
-        let mut recovered = Vec::new();
+        let (mut recovered, mut failed) = (Vec::new(), None);
         for folder in folders {
-            if let Some(_lock) = self.store.try_lock_folder(folder)? {
-                match recover_locked(self, folder, None) {
-                    // It waits for its folder, or for somebody to give it up.
-                    Err(FileError::FolderGone(_)) => {}
-                    other => recovered.extend(other?),
-                }
+            match self.recover_unlocked(folder) {
+                Ok(found) => recovered.extend(found.moves),
+                // It waits for its folder, or for somebody to give it up.
+                Err(FileError::FolderGone(_)) => {}
+                // The other folders are independent of this one.
+                Err(error) => failed = failed.or(Some(error)),
             }
         }
-        Ok(recovered)
+        match failed {
+            Some(error) => {
+                self.told().extend(recovered);
+                Err(error)
+            }
+            None => Ok(recovered),
+        }
     }
 }
 

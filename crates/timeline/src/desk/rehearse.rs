@@ -28,7 +28,9 @@ use super::place::Place;
 use super::planning::{Basis, Order};
 use super::report::of_plan;
 use super::work::{FileSteps, Publishing, plan_files};
-use super::{Desk, FileError, FileReport, Halves, Outcome, PathReport, PlanRequest, WorktreePreview};
+use super::{
+    Desk, FileError, FileReport, Halves, Outcome, PathReport, PlanRequest, Recovered, WorktreePreview,
+};
 use crate::change::{Head, change, publish_move};
 use crate::files::{FilePiece, node_at, piece_of};
 use crate::moves::view_of;
@@ -61,6 +63,12 @@ pub struct Preview {
     /// What would become of a take's own folder, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worktree: Option<WorktreePreview>,
+    /// Moves that a crash had interrupted, and that were finished before this was worked out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub recovered: Vec<Recovered>,
+    /// Files that a power cut had emptied, and what became of each before this was worked out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub emptied: Vec<PathReport>,
     /// What would become of files.
     #[serde(skip)]
     pub files: Option<FileReport>,
@@ -131,20 +139,20 @@ impl Order {
         let basis = Basis { version, snapshot: observed.as_ref().map(|(_, observed, _)| observed.id) };
         let folder = self.desk.as_ref().map(|desk| path_to_text(desk.path()));
         let (entries_before, entries_after) = entries;
-        Ok((
-            basis,
-            Preview {
-                version,
-                kind,
-                entries_before,
-                entries_after,
-                folder,
-                unrecorded,
-                shared,
-                worktree,
-                files,
-            },
-        ))
+        let preview = Preview {
+            version,
+            kind,
+            entries_before,
+            entries_after,
+            folder,
+            unrecorded,
+            shared,
+            worktree,
+            recovered: Vec::new(),
+            emptied: Vec::new(),
+            files,
+        };
+        Ok((basis, preview))
     }
 
     /// Whether it is carried out only while nothing runs in the folder.

@@ -120,10 +120,29 @@ fn a_preview_restores_nothing_and_names_the_command_that_does() {
     let plan = || world.desk.plan(world.world.thread, request.clone(), Caller::human(), Handling::default());
     let refused = plan().err().expect("no preview");
     assert!(matches!(refused, FileError::EmptiedFiles(_)), "{refused}");
-    assert!(refused.to_string().contains("retake status"), "{refused}");
+    assert!(refused.to_string().contains(" status`"), "{refused}");
     assert_eq!(world.read("old.txt").as_deref(), Some(""));
     world.look();
     plan().expect("a plan").execute().expect("an undo");
+    assert_eq!(world.read("old.txt").as_deref(), Some("old\n"));
+}
+
+#[test]
+fn a_preview_that_may_recover_restores_the_files_and_reports_them() {
+    let world = world(Booted("a", AHEAD));
+    world.write("old.txt", "");
+    let world = reboot(world, Booted("b", 0));
+    let request = PlanRequest::Move(Goal::Undo(Unit::Turn, 1));
+    let plan = || {
+        let (thread, request) = (world.world.thread, request.clone());
+        world.desk.recover_and_plan(thread, request, Caller::human(), Handling::default())
+    };
+    let first = plan().expect("a plan");
+    assert_eq!(first.preview().emptied.len(), 1);
+    assert_eq!(world.read("old.txt").as_deref(), Some("changed\n"));
+    let second = plan().expect("a plan");
+    assert!(second.preview().emptied.is_empty(), "it is reported once");
+    second.execute().expect("an undo");
     assert_eq!(world.read("old.txt").as_deref(), Some("old\n"));
 }
 

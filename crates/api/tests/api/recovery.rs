@@ -1,0 +1,156 @@
+//! Moves of files that a crash interrupted: a server finishes them, at its start and before a preview.
+
+use std::fs;
+use std::sync::Arc;
+
+use retake_model::history::link_change;
+use retake_model::id::TurnId;
+use retake_model::intent::Intent;
+use retake_model::operation::{FileChange, Operation, OperationKind};
+use retake_model::time::Timestamp;
+use retake_timeline::store::ThreadFilter;
+use retake_timeline::{Clock, SystemClock, Timeline};
+use serde_json::{Value, json};
+
+use crate::http::Client;
+use crate::world::World;
+
+/// A thread in whose folder an agent replaced a file; gives its id.
+fn changed(world: &World, client: &Client) -> String {
+    let thread = client.thread("Fix the login");
+    fs::write(world.project().join("a"), "one\n").expect("our folder");
+    client.post("/v1/snapshots", &json!({"thread": thread})).done();
+    fs::write(world.project().join("a"), "two\n").expect("our folder");
+    client.post("/v1/snapshots", &json!({"thread": thread, "by": "agent"})).done();
+    thread
+}
+
+/// Leaves what a process leaves that is killed on the way back, before the first file moves.
+fn interrupt(timeline: &Timeline) {
+    let looking = timeline.look().expect("a look");
+    let row = looking.threads(&ThreadFilter::default()).expect("a list").remove(0);
+    let queries = looking.queries();
+    let head = queries.head(row.number).expect("readable").expect("a head");
+    let folder = queries.folders().expect("readable").remove(0);
+    let was = head.operation.files.expect("files");
+    let files = FileChange { before: was.after, after: was.before, ..was };
+    let version = head.operation.version + 1;
+    let (place, chains) =
+        link_change(&queries.log(row.number), head.operation.version, Some(was.take)).expect("a log");
+    let operation = Operation {
+        version,
+        previous: Some(head.id),
+        kind: OperationKind::FilesMoved { from: head.operation.version, to: 1, paths: 1 },
+        turn: TurnId::from_bytes([9; 16]),
+        place,
+        chains: Some(chains),
+        files: Some(files),
+        filed: Some(version),
+        request: None,
+        ..head.operation
+    };
+    let intent = Intent { folder: folder.id, roots: folder.roots, files, operation, token: "cut".to_owned() };
+    drop(looking);
+    timeline.store().write(move |writing| writing.put_intent(&intent)).expect("an intent");
+}
+
+fn pending(client: &Client, path: &str) -> Value {
+    client.get(path).done()["pending_move"].clone()
+}
+
+#[test]
+fn a_preview_finishes_an_interrupted_move_and_reports_it() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = changed(&world, &client);
+    interrupt(&world.timeline());
+    for path in ["", "/history"] {
+        let pending = pending(&client, &format!("/v1/threads/{thread}{path}"));
+        assert_eq!((&pending["exists"], &pending["running"]), (&json!(true), &json!(false)), "{pending}");
+    }
+    assert_eq!(world.read("a").as_deref(), Some("two\n"), "reading does nothing about it");
+    let ahead = client.post(&format!("/v1/threads/{thread}/undo?dry_run=true"), &json!({})).done();
+    assert_eq!(ahead["would"]["recovered"][0]["paths"][0]["path"], "a", "{ahead}");
+    assert_eq!(world.read("a").as_deref(), Some("one\n"));
+    let ahead = client.post(&format!("/v1/threads/{thread}/undo?dry_run=true"), &json!({})).done();
+    assert_eq!(ahead["would"].get("recovered"), None, "it is reported once");
+    assert_eq!(pending(&client, &format!("/v1/threads/{thread}/history")), Value::Null);
+
+    // So does a preview of what moves no file.
+    interrupt(&world.timeline());
+    let ahead = client.post(&format!("/v1/threads/{thread}/reset?dry_run=true"), &json!({})).done();
+    assert_eq!(ahead["would"]["recovered"][0]["finished"], true, "{ahead}");
+}
+
+#[test]
+fn a_preview_does_not_finish_what_another_process_is_at() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = changed(&world, &client);
+    let timeline = world.timeline();
+    interrupt(&timeline);
+    let folder = timeline.look().expect("a look").queries().folders().expect("readable").remove(0).id;
+    let lock = timeline.store().lock_folder(folder).expect("a lock");
+    let undo = format!("/v1/threads/{thread}/undo?dry_run=true");
+    let problem = client.post(&undo, &json!({})).refused(409, "conflict");
+    assert!(!problem["action"].as_str().expect("text").contains("GET /v1/workspace/status"), "{problem}");
+    assert_eq!(world.read("a").as_deref(), Some("two\n"));
+    drop(lock);
+    client.post(&undo, &json!({})).done();
+    assert_eq!(world.read("a").as_deref(), Some("one\n"));
+}
+
+#[test]
+fn a_server_finishes_interrupted_moves_when_it_starts() {
+    let world = World::new();
+    let server = world.serve();
+    let thread = changed(&world, &server.client());
+    server.stop();
+    interrupt(&world.timeline());
+    let away = world.project().with_file_name("away");
+    fs::rename(world.project(), &away).expect("our folder");
+    // It starts without the folder, too.
+    let server = world.serve();
+    let client = server.client();
+    assert_eq!(pending(&client, &format!("/v1/threads/{thread}/history"))["exists"], false);
+    server.stop();
+    fs::rename(&away, world.project()).expect("our folder");
+    let server = world.serve();
+    assert_eq!(world.read("a").as_deref(), Some("one\n"));
+    assert_eq!(pending(&server.client(), &format!("/v1/threads/{thread}/history")), Value::Null);
+}
+
+/// The system's clock in some boot, set forward by so many milliseconds.
+struct Booted(&'static str, i64);
+
+impl Clock for Booted {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(SystemClock.now().millis() + self.1)
+    }
+
+    fn random(&self) -> [u8; 10] {
+        SystemClock.random()
+    }
+
+    fn boot(&self) -> Option<String> {
+        Some(self.0.to_owned())
+    }
+}
+
+#[test]
+fn a_preview_restores_files_that_a_power_cut_emptied() {
+    let world = World::new();
+    let server = world.serve_by(Arc::new(Booted("a", 60_000)));
+    let thread = changed(&world, &server.client());
+    server.stop();
+    fs::write(world.project().join("a"), "").expect("our folder");
+    let server = world.serve_by(Arc::new(Booted("b", 0)));
+    let client = server.client();
+    let ahead = client.post(&format!("/v1/threads/{thread}/undo?dry_run=true"), &json!({})).done();
+    assert_eq!(ahead["would"]["emptied"][0]["path"], "a", "{ahead}");
+    assert_eq!(world.read("a").as_deref(), Some("two\n"));
+    client.post(&format!("/v1/threads/{thread}/undo"), &json!({})).done();
+    assert_eq!(world.read("a").as_deref(), Some("one\n"));
+}
