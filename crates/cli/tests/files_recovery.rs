@@ -1,57 +1,21 @@
 //! A move of files that was cut off: whoever comes next finishes it and says so, or says why that cannot be.
 
+#[path = "support/interrupted.rs"]
+mod interrupted;
 mod support;
 
 use std::fs;
-use std::path::PathBuf;
 
-use retake_model::history::link_change;
-use retake_model::id::TurnId;
-use retake_model::intent::Intent;
-use retake_model::operation::{FileChange, Operation, OperationKind};
+use interrupted::{changed, interrupt, store};
 use retake_timeline::{Rules, Timeline};
 use serde_json::Value;
 use support::Sandbox;
 
-/// A project in which an agent changed a file, and someone was killed on the way back, before the first file moved.
+/// A project in which a move of files was interrupted.
 fn cut_off() -> Sandbox {
-    let sandbox = Sandbox::new();
-    sandbox.done(&["thread", "new", "Fix the login"]);
-    fs::write(sandbox.project().join("a"), "one\n").expect("our folder");
-    sandbox.done(&["snapshot", "take"]);
-    sandbox.done(&["exec", "--", "sh", "-c", "echo two > a"]);
-    let timeline = Timeline::open(&store(&sandbox), Rules::default()).expect("a store");
-    let looking = timeline.look().expect("a look");
-    let row = looking.threads(&retake_store::ThreadFilter::default()).expect("a list").remove(0);
-    let queries = looking.queries();
-    let head = queries.head(row.number).expect("readable").expect("a head");
-    let folder = queries.folders().expect("readable").remove(0);
-    let was = head.operation.files.expect("files");
-    let files = FileChange { before: was.after, after: was.before, ..was };
-    let version = head.operation.version + 1;
-    let (place, chains) =
-        link_change(&queries.log(row.number), head.operation.version, Some(was.take)).expect("a log");
-    let operation = Operation {
-        version,
-        previous: Some(head.id),
-        kind: OperationKind::FilesMoved { from: head.operation.version, to: 1, paths: 1 },
-        turn: TurnId::from_bytes([9; 16]),
-        place,
-        chains: Some(chains),
-        files: Some(files),
-        filed: Some(version),
-        request: None,
-        ..head.operation
-    };
-    let intent = Intent { folder: folder.id, roots: folder.roots, files, operation, token: "cut".to_owned() };
-    drop(looking);
-    let write = timeline.store().write(move |writing| writing.put_intent(&intent));
-    write.expect("an intent");
+    let sandbox = changed();
+    interrupt(&sandbox);
     sandbox
-}
-
-fn store(sandbox: &Sandbox) -> PathBuf {
-    sandbox.project().with_file_name("store")
 }
 
 fn read(sandbox: &Sandbox) -> Option<String> {

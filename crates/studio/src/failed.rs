@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use maud::{Markup, html};
 use retake_model::object::Unavailable;
 use retake_timeline::store::{SearchError, StoreError};
-use retake_timeline::{BlameError, LookError};
+use retake_timeline::{BlameError, FileError, LookError};
 
 use crate::draw::document;
 
@@ -60,6 +60,12 @@ impl From<LookError> for Failed {
             LookError::Store(error) => error.into(),
             other => Self::not_found(other.to_string()),
         }
+    }
+}
+
+impl From<FileError> for Failed {
+    fn from(error: FileError) -> Self {
+        Self { status: StatusCode::INTERNAL_SERVER_ERROR, said: error.to_string() }
     }
 }
 

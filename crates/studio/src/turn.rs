@@ -8,6 +8,7 @@ use retake_model::entry::preview;
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::settings::Settings;
 use retake_model::turn::Letter;
+use retake_timeline::PendingMove;
 use retake_words::number::counted;
 use serde_json::json;
 
@@ -35,9 +36,12 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &Asked) -> Result<M
             _ => None,
         })
         .collect();
+    let pending = studio.timeline.pending_moves()?;
+    let interrupted = pending.iter().find(|pending| pending.thread == thread && !pending.running);
     Ok(html! {
         // The draft goes along: an undo may bring back what was sent, and another window may have typed.
         div id="turn" data-live="turn" data-running=(running) data-draft=(take.draft) {
+            @if let Some(interrupted) = interrupted { (pending_move(interrupted)) }
             @for question in &questions {
                 section class="question" role="alertdialog" aria-label="A call waits for you" data-call=(question.call) {
                     h2 { "May it run " code { (exact(&question.question.tool)) } "?" }
@@ -75,6 +79,20 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, query: &Asked) -> Result<M
             }
         }
     })
+}
+
+/// A move of files that a crash interrupted.
+fn pending_move(pending: &PendingMove) -> Markup {
+    html! {
+        section class="question" role="alert" data-about="pending-move" {
+            h2 { "A move of files was interrupted" }
+            p {
+                "It moved files in " code { (exact(&pending.folder)) } ". "
+                @if pending.exists { "Undo, redo or any other change of this thread finishes it first." }
+                @else { "Next: " (pending.next) "." }
+            }
+        }
+    }
 }
 
 /// What can be answered to a call that waits.

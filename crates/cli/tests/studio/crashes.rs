@@ -1,5 +1,8 @@
 //! Reloads and crashes, in the middle of typing and in the middle of a turn.
 
+use crate::browser::Look;
+use crate::interrupted;
+use crate::server::Server;
 use crate::studio::Studio;
 
 #[test]
@@ -81,4 +84,19 @@ fn a_turn_whose_server_was_killed_is_shown_as_unfinished_and_goes_on() {
     // The page can go on as before.
     studio.ask("say after");
     assert!(studio.texts().iter().any(|text| text == "after"), "{:?}", studio.texts());
+}
+
+#[test]
+fn an_interrupted_move_of_files_is_shown_and_an_undo_finishes_it_first() {
+    let studio = Studio::over(Server::over(interrupted::changed()), Look::default());
+    studio.browser.until_count("#draft", 1);
+    interrupted::interrupt(&studio.server.sandbox);
+    studio.reload();
+    studio.browser.until_text("[data-about=pending-move]", "A move of files was interrupted");
+    studio.browser.picture("interrupted move");
+    studio.browser.click("#bar [data-act=undo]");
+    studio.browser.until_text("#toasts", "what a crash had interrupted was finished");
+    studio.browser.until("document.querySelector('dialog[open]')");
+    assert_eq!(studio.server.sandbox.read("a").as_deref(), Some("one\n"));
+    studio.browser.until_gone("[data-about=pending-move]");
 }

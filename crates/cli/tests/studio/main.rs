@@ -20,6 +20,8 @@ mod entries;
 mod finding;
 mod history;
 mod hostile;
+#[path = "../support/interrupted.rs"]
+mod interrupted;
 mod kept;
 mod keyboard;
 mod looking;

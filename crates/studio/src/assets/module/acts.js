@@ -26,7 +26,8 @@ async function move(route, body, yes, { quiet, then, does, more } = {}) {
   const to = route[0] === "/" ? route : at(route);
   const ahead = await asked("POST", `${to}dry_run=true`, body);
   if (!ahead) return;
-  const kind = ahead.would?.kind;
+  const { kind, recovered, emptied } = ahead.would ?? {};
+  if (recovered || emptied) say("First, what a crash had interrupted was finished.");
   const differs = +kind?.to && (await drawn(`${page}/between?${query({ about: "move", before: kind.from, at: kind.to })}`));
   const chosen = choice(ahead.files);
   const shared = ahead.would?.shared?.map(({ path }) => path).join(", ");
