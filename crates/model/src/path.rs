@@ -189,21 +189,29 @@ fn is_repository(name: &[u8]) -> bool {
     is_one_of(&REPOSITORIES, name)
 }
 
-/// Whether some file system would take the name for one of these: without regard to case, with characters that HFS+
-/// passes over, with the dots, spaces and streams that NTFS passes over, or as the short name that NTFS gives it.
+/// Whether some file system would take the name for one of these: without regard to case (of all letters, so that `ſ`
+/// is an `s`), with characters that HFS+ and ext4 ignore, with the dots, spaces and streams that NTFS ignores, or as the
+/// short name that NTFS gives it.
 fn is_one_of(repositories: &[&str], name: &[u8]) -> bool {
     // The shortest way out for most names: none of the list, nor a short name of it, begins like this.
     let first = name.first().map_or(b' ', u8::to_ascii_lowercase);
     if first.is_ascii() && !b"._ghsjbc".contains(&first) {
         return false;
     }
-    let seen: String =
-        String::from_utf8_lossy(name).chars().filter(|character| !is_passed_over(*character)).collect();
-    let seen = seen.split([':', '\\']).next().unwrap_or_default().trim_end_matches(['.', ' ']);
+    let text = String::from_utf8_lossy(name);
+    let folded: String =
+        text.chars().filter(|character| !is_ignored(*character)).flat_map(fold_case).collect();
+    let seen = folded.split([':', '\\']).next().unwrap_or_default().trim_end_matches(['.', ' ']);
     repositories.iter().any(|repository| {
         seen.eq_ignore_ascii_case(repository)
             || repository.strip_prefix('.').is_some_and(|plain| is_short_name(seen, plain))
     })
+}
+
+/// A character without regard to case. Both ways, because letters such as `ſ` and the Kelvin sign meet an ASCII letter
+/// in one of the cases alone.
+fn fold_case(character: char) -> impl Iterator<Item = char> {
+    character.to_uppercase().flat_map(char::to_lowercase)
 }
 
 /// Whether a name is the short one that NTFS gives to a name with a leading dot: `GIT~1` to `GIT~4` for `.git`. Beyond
@@ -214,9 +222,29 @@ fn is_short_name(name: &str, plain: &str) -> bool {
     })
 }
 
-/// Characters that HFS+ leaves out when it compares names.
-fn is_passed_over(character: char) -> bool {
-    matches!(character, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
+/// Characters that a file system ignores when it compares names: HFS+ some of them, and ext4 with case folding all that
+/// Unicode calls default ignorable.
+fn is_ignored(character: char) -> bool {
+    matches!(
+        character,
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fff8}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 /// Text as it is; bytes that are not text as `\xNN`, and a backslash as two.
@@ -344,9 +372,19 @@ mod tests {
         check(b"with space/\xff\\", Ok("with space/\\xff\\\\"));
         check(".gitignore".as_bytes(), Ok(".gitignore"));
         check(b"digit/legit~1", Ok("digit/legit~1"));
-        for ordinary in
-            [".hgignore", ".svnignore", "CVSROOT", "cvs.rs", "_darcs_", "hg", "jj~5", "csv", ".bzrignore"]
-        {
+        for ordinary in [
+            ".hgignore",
+            ".svnignore",
+            "CVSROOT",
+            "cvs.rs",
+            "_darcs_",
+            "hg",
+            "jj~5",
+            "csv",
+            ".bzrignore",
+            ".ſ",
+            "ſ",
+        ] {
             check(ordinary.as_bytes(), Ok(ordinary));
         }
         for outside in [&b""[..], b".", b"..", b"/a", b"a/", b"a//b", b"a/../b", b"a\0b"] {
@@ -377,6 +415,14 @@ mod tests {
             "CVS::$DATA",
             "_darcs/prefs",
             "_DARCS.",
+            ".\u{17f}vn",
+            "CV\u{17f}",
+            "_darc\u{17f}",
+            "\u{17f}vn~1",
+            ".g\u{131}t",
+            ".\u{2060}git",
+            "\u{200b}.hg",
+            ".s\u{ad}vn\u{fe0f}",
         ] {
             check(repository.as_bytes(), Err(BadPath::Repository));
         }
@@ -393,6 +439,7 @@ mod tests {
             minicbor::decode::<FileName>(&bytes)
         };
         assert!(decoded(b"CVS").expect("it was stored").is_repository());
+        assert!(decoded(".\u{17f}vn".as_bytes()).expect("it was stored").is_repository());
         assert!(!decoded(b"src").expect("a name").is_repository());
         for never in [&b".git"[..], b"GIT~1", b"..", b".retake-tmp-1"] {
             assert!(decoded(never).is_err(), "{}", never.escape_ascii());
