@@ -130,7 +130,7 @@ impl Session<'_> {
             return Err(FileError::PlanOutdated);
         }
         // A plan is carried out on the files that it was made for; what tools left is removed by other looks.
-        if self.expected.is_none() && self.remove_leftovers(&taken, id)? {
+        if self.expected.is_none() && self.remove_leftovers(&taken)? {
             return Err(FileError::Outdated);
         }
         if taken.is_stored()
@@ -152,34 +152,29 @@ impl Session<'_> {
         Ok((Present { id, snapshot, version }, done, before))
     }
 
-    /// Removes temporary files that killed tools left in the folder; says whether there were any.
-    fn remove_leftovers(&self, taken: &snapshot::Taken, id: ContentId) -> Result<bool, FileError> {
+    /// Removes temporary files that killed tools left in the folder; says whether there were any. A folder that a tool
+    /// works in is left to the tool.
+    fn remove_leftovers(&self, taken: &snapshot::Taken) -> Result<bool, FileError> {
         let desk = self.desk;
         let looking = desk.timeline.look()?;
         let queries = looking.queries();
-        let record = queries.folder(desk.folder)?;
-        // A folder that is as it was known has nothing new in it; one that a tool works in is left to the tool.
-        if record.is_some_and(|record| record.snapshot == Some(id)) {
-            return Ok(false);
-        }
-        if desk.is_at_work()? {
-            return Ok(false);
-        }
         let mut new = Memory::default();
         new.keep(taken.objects.iter().cloned());
-        let mut removed = false;
+        let mut left = Vec::new();
         for (root, held) in desk.workspace.roots().iter().zip(&taken.snapshot.roots) {
             let Some(id) = held.left_out else { continue };
             let left_out: LeftOut = match load(&new, id) {
                 Ok(left_out) => left_out,
                 Err(_) => load(&queries, id)?,
             };
-            let paths = left_out.0.iter().map(|path| path.path.as_slice());
-            for path in leftover::tool_files(paths) {
-                removed |= leftover::remove_if_left(&root.path, &path);
-            }
+            let paths = leftover::tool_files(left_out.0.iter().map(|path| path.path.as_slice()));
+            left.extend(paths.into_iter().map(|path| (root, path)));
         }
-        Ok(removed)
+        if left.is_empty() || desk.is_at_work()? {
+            return Ok(false);
+        }
+        let removed = left.iter().filter(|(root, path)| leftover::remove_if_left(&root.path, path));
+        Ok(removed.count() > 0)
     }
 
     /// The version of the thread, if the folder is known to be just like that.

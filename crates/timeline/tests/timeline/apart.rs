@@ -162,6 +162,10 @@ fn no_folder_of_a_take_is_made_inside_another_that_retake_uses() {
         take
     };
     let store = world.world.timeline.store().folder().to_owned();
+    // A project that no file was ever captured of.
+    let other = place.path().join("other");
+    std::fs::create_dir(&other).expect("a folder");
+    world.world.timeline.init_project(&other).expect("a project");
     let link = place.path().join("link");
     std::os::unix::fs::symlink(world.path(""), &link).expect("a link");
     std::os::unix::fs::symlink(place.path().join("none"), place.path().join("dangling")).expect("a link");
@@ -173,6 +177,7 @@ fn no_folder_of_a_take_is_made_inside_another_that_retake_uses() {
         known.path.join("missing/tree"),
         store.join("tree"),
         store.join("missing/tree"),
+        other.join("tree"),
         place.path().join("dangling/tree"),
         "/proc/tree".into(),
         known.path.clone(),
@@ -290,6 +295,20 @@ fn a_removal_that_was_cut_off_is_finished_by_the_next_command() {
     std::fs::write(&note, place.path().to_str().expect("text")).expect("a note");
     assert!(timeline.clean_up().expect("nothing is done").is_empty());
     assert!(place.path().is_dir());
+}
+
+#[test]
+fn a_temporary_file_that_was_recorded_while_its_tool_ran_goes_once_the_tool_is_dead() {
+    let world = FileWorld::new();
+    let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("a process");
+    let left = world.path(&format!("{}1", tool_prefix(child.id())));
+    std::fs::write(&left, "half").expect("a file");
+    world.look();
+    assert!(left.exists(), "its process runs");
+    child.kill().expect("ours");
+    child.wait().expect("it ends");
+    assert!(world.look().operation.is_none());
+    assert!(!left.exists(), "nothing else had to change");
 }
 
 #[test]
