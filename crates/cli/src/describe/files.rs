@@ -219,6 +219,11 @@ fn write_path(out: &mut dyn Write, context: &Context, path: &PathReport) -> io::
         Outcome::Kept => ("!", styles.warning, "changed just now; left as it is".to_owned()),
         Outcome::Skipped { reason } => ("!", styles.warning, format!("{reason}; left as it is")),
     };
+    let why = match path.note {
+        Some(note) if why.is_empty() => note.to_owned(),
+        Some(note) => format!("{why}; {note}"),
+        None => why,
+    };
     let name = path.path.to_string();
     let name = sanitize(&name, Lines::Fold);
     let muted = styles.muted;

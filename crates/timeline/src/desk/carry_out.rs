@@ -1,6 +1,6 @@
 //! Carrying a plan out: intent, files, operation.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::atomic::AtomicBool;
 
 use retake_model::content::ContentId;
@@ -32,6 +32,8 @@ use crate::{Caller, Done, Timeline};
 pub(super) struct FilePlan {
     pub(super) wanted: ContentId,
     pub(super) replayed: Replayed,
+    /// Paths whose setuid, setgid or sticky bit is lost if they are made anew.
+    pub(super) mode_bits: BTreeSet<RootPath>,
     pub(super) objects: Vec<NewObject>,
 }
 
@@ -69,7 +71,7 @@ impl Session<'_> {
         self,
         thread: ThreadId,
         present: &Present,
-        plan: FilePlan,
+        mut plan: FilePlan,
         caller: &Caller,
         compose: impl Compose,
     ) -> Result<CarriedOut, FileError> {
@@ -78,7 +80,7 @@ impl Session<'_> {
         let (clock, folder, apart, roots) =
             (timeline.clock.clone(), self.desk.folder, self.desk.apart, self.desk.roots());
         let caller = caller.clone().expecting(present.version);
-        let (before, wanted, objects) = (present.id, plan.wanted, plan.objects);
+        let (before, wanted, objects) = (present.id, plan.wanted, std::mem::take(&mut plan.objects));
         let begun = timeline.store.write(move |writing| -> Result<Begun, FileError> {
             let at = Head::of(writing, thread, &caller)?;
             let composed = compose(writing, &at)?;
@@ -108,7 +110,7 @@ impl Session<'_> {
                 (done, also, after, applied)
             }
         };
-        let paths = of_plan(&plan.replayed.paths, Some(&applied.paths));
+        let paths = of_plan(&plan, Some(&applied.paths));
         let report = FileReport::new(before, after, paths, self.recovered);
         Ok(CarriedOut {
             done,

@@ -66,7 +66,7 @@ impl Desk {
                         .get(&result.path)
                         .map_or((None, None), |step| (step.before.clone(), step.after.clone()));
                     let path = RootPath { root: root.name.clone(), path: result.path };
-                    PathReport { path, outcome: outcome(result.outcome), after, before }
+                    PathReport { path, outcome: outcome(result.outcome), note: None, after, before }
                 }));
             }
         }

@@ -502,7 +502,7 @@ impl Order {
         let moving = plan.moving();
         match (&self.request, self.options.halves) {
             (PlanRequest::Restore { .. }, _) if moving == 0 => {
-                let paths = of_plan(&plan.replayed.paths, None);
+                let paths = of_plan(&plan, None);
                 let report = FileReport::new(present.id, plan.wanted, paths, session.recovered);
                 return Ok(Executed::done(None, Some(report.in_folder(desk))));
             }

@@ -184,7 +184,7 @@ pub(super) fn recover_locked(
     let (mut before, mut after) = (SnapshotCursor::new(&before), SnapshotCursor::new(&after));
     for (path, outcome) in applied.paths.into_iter().filter(|(_, outcome)| *outcome != Outcome::Unchanged) {
         let (before, after) = (before.get(&queries, &path)?, after.get(&queries, &path)?);
-        paths.push(PathReport { path, outcome, after, before });
+        paths.push(PathReport { path, outcome, note: None, after, before });
     }
     Ok(Some(Recovered { kind, time, finished: true, paths, aside: applied.aside }))
 }

@@ -130,7 +130,7 @@ impl Order {
                 *paths = plan.moving();
                 kind = kind.filter(|_| plan.moving() > 0);
             }
-            let paths = of_plan(&plan.replayed.paths, None);
+            let paths = of_plan(&plan, None);
             let report = FileReport::new(observed.id, plan.wanted, paths, None);
             files = Some(FileReport { preview: true, ..report.in_folder(desk) });
         }
@@ -298,7 +298,8 @@ impl Desk {
         }
         let after = node_at(&TakenObjects::new(&observed.objects, &queries), &observed.snapshot, path)?;
         let Some(node) = after.clone() else { return Ok(None) };
-        let changed = [PathReport { path: path.clone(), outcome: Outcome::Unchanged, after, before: None }];
+        let changed =
+            [PathReport { path: path.clone(), outcome: Outcome::Unchanged, note: None, after, before: None }];
         let objects = Unstored::new(self, &observed, &queries, &changed);
         // The parts of a large file are only in the folder, and no piece of one is worth reading all of it.
         let is_large = matches!(node, Node::File { size, .. } if Node::kind_of(size) == Kind::Parts);

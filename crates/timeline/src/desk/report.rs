@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use retake_model::content::ContentId;
 use retake_model::path::RootPath;
-use retake_model::replay::{How, ReplayedPath};
+use retake_model::replay::How;
 use retake_model::tree::{Difference, Node};
 use retake_workspace::folder::path_to_text;
 use serde::Serialize;
 
+use super::carry_out::FilePlan;
+use super::mode_bits::{self, is_made_anew};
 use super::{Desk, Recovered};
 
 /// What became of files, or what would.
@@ -48,6 +50,9 @@ pub struct PathReport {
     /// What became of it.
     #[serde(flatten)]
     pub outcome: Outcome,
+    /// What else is to be known about it, such as a permission bit that was lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<&'static str>,
     /// What is there now, or would be.
     #[serde(skip)]
     pub after: Option<Node>,
@@ -136,7 +141,7 @@ impl PathReport {
 
     pub(super) fn new(root: &str, difference: Difference, outcome: Outcome) -> Self {
         let Difference { path, before, after } = difference;
-        Self { path: RootPath { root: root.to_owned(), path }, outcome, after, before }
+        Self { path: RootPath { root: root.to_owned(), path }, outcome, note: None, after, before }
     }
 }
 
@@ -154,11 +159,9 @@ impl Outcome {
 
 /// What became of what was planned, where the outcome of what was applied is known by path; of a plan alone
 /// otherwise.
-pub(super) fn of_plan(
-    planned: &[ReplayedPath],
-    applied: Option<&BTreeMap<RootPath, Outcome>>,
-) -> Vec<PathReport> {
-    planned
+pub(super) fn of_plan(plan: &FilePlan, applied: Option<&BTreeMap<RootPath, Outcome>>) -> Vec<PathReport> {
+    plan.replayed
+        .paths
         .iter()
         .map(|planned| {
             let moves = planned.present != planned.wanted;
@@ -176,9 +179,12 @@ pub(super) fn of_plan(
                 _ if planned.wanted.is_none() => Outcome::Removed,
                 _ => Outcome::Written,
             };
+            let made_anew = is_made_anew(planned.present.as_ref(), planned.wanted.as_ref());
+            let lost = outcome.moved() && made_anew && plan.mode_bits.contains(&planned.path);
             PathReport {
                 path: planned.path.clone(),
                 outcome,
+                note: lost.then_some(mode_bits::LOST),
                 after: planned.wanted.clone(),
                 before: planned.present.clone(),
             }

@@ -206,6 +206,7 @@ pub(super) fn changed_sealed(
             PathReport {
                 path: RootPath { root: root.name.clone(), path },
                 outcome,
+                note: None,
                 after: after.node(),
                 before,
             }

@@ -12,6 +12,7 @@ use retake_store::{Queries, Writing};
 
 use super::carry_out::{Compose, FilePlan};
 use super::look::changed_paths;
+use super::mode_bits::paths_with_mode_bits;
 use super::moves::LABELS;
 use super::plan::shared_changes;
 use super::planning::Order;
@@ -230,7 +231,8 @@ pub(super) fn plan_files<O: Objects + ?Sized>(
         }
     };
     let wanted = additions.add(&replayed.snapshot);
-    Ok(FilePlan { wanted, replayed, objects: additions.into_new() })
+    let mode_bits = paths_with_mode_bits(&additions, present, steps)?;
+    Ok(FilePlan { wanted, replayed, mode_bits, objects: additions.into_new() })
 }
 
 impl FilePlan {

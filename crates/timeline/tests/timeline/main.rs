@@ -14,6 +14,7 @@ mod forged;
 mod history;
 mod inherited;
 mod old_logs;
+mod mode_bits;
 mod overlapping;
 mod plans;
 mod power_cut;

@@ -3,8 +3,8 @@
 // --- moving along the log -----------------------------------------------------------------------------------------
 
 function pathList(report) {
-  const items = (report?.paths ?? []).map(({ path, root, outcome, reason }) =>
-    element("li", { className: outcome }, element("code", {}, root ? `${root}:${path}` : path), ` ${reason ?? outcome}`));
+  const items = (report?.paths ?? []).map(({ path, root, outcome, reason, note }) =>
+    element("li", { className: outcome }, element("code", {}, root ? `${root}:${path}` : path), ` ${reason ?? outcome}${note ? `, ${note}` : ""}`));
   return items.length ? element("ul", { className: "paths", tabIndex: 0 }, ...items) : "No files move.";
 }
 

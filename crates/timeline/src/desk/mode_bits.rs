@@ -1,0 +1,47 @@
+//! Setuid, setgid and sticky bits: no snapshot has them, so a move reports where one is lost.
+
+use std::collections::{BTreeSet, HashSet};
+
+use retake_model::object::{Objects, Unavailable, load};
+use retake_model::path::{RootPath, TreePath};
+use retake_model::tree::{LeftOut, Node, Reason, Snapshot};
+
+use super::work::FileSteps;
+
+/// Reported with a path that comes back without such a bit.
+pub(super) const LOST: &str = "without its setuid, setgid or sticky bit, which snapshots do not keep";
+
+/// The paths that have such a bit now, or had one in a snapshot that the steps go by.
+pub(super) fn paths_with_mode_bits<O: Objects + ?Sized>(
+    objects: &O,
+    present: &Snapshot,
+    steps: &FileSteps,
+) -> Result<BTreeSet<RootPath>, Unavailable> {
+    let mut snapshots = vec![present.clone()];
+    match steps {
+        FileSteps::Restore { snapshot, .. } => snapshots.push(load(objects, *snapshot)?),
+        FileSteps::Replay(way) => {
+            for step in way.back.iter().chain(&way.steps) {
+                snapshots.extend([load(objects, step.from)?, load(objects, step.to)?]);
+            }
+        }
+    }
+    let (mut seen, mut paths) = (HashSet::new(), BTreeSet::new());
+    for root in snapshots.iter().flat_map(|snapshot| &snapshot.roots) {
+        let Some(id) = root.left_out.filter(|id| seen.insert((root.name.clone(), *id))) else { continue };
+        let left_out: LeftOut = load(objects, id)?;
+        let found = left_out.0.iter().filter(|left| left.reason == Reason::ModeBits);
+        let found = found.filter_map(|left| TreePath::new(&left.path).ok());
+        paths.extend(found.map(|path| RootPath { root: root.name.clone(), path }));
+    }
+    Ok(paths)
+}
+
+/// Whether a path is made anew, so that such a bit is lost. Where only permissions change, it stays.
+pub(super) fn is_made_anew(present: Option<&Node>, wanted: Option<&Node>) -> bool {
+    match (present, wanted) {
+        (Some(Node::File { content: now, .. }), Some(Node::File { content: then, .. })) => now != then,
+        (Some(Node::Folder { .. }), Some(Node::Folder { .. })) => false,
+        (_, wanted) => matches!(wanted, Some(Node::File { .. } | Node::Folder { .. })),
+    }
+}
