@@ -181,6 +181,9 @@ pub enum Reason {
     /// path out for this reason; a move that cannot bring one back gives it.
     #[n(10)]
     NotSealed,
+    /// It is the folder of another project, or the worktree of a take.
+    #[n(11)]
+    OtherProject,
 }
 
 impl Content for Tree {
@@ -285,6 +288,7 @@ impl Reason {
             Self::Mounted => "another file system",
             Self::NotSealed => "its bytes were not sealed here: too large, no key, or an imported thread",
             Self::ModeBits => "held without its setuid, setgid or sticky bit",
+            Self::OtherProject => "another project, or the worktree of a take",
         }
     }
 }

@@ -36,6 +36,7 @@ mod known;
 mod listing;
 mod narrow;
 mod options;
+mod others;
 mod progress;
 mod queue;
 mod read;
@@ -64,6 +65,7 @@ use retake_model::tree::Snapshot;
 use retake_store::{Store, StoreError};
 
 use cache::Cache;
+use others::OtherFolders;
 use progress::Counter;
 use sink::{Purpose, Sink};
 
@@ -188,16 +190,16 @@ struct Gathering<'store> {
 
 impl<'store> Gathering<'store> {
     fn begin(store: &'store Store, purpose: Purpose) -> Result<Self, SnapshotError> {
-        let (epoch, redacted) = {
+        let (epoch, redacted, others) = {
             let reading = store.read()?;
             let queries = reading.queries();
             let redacted: HashSet<ContentId> = queries.redacted()?.into_iter().collect();
-            (queries.erasures(), redacted)
+            (queries.erasures(), redacted, OtherFolders::read(&queries)?)
         };
         Ok(Self {
             store,
             epoch,
-            sink: Sink::new(store, redacted, purpose),
+            sink: Sink::new(store, redacted, others, purpose),
             snapshot: Snapshot { roots: Vec::new() },
             objects: Vec::new(),
             memories: Vec::new(),

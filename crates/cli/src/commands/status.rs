@@ -124,6 +124,7 @@ pub(crate) fn words(reason: Reason) -> &'static str {
         Reason::Repository => "belongs to version control",
         Reason::BadName => "its name cannot be restored",
         Reason::Mounted => "another file system",
+        Reason::OtherProject => "another project, or the worktree of a take",
         Reason::NotSealed => "its bytes were not sealed here",
         Reason::ModeBits => "held, but without its setuid, setgid or sticky bit",
     }

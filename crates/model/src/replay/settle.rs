@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use super::{How, Touched};
 use crate::object::{Additions, Objects, Unavailable, load};
-use crate::path::RootPath;
-use crate::tree::{Node, Snapshot, SnapshotCursor, Tree};
+use crate::path::{RootPath, TreePath};
+use crate::tree::{LeftOut, Node, Reason, Snapshot, SnapshotCursor, Tree};
 
 /// Makes the wanted paths fit together. What does not fit becomes a conflict and stays as it is.
 pub(super) fn settle<O: Objects + ?Sized>(
@@ -15,11 +15,16 @@ pub(super) fn settle<O: Objects + ?Sized>(
     touched: &mut BTreeMap<RootPath, Touched>,
 ) -> Result<(), Unavailable> {
     let mut now = SnapshotCursor::new(present);
+    let others = other_projects(additions, present)?;
+    let is_elsewhere = |path: &RootPath| {
+        others.iter().any(|other| other.root == path.root && path.path.starts_with(&other.path))
+    };
     // Each round can only turn more paths into ones that stay, so this comes to an end.
     loop {
         let mut staying = Vec::new();
         for (path, at) in touched.iter() {
-            if stands_in_the_way(additions, &mut now, touched, path, at)? {
+            let moves = at.wanted != at.present;
+            if (moves && is_elsewhere(path)) || stands_in_the_way(additions, &mut now, touched, path, at)? {
                 staying.push(path.clone());
             }
         }
@@ -38,6 +43,23 @@ pub(super) fn settle<O: Objects + ?Sized>(
             }
         }
     }
+}
+
+/// The folders inside that are other projects, or worktrees of takes: whatever a step wants there, they have files of
+/// their own.
+fn other_projects<O: Objects + ?Sized>(
+    additions: &Additions<'_, O>,
+    present: &Snapshot,
+) -> Result<Vec<RootPath>, Unavailable> {
+    let mut others = Vec::new();
+    for root in &present.roots {
+        let Some(id) = root.left_out else { continue };
+        let left_out: LeftOut = load(additions, id)?;
+        let found = left_out.0.iter().filter(|left| left.reason == Reason::OtherProject);
+        let paths = found.filter_map(|left| TreePath::new(&left.path).ok());
+        others.extend(paths.map(|path| RootPath { root: root.name.clone(), path }));
+    }
+    Ok(others)
 }
 
 /// Lets a path be as it is. A folder that merely is not empty is no conflict: nobody asked for its content to go.

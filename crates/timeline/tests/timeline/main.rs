@@ -15,6 +15,7 @@ mod history;
 mod inherited;
 mod old_logs;
 mod mode_bits;
+mod nested;
 mod overlapping;
 mod plans;
 mod power_cut;

@@ -11,12 +11,15 @@ use retake_model::content::{ContentId, Kind};
 use retake_model::object::NewObject;
 use retake_store::{PackWriter, PackedBatch, Reading, Store, StoreError};
 
+use super::others::OtherFolders;
+
 /// New content up to this size goes into the database itself.
 const FEW: usize = 1024 * 1024;
 
 pub(super) struct Sink<'store> {
     store: &'store Store,
     redacted: HashSet<ContentId>,
+    others: OtherFolders,
     purpose: Purpose,
     few: Mutex<Few>,
     packs: OnceLock<PackWriter>,
@@ -54,8 +57,18 @@ pub(super) enum Offered {
 }
 
 impl<'store> Sink<'store> {
-    pub(super) fn new(store: &'store Store, redacted: HashSet<ContentId>, purpose: Purpose) -> Self {
-        Self { store, redacted, purpose, few: Mutex::default(), packs: OnceLock::new() }
+    pub(super) fn new(
+        store: &'store Store,
+        redacted: HashSet<ContentId>,
+        others: OtherFolders,
+        purpose: Purpose,
+    ) -> Self {
+        Self { store, redacted, others, purpose, few: Mutex::default(), packs: OnceLock::new() }
+    }
+
+    /// The folders of other projects and of takes.
+    pub(super) fn others(&self) -> &OtherFolders {
+        &self.others
     }
 
     pub(super) fn store(&self) -> &'store Store {

@@ -26,6 +26,7 @@ use super::cache::{Cache, Folder, Remembered};
 pub(super) use super::found::{Chunk, Entry, Found, Here, Walked, What};
 use super::kept::Marks;
 use super::listing::list;
+use super::others::OtherFolders;
 use super::progress::Counter;
 use super::queue;
 use super::read::{Outcome, read_file, stat_at, unreadable};
@@ -55,6 +56,8 @@ struct Walk<'walk> {
     largest: u64,
     /// The store's own folder.
     own: Option<(u64, u64)>,
+    /// The folders of other projects and of takes.
+    others: &'walk OtherFolders,
     numbers: AtomicU32,
     counter: &'walk Counter<'walk>,
     moment: i64,
@@ -133,6 +136,7 @@ pub(super) fn walk(
         device: root.device,
         largest: options.options.largest_file,
         own: std::fs::metadata(sink.store().folder()).ok().map(|found| (found.dev(), found.ino())),
+        others: sink.others(),
         numbers: AtomicU32::new(1),
         counter,
         moment,
@@ -216,6 +220,9 @@ impl<'walk> Walk<'walk> {
         }
         if self.own == Some((stat.device, stat.inode)) {
             return Ok(Err(Found::Left(Reason::Repository)));
+        }
+        if number != 0 && self.others.holds(folder.as_fd(), &stat) {
+            return Ok(Err(Found::Left(Reason::OtherProject)));
         }
         let watch = self.watched.events.and_then(|events| events.watch(folder.as_fd()));
         // What happened before the watch was set makes no event, so it has to show in the stamps.

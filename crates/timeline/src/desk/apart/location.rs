@@ -54,6 +54,13 @@ impl Desk {
                 }
             }
         }
+        // A project has no folder record before its files are first captured.
+        for project in looking.queries().projects()?.into_iter().filter(|project| !project.path.is_empty()) {
+            let path = path_from_text(&project.path);
+            if location.starts_with(&path) && !main.starts_with(&path) {
+                return inside(path, "another project");
+            }
+        }
         Ok(location)
     }
 }

@@ -218,11 +218,12 @@ fn put_stat(bytes: &mut Vec<u8>, stat: &Stat) {
 
 fn reason(number: u8) -> Option<Reason> {
     use Reason::{
-        BadName, Changing, Ignored, ModeBits, Mounted, Repository, Secret, Special, TooLarge, Unreadable,
+        BadName, Changing, Ignored, ModeBits, Mounted, OtherProject, Repository, Secret, Special, TooLarge,
+        Unreadable,
     };
-    [Ignored, Secret, TooLarge, Special, Unreadable, Changing, Repository, BadName, Mounted, ModeBits]
-        .into_iter()
-        .find(|reason| *reason as u8 == number)
+    let of_paths =
+        [Ignored, Secret, TooLarge, Special, Unreadable, Changing, Repository, BadName, Mounted, ModeBits];
+    of_paths.into_iter().chain([OtherProject]).find(|reason| *reason as u8 == number)
 }
 
 /// Bytes that are read from the front.
