@@ -3,8 +3,8 @@
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::time::Timestamp;
 use retake_timeline::{
-    Command, Differing, Done, Executed, FileReport, Goal, HistoryItem, Moved, PendingMove, PlanRequest, Preview,
-    SavedVersion, Standing, Unit,
+    Command, Differing, Done, Executed, FileReport, Goal, HistoryItem, Moved, PendingMove, PlanRequest,
+    Preview, SavedVersion, Standing, Unit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

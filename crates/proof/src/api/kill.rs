@@ -230,6 +230,9 @@ impl World {
         let server = self.server()?;
         let mut client = Client::connect(&server)?;
         for writer in &mut self.writers {
+            writer.preview(&mut client)?;
+        }
+        for writer in &mut self.writers {
             writer.settle(&mut client, self.plan.cut_off, kills)?;
         }
         let running = client.get("/v1/turns")?.body;
@@ -385,6 +388,19 @@ impl Writer {
         };
         let (path, key) = (format!("/v1/threads/{thread}/{what}"), format!("{name}-{number}-{what}"));
         (Request { path, body: body.to_string(), key }, file)
+    }
+
+    /// Looks ahead at an undo: what the kill interrupted is finished, and never stands against a preview.
+    fn preview(&mut self, client: &mut Client) -> Result<(), Wrong> {
+        self.number += 1;
+        let path = format!("/v1/threads/{}/undo?dry_run=true", self.own);
+        let key = format!("{}-{}-preview", self.name, self.number);
+        let reply = client.post(&Request { path, body: "{}".to_owned(), key })?;
+        let interrupted = reply.body["detail"].as_str().is_some_and(|detail| detail.contains("moved"));
+        if reply.status >= 500 || interrupted {
+            return broken(format!("a preview after the kill was answered with {reply:?}"));
+        }
+        Ok(())
     }
 
     /// Asks again for all that was asked before the kill.

@@ -233,6 +233,34 @@ impl Expectation {
     }
 }
 
+/// The commands that only read, and mention a move of files that was interrupted.
+const READERS: [&[&str]; 5] =
+    [&["thread", "list"], &["thread", "show"], &["history"], &["tree"], &["verify"]];
+
+/// Before the next command finishes it, every command that only reads mentions a move of files that was interrupted, and
+/// none mentions one where there is none.
+pub(super) fn check_mentions(laboratory: &Laboratory, step: &Step) -> Result<(), String> {
+    let place = if laboratory.place(step.place).is_dir() { step.place } else { PROJECT };
+    for arguments in READERS {
+        let run = laboratory.run(place, arguments, |faults| faults).map_err(|trouble| trouble.to_string())?;
+        if !run.acknowledged() {
+            return Err(format!("{arguments:?} failed: {}", run.complaint()));
+        }
+        let answer: Value = serde_json::from_slice(&run.output.stdout).map_err(|error| error.to_string())?;
+        let mentions = answer["pending_moves"].as_array().is_some_and(|moves| !moves.is_empty());
+        // Only now: the first of these commands meets the store as the fault left it.
+        let sight = Sight::of(laboratory).map_err(|trouble| format!("it cannot be looked at: {trouble}"))?;
+        if mentions != sight.said.moving {
+            let is = if sight.said.moving { "does not mention" } else { "mentions" };
+            return Err(format!("{arguments:?} {is} an interrupted move, and that is wrong"));
+        }
+        if !sight.said.moving {
+            break;
+        }
+    }
+    Ok(())
+}
+
 /// Lets the program look at the folder; gives the paths that it takes for changed by hand.
 fn look_again(laboratory: &Laboratory, step: &Step) -> Result<Vec<String>, String> {
     let place = if laboratory.place(step.place).is_dir() { step.place } else { PROJECT };

@@ -8,7 +8,7 @@ use crate::faults::{KillPlan, Kills, Run};
 use crate::shim::{Death, Faults};
 use crate::violation::{Failed, Trouble, Violation};
 
-use super::check::{Expectation, Sight, Told};
+use super::check::{Expectation, Sight, Told, check_mentions};
 use super::laboratory::{Home, Laboratory, Program};
 use super::script::{APART, Nature, PROJECT, SCRIPT, Step};
 use super::{ground, retake};
@@ -88,6 +88,11 @@ impl Strikes {
                 self.kills.kills += 1;
                 self.kills.lossy += u64::from(run.report.lost > 0);
                 let mut what = format!("{death:?} at call {call}");
+                // Not always: a command that only reads may itself change what the next one meets.
+                if self.dice.once_in(4) {
+                    let mentioned = check_mentions(laboratory, step);
+                    self.judged(mentioned, number, step, &what)?;
+                }
                 if self.dice.once_in(3) {
                     let again = 1 + self.dice.below(60);
                     let place = if laboratory.place(step.place).is_dir() { step.place } else { PROJECT };
@@ -115,7 +120,18 @@ impl Strikes {
         what: &str,
     ) -> Result<(), Failed> {
         let told = if run.acknowledged() { Told::Done } else { Told::Nothing };
-        expectation.check(laboratory, step, told).and_then(|()| retried(laboratory, step)).map_err(|broken| {
+        let checked = expectation.check(laboratory, step, told).and_then(|()| retried(laboratory, step));
+        self.judged(checked, number, step, what)
+    }
+
+    fn judged(
+        &self,
+        checked: Result<(), String>,
+        number: u64,
+        step: &Step,
+        what: &str,
+    ) -> Result<(), Failed> {
+        checked.map_err(|broken| {
             let what = format!("{:?}, {what}: {broken}", step.arguments);
             Failed::Violation(Violation { campaign: "files", seed: self.seed, step: number, what })
         })
