@@ -497,6 +497,41 @@ fn an_operation_that_names_a_version_that_is_not_in_the_file_is_refused() {
 }
 
 #[test]
+fn of_versions_named_at_random_only_those_get_in_that_are_there() {
+    let mut taken = 0;
+    for round in 0..120_u8 {
+        let dice = *blake3::hash(&[round]).as_bytes();
+        let base = Memory::default();
+        let mut forgery = Forgery::new(&base);
+        let first = forgery.entry("hello");
+        let entries = List::from_cells(&mut forgery.additions, [cell(1, first)]);
+        forgery.with_entries(entries);
+        let [(from, has_from), (to, has_to)] = [0, 1].map(|which| {
+            let other = forgery.entry(&format!("{which} {round}"));
+            let how = dice[which] % 5;
+            if how == 1 || how == 2 {
+                forgery.left_out.push(other);
+            }
+            if how == 1 {
+                forgery.lines.push(json!({"redacted": other, "kind": "entry"}).to_string());
+            }
+            let id = if how == 3 { ContentId::of(Kind::Blob, b"hello") } else { other };
+            (if how == 4 { first } else { id }, how != 2 && how != 3)
+        });
+        let kind = naming(forgery.state.active, from, to).swap_remove(usize::from(dice[2] % 6));
+        let is_whole = has_to && (has_from || !matches!(kind, OperationKind::EntryEdited { .. }));
+        forgery.second = Some(kind.clone());
+        let (_folder, timeline) = elsewhere();
+        let imported = import(forgery.file(), &timeline, Importing::Same);
+        assert_eq!(imported.is_ok(), is_whole, "round {round}: {kind:?}: {imported:?}");
+        assert_eq!(threads(&timeline), usize::from(is_whole));
+        assert!(timeline.store().verify(&mut |_| {}).expect("verified").is_clean(), "round {round}");
+        taken += usize::from(is_whole);
+    }
+    assert!((20..100).contains(&taken), "{taken}: both must happen");
+}
+
+#[test]
 fn a_move_says_which_versions_it_went_between() {
     type Make = fn(u64, u64) -> OperationKind;
     let kinds: [Make; 4] = [
