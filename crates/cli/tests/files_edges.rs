@@ -31,6 +31,44 @@ fn open_apart(sandbox: &Sandbox, take: &str) {
 }
 
 #[test]
+fn a_fork_at_an_inherited_entry_has_the_files_of_that_entry() {
+    let sandbox = Sandbox::new();
+    sandbox.done(&["thread", "new", "Fix the login"]);
+    for (entry, file) in [("one", "1"), ("two", "2")] {
+        sandbox.done(&["entry", "add", entry]);
+        sandbox.agent(&format!("echo {file} > a"));
+    }
+    sandbox.done(&["entry", "add", "three"]);
+    sandbox.done(&["take", "branch", "--name", "B", "--yes"]);
+    sandbox.done(&["entry", "add", "four"]);
+    sandbox.agent("echo 3 > a");
+    let check = |command: &[&str]| {
+        sandbox.done(command);
+        assert_eq!(sandbox.read("a").as_deref(), Some("1\n"), "{command:?}");
+    };
+    check(&["take", "fork", "2", "--yes"]);
+    // Not the active take any more.
+    check(&["take", "fork", "2", "-k", "B", "--yes"]);
+    check(&["retry", "2", "-k", "B"]);
+
+    sandbox.done(&["take", "switch", "B", "--yes"]);
+    let promoted = sandbox.json(&["take", "promote", "main", "--switch"]);
+    let thread = &promoted["promoted"]["thread"];
+    assert_eq!(sandbox.read("a").as_deref(), Some("3\n"), "a promotion moves no file");
+    let listed = sandbox.json(&["snapshot", "list"]);
+    let listed = listed["snapshots"].as_array().expect("a list");
+    assert!(
+        listed.iter().any(|at| at["thread"] == *thread) && listed.iter().any(|at| at["thread"] != *thread)
+    );
+    sandbox.done(&["restore", "take:main", "--yes"]);
+    assert_eq!(sandbox.read("a").as_deref(), Some("2\n"), "the files that the take came with");
+    check(&["take", "fork", "2", "--yes"]);
+    check(&["take", "fork", "2", "-k", "main", "--yes"]);
+    let first = listed.iter().rev().find(|at| at["before"] != at["after"]).expect("a change");
+    sandbox.done(&["restore", first["after"].as_str().expect("an id"), "--yes"]);
+}
+
+#[test]
 fn the_active_take_is_not_promoted_away_from_its_files() {
     let sandbox = two_takes();
     let (code, error) = sandbox.refused(&["take", "promote"]);
