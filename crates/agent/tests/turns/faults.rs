@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use retake_agent::fault_server::{Act, Script};
-use retake_agent::{Cancel, Resuming, TurnError, TurnEvent};
+use retake_agent::{Cancel, Keep, Knowing, Resuming, TurnError, TurnEvent};
 use retake_model::agent::Ended;
 use serde_json::json;
 
@@ -172,4 +172,18 @@ fn the_first_turn_in_a_long_thread_fits_after_it_was_compressed() {
         heard.iter().any(|event| matches!(event, TurnEvent::Compressed { .. })),
         "the control: it was too long"
     );
+}
+
+#[test]
+fn an_empty_summary_is_reported_as_one_and_changes_nothing() {
+    let world = World::new(vec![text("An answer."), text(" \n ")]);
+    world.run("hello");
+    let version =
+        || world.shop.timeline.look().expect("a look").thread(world.thread).expect("it").summary.version;
+    let before = version();
+    let (keep, knowing) = (Keep::Entries(0), Knowing::default());
+    let refused = world.shop.compress(world.thread, world.take(), keep, knowing, &Cancel::new());
+    let error = refused.expect_err("there is nothing to put in").to_string();
+    assert!(error.contains("the summary is empty") && !error.contains("prompt"), "{error}");
+    assert_eq!(version(), before);
 }

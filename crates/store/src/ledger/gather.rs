@@ -183,3 +183,40 @@ fn run(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Store;
+
+    fn tables(ledger: &Ledger, name: &'static str) -> i64 {
+        let count = "SELECT count(*) FROM sqlite_master WHERE name = ?1";
+        ledger
+            .write_with_others(Lasting::AtOnce, move |connection| {
+                Ok(connection.query_row(count, [name], |row| row.get(0))?)
+            })
+            .expect("the next one is carried out")
+    }
+
+    #[test]
+    fn a_job_that_panics_is_reported_as_a_defect_and_leaves_nothing() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let store = Store::open(&folder.path().join("store")).expect("a store");
+        let ledger = store.ledger().expect("a ledger");
+        for lasting in [Lasting::AtOnce, Lasting::Soon] {
+            let refused = ledger.write_with_others(lasting, |connection| -> Result<(), StoreError> {
+                connection.execute_batch("CREATE TABLE half (x)")?;
+                panic!("a mistake, on purpose")
+            });
+            match refused {
+                Err(StoreError::Panicked(text)) => assert_eq!(text, "a mistake, on purpose"),
+                other => panic!("{other:?} is not reported as a defect of the program"),
+            }
+            assert_eq!(tables(&ledger, "half"), 0, "what it wrote is gone");
+        }
+        // The control: a job that ends is kept.
+        let kept = |connection: &Connection| Ok(connection.execute_batch("CREATE TABLE whole (x)")?);
+        ledger.write_with_others(Lasting::AtOnce, kept).expect("it is kept");
+        assert_eq!(tables(&ledger, "whole"), 1);
+    }
+}
