@@ -272,7 +272,7 @@ impl From<LookError> for Failure {
 impl From<PresetError> for Failure {
     fn from(error: PresetError) -> Self {
         match error {
-            PresetError::NoSuchPreset(_) => Self::new(Code::NotFound, error),
+            PresetError::NoSuchPreset(_) | PresetError::NoFormerPreset(_) => Self::new(Code::NotFound, error),
             PresetError::Name(_) | PresetError::TooMany => Self::new(Code::Refused, error),
             PresetError::Change(error) => error.into(),
             PresetError::Look(error) => error.into(),

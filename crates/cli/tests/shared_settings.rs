@@ -3,6 +3,7 @@
 mod support;
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::{Value, json};
 use support::Sandbox;
@@ -71,6 +72,13 @@ fn context_presets_belong_to_the_project() {
     assert_eq!(files(), before);
     sandbox.done(&["context", "preset", "delete", "login"]);
     assert_eq!(sandbox.refused(&["context", "preset", "load", "login"]).1["code"], "not_found");
+    // What was deleted or replaced can be restored.
+    assert_eq!(sandbox.json(&["context", "preset", "list", "--deleted"])["presets"], presets);
+    assert_eq!(sandbox.json(&["context", "preset", "restore", "login"]), presets[0]);
+    sandbox.done(&["context", "preset", "save", "--thread", "Second", "login"]);
+    assert_eq!(sandbox.json(&["context", "preset", "list"])["presets"][0]["items"], json!([]));
+    assert_eq!(sandbox.json(&["context", "preset", "restore", "login"]), presets[0]);
+    assert_eq!(sandbox.refused(&["context", "preset", "restore", "other"]).1["code"], "not_found");
     assert_eq!(sandbox.refused(&["context", "preset", "save", "a/b"]).1["code"], "refused");
 }
 
@@ -117,4 +125,27 @@ fn a_branch_shows_the_commit_of_its_source_and_a_run_can_insist_on_the_first() {
     let thread = info["id"].as_str().expect("an id");
     let ran = sandbox.run_in(&elsewhere, &["run", "--at-start-commit", "--thread", thread, "say hi"], "");
     assert_eq!(ran.code, 0, "{}", ran.stderr);
+}
+
+#[test]
+fn the_start_commit_is_looked_for_where_the_take_works() {
+    let sandbox = Sandbox::new();
+    let [first, second] = ["a".repeat(40), "b".repeat(40)];
+    check_out(&sandbox, &first);
+    sandbox.done(&["thread", "new", "Anchored"]);
+    sandbox.done(&["entry", "add", "one"]);
+    sandbox.done(&["take", "branch"]);
+    sandbox.done(&["take", "switch", "main"]);
+    let worktree = sandbox.project().with_file_name("worktree");
+    let path = worktree.to_str().expect("text");
+    sandbox.done(&["take", "open", "main_take_1", "--apart", path]);
+    let run = |folder: &Path| sandbox.run_in(folder, &["run", "--at-start-commit", "say hi"], "");
+    assert_eq!(run(&sandbox.project()).code, 0);
+    // The take's own folder is no repository.
+    let refused = run(&worktree);
+    assert_eq!(refused.code, 5, "{}", refused.stderr);
+    assert!(refused.stderr.contains("no commit is checked out"), "{}", refused.stderr);
+    check_out(&sandbox, &second);
+    let chat = sandbox.run_in(&sandbox.project(), &["chat", "--at-start-commit"], "hello\n");
+    assert!(chat.stderr.contains(&format!("git switch --detach {first}")), "{}", chat.stderr);
 }

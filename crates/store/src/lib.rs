@@ -88,7 +88,7 @@ pub use search::{
     CaughtUp, Hit, Order, Piece, Progress, Rebuilt, Scope, SearchError, SearchIndex, SearchProblem,
     SearchQuery, Snippet,
 };
-pub use shared_settings::{SettingScope, SharedSettings, SharedValue};
+pub use shared_settings::{FormerPreset, SettingScope, SharedSettings, SharedValue};
 pub use shares::Share;
 pub use tail::Tail;
 pub use takes::TakeRow;

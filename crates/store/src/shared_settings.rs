@@ -44,6 +44,21 @@ pub struct SharedSettings {
     /// Lists of context files, by name.
     #[n(2)]
     pub presets: BTreeMap<String, Vec<FileItem>>,
+    /// Lists that were deleted or replaced, the latest last. An older program leaves them out.
+    #[n(3)]
+    #[cbor(default)]
+    pub former_presets: Vec<FormerPreset>,
+}
+
+/// A list of context files that was deleted or replaced.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct FormerPreset {
+    /// The name that it had.
+    #[n(0)]
+    pub name: String,
+    /// The files, in order.
+    #[n(1)]
+    pub items: Vec<FileItem>,
 }
 
 /// A value that a thread has set for others too.
@@ -59,6 +74,8 @@ pub struct SharedValue {
 
 /// Earlier values are forgotten: an undo that reaches further back leaves the last one.
 const MOST_VALUES: usize = 100;
+/// Earlier lists are forgotten.
+const MOST_FORMER_PRESETS: usize = 1_000;
 /// The hash in front of the record.
 const HASH: usize = 32;
 /// Writers wait for each other here.
@@ -73,6 +90,32 @@ impl SharedSettings {
         values.push(value);
         let surplus = values.len().saturating_sub(MOST_VALUES);
         values.drain(..surplus);
+    }
+
+    /// Puts a list of context files in the place of another, which is kept as a former one. `None` deletes it.
+    pub fn set_preset(&mut self, name: &str, items: Option<Vec<FileItem>>) {
+        let former = match &items {
+            Some(items) => self.presets.insert(name.to_owned(), items.clone()),
+            None => self.presets.remove(name),
+        };
+        if let Some(former) = former.filter(|former| items.as_ref() != Some(former)) {
+            self.former_presets.push(FormerPreset { name: name.to_owned(), items: former });
+            let surplus = self.former_presets.len().saturating_sub(MOST_FORMER_PRESETS);
+            self.former_presets.drain(..surplus);
+        }
+    }
+
+    /// Brings back the latest list of that name that was deleted or replaced; the present one becomes a former one.
+    pub fn restore_preset(&mut self, name: &str) -> Option<Vec<FileItem>> {
+        let at = self.former_presets.iter().rposition(|former| former.name == name)?;
+        let items = self.former_presets.remove(at).items;
+        self.set_preset(name, Some(items.clone()));
+        Some(items)
+    }
+
+    /// Whether nothing is shared, and nothing was.
+    pub fn is_empty(&self) -> bool {
+        self.values.values().all(Vec::is_empty) && self.presets.is_empty() && self.former_presets.is_empty()
     }
 }
 
@@ -163,7 +206,10 @@ impl Store {
                 REDACTED.clone_into(&mut set.value);
             }
             settings.presets.retain(|name, _| !secrets.are_in(name));
-            settings.presets.values_mut().for_each(|items| items.retain(|item| !item_holds(item, secrets)));
+            let clean = |item: &FileItem| !item_holds(item, secrets);
+            settings.presets.values_mut().for_each(|items| items.retain(clean));
+            settings.former_presets.retain(|former| !secrets.are_in(&former.name));
+            settings.former_presets.iter_mut().for_each(|former| former.items.retain(clean));
             if settings != before {
                 settings.version += 1;
                 write(&path, &settings)?;
@@ -294,6 +340,8 @@ mod tests {
                 }
                 let items = vec![FileItem::new("a.rs"), FileItem::new(KEY)];
                 shared.presets.extend([("mine".to_owned(), items), (format!("with {KEY}"), Vec::new())]);
+                shared.set_preset("mine", Some(vec![FileItem::new("a.rs")]));
+                shared.set_preset(&format!("with {KEY}"), None);
                 Ok(())
             });
             changed.expect("it is written");
@@ -317,5 +365,25 @@ mod tests {
             left.presets.into_iter().collect::<Vec<_>>(),
             [("mine".to_owned(), vec![FileItem::new("a.rs")])]
         );
+        let former = FormerPreset { name: "mine".to_owned(), items: vec![FileItem::new("a.rs")] };
+        assert_eq!(left.former_presets, [former]);
+    }
+
+    #[test]
+    fn a_record_of_an_earlier_version_is_read() {
+        #[derive(Encode)]
+        struct Earlier {
+            #[n(0)]
+            version: u64,
+            #[n(1)]
+            values: BTreeMap<String, Vec<SharedValue>>,
+            #[n(2)]
+            presets: BTreeMap<String, Vec<FileItem>>,
+        }
+        let presets = BTreeMap::from([("mine".to_owned(), vec![FileItem::new("a.rs")])]);
+        let earlier = Earlier { version: 3, values: BTreeMap::new(), presets: presets.clone() };
+        let record = minicbor::to_vec(earlier).expect("encoding into memory cannot fail");
+        let found: SharedSettings = minicbor::decode(&record).expect("it is read");
+        assert_eq!((found.version, found.presets, found.former_presets), (3, presets, Vec::new()));
     }
 }

@@ -1,6 +1,7 @@
 //! Context presets: lists of context files that a project keeps by name.
 //!
-//! A preset is no part of a thread. Loading one sets a take's context files, as an operation that an undo takes back.
+//! A preset is no part of a thread. Loading one sets a take's context files, as an operation that an undo takes back. One that is
+//! deleted or replaced can be restored.
 
 use retake_model::command::Command;
 use retake_model::id::{TakeId, ThreadId};
@@ -30,6 +31,9 @@ pub enum PresetError {
     /// There is none of that name.
     #[error("there is no context preset {0:?} in this project")]
     NoSuchPreset(String),
+    /// None of that name was deleted or replaced.
+    #[error("no context preset {0:?} of this project was deleted or replaced")]
+    NoFormerPreset(String),
     /// The name is not one.
     #[error(transparent)]
     Name(#[from] BadName),
@@ -55,6 +59,13 @@ impl Looking<'_> {
         Ok(shared.presets.into_iter().map(|(name, items)| ContextPreset { name, items }).collect())
     }
 
+    /// The presets of a thread's project that were deleted or replaced, the latest first.
+    pub fn former_context_presets(&self, thread: ThreadId) -> Result<Vec<ContextPreset>, LookError> {
+        let scope = SettingScope::Project(self.thread(thread)?.home);
+        let former = self.store().shared_settings(scope)?.former_presets.into_iter().rev();
+        Ok(former.map(|former| ContextPreset { name: former.name, items: former.items }).collect())
+    }
+
     /// One preset of a thread's project.
     pub fn context_preset(&self, thread: ThreadId, name: &str) -> Result<ContextPreset, PresetError> {
         let all = self.context_presets(thread)?;
@@ -64,7 +75,7 @@ impl Looking<'_> {
 }
 
 impl Timeline {
-    /// Saves a list of context files for a thread's project, in the place of one of that name.
+    /// Saves a list of context files for a thread's project, in the place of one of that name, which can be restored.
     pub fn save_context_preset(
         &self,
         thread: ThreadId,
@@ -78,21 +89,37 @@ impl Timeline {
             if shared.presets.len() >= MOST_PRESETS && !shared.presets.contains_key(&preset.name) {
                 return Err(PresetError::TooMany);
             }
-            shared.presets.insert(preset.name.clone(), preset.items.clone());
+            shared.set_preset(&preset.name, Some(preset.items.clone()));
             Ok(())
         })?;
         Ok(preset)
     }
 
-    /// Deletes a preset of a thread's project. Takes that it was loaded into keep their files.
+    /// Deletes a preset of a thread's project. It can be restored; takes that it was loaded into keep their files.
     pub fn delete_context_preset(&self, thread: ThreadId, name: &str) -> Result<ContextPreset, PresetError> {
         let scope = SettingScope::Project(self.look()?.thread(thread)?.home);
         let mut deleted = None;
         self.store().change_shared_settings(scope, |shared| {
-            deleted = shared.presets.remove(name);
+            deleted = shared.presets.get(name).cloned();
+            shared.set_preset(name, None);
             Ok::<_, PresetError>(())
         })?;
         let items = deleted.ok_or_else(|| PresetError::NoSuchPreset(name.to_owned()))?;
+        Ok(ContextPreset { name: name.to_owned(), items })
+    }
+
+    /// Brings back the latest preset of that name that was deleted or replaced, in the place of the present one.
+    pub fn restore_context_preset(&self, thread: ThreadId, name: &str) -> Result<ContextPreset, PresetError> {
+        let scope = SettingScope::Project(self.look()?.thread(thread)?.home);
+        let mut restored = None;
+        self.store().change_shared_settings(scope, |shared| {
+            if shared.presets.len() >= MOST_PRESETS && !shared.presets.contains_key(name) {
+                return Err(PresetError::TooMany);
+            }
+            restored = shared.restore_preset(name);
+            Ok(())
+        })?;
+        let items = restored.ok_or_else(|| PresetError::NoFormerPreset(name.to_owned()))?;
         Ok(ContextPreset { name: name.to_owned(), items })
     }
 

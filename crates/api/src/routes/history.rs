@@ -58,7 +58,8 @@ pub(super) fn all() -> Vec<Endpoint> {
         post("/v1/threads/{thread}/reset", reset).about(
             GROUP,
             "Clear a thread",
-            "Entries, settings, drafts and file lists of all takes. One undo brings everything back.",
+            "Entries, settings, drafts and file lists of all takes. Prompts that threads share are kept. One undo brings \
+             everything back.",
         ),
     ]
 }

@@ -16,23 +16,29 @@ pub(super) fn all() -> Vec<Endpoint> {
         get("/v1/threads/{thread}/presets", list).about(
             GROUP,
             "List context presets",
-            "Those of the thread's project, by name.",
+            "Those of the thread's project, by name; or those that were deleted or replaced, the latest first.",
         ),
         post("/v1/threads/{thread}/presets", save).unversioned().about(
             GROUP,
             "Save a context preset",
-            "For all threads of the project, in the place of one of the same name. No operation: presets are no part of \
-             a thread.",
+            "For all threads of the project, in the place of one of the same name, which can be restored. No operation: \
+             presets are no part of a thread.",
         ),
         post("/v1/threads/{thread}/presets/load", load).about(
             GROUP,
             "Load a context preset",
             "Its files become the take's context files. An undo takes it back.",
         ),
+        post("/v1/threads/{thread}/presets/restore", restore).unversioned().about(
+            GROUP,
+            "Restore a context preset",
+            "The latest of that name that was deleted or replaced. The present one is kept as a replaced one. The last \
+             1,000 of a project can be restored.",
+        ),
         delete("/v1/threads/{thread}/presets/{preset}", remove).unversioned().about(
             GROUP,
             "Delete a context preset",
-            "Takes that it was loaded into keep their files.",
+            "Takes that it was loaded into keep their files, and it can be restored.",
         ),
     ]
 }
@@ -44,8 +50,20 @@ struct Presets {
     items: Vec<ContextPreset>,
 }
 
-fn list(call: &Call<'_, ThreadPath, NoQuery>) -> Result<Answer<Presets>, Problem> {
-    let items = call.service.timeline.look()?.context_presets(call.path.thread)?;
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListQuery {
+    /// Those that were deleted or replaced instead.
+    #[serde(default)]
+    deleted: bool,
+}
+
+fn list(call: &Call<'_, ThreadPath, ListQuery>) -> Result<Answer<Presets>, Problem> {
+    let (looking, thread) = (call.service.timeline.look()?, call.path.thread);
+    let items = match call.query.deleted {
+        true => looking.former_context_presets(thread)?,
+        false => looking.context_presets(thread)?,
+    };
     Ok(Answer::of(Presets { items }))
 }
 
@@ -83,6 +101,11 @@ fn load(call: &Call<'_, ThreadPath, OfTake, LoadBody>) -> Result<Answer<Done>, P
     let done = call.service.timeline.load_context_preset(thread, take, &call.body.name, caller)?;
     let version = done.version;
     Ok(Answer::at(done, version))
+}
+
+fn restore(call: &Call<'_, ThreadPath, NoQuery, LoadBody>) -> Result<Answer<ContextPreset>, Problem> {
+    let restored = call.service.timeline.restore_context_preset(call.path.thread, &call.body.name)?;
+    Ok(Answer::of(restored))
 }
 
 #[derive(Deserialize, JsonSchema)]

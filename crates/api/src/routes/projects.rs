@@ -38,7 +38,7 @@ pub(super) fn all() -> Vec<Endpoint> {
             GROUP,
             "Forget which folder a project is in",
             "The folder is no project any more, and its files stay as they are. Threads of the project are kept without a \
-             folder; a project without threads is forgotten altogether. Refused while a take of the project has a folder \
+             folder, and so are prompts, roles and context presets; a project without any of these is forgotten altogether. Refused while a take of the project has a folder \
              of its own, or something is being done to the folder.",
         ),
         get("/v1/workspace/status", status).about(

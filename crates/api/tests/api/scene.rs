@@ -39,7 +39,9 @@ impl Scene {
         client.post(&at("branch"), &json!({"entry": entry(3)})).done();
         client.put(&at("draft"), &json!({"text": "a draft"})).done();
         client.post(&at("draft/pictures"), &json!({"pictures": [PICTURE]})).done();
-        client.post(&at("presets"), &json!({"name": "preset", "items": [{"path": "preset.txt"}]})).done();
+        for path in ["replaced.txt", "preset.txt"] {
+            client.post(&at("presets"), &json!({"name": "preset", "items": [{"path": path}]})).done();
+        }
         let attached = client.get(&at("draft")).done();
         let picture = attached["pictures"][0]["picture"].as_str().expect("an id").to_owned();
         let taken = client.post("/v1/snapshots", &json!({"thread": thread, "note": "a moment"}));
@@ -114,7 +116,7 @@ impl Scene {
             Some("draft/pictures") => json!({"pictures": ["R0lGODlhIGFub3RoZXI="]}),
             Some("roles") => json!({"roles": ["User", "AI", "Judge"]}),
             Some("lists/{list}") => json!({"items": [{"path": "a.txt"}]}),
-            Some("presets" | "presets/load") => json!({"name": "preset"}),
+            Some("presets" | "presets/load" | "presets/restore") => json!({"name": "preset"}),
             Some("turns") => json!({"prompt": "say hi"}),
             Some("compress") => json!({"keep": 1}),
             _ => match route {

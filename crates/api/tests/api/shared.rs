@@ -107,6 +107,18 @@ fn context_presets_are_saved_loaded_listed_and_deleted() {
     client.delete(&format!("{}/Both%20files", presets(&second))).done();
     assert_eq!(names(&first), Vec::<String>::new());
 
+    // What was deleted or replaced comes back, the latest first.
+    let former = client.get(&format!("{}?deleted=true", presets(&first))).done();
+    assert_eq!(former["items"][0]["name"], "Both files", "{former}");
+    let restore =
+        |name: &str| client.post(&format!("/v1/threads/{first}/presets/restore"), &json!({ "name": name }));
+    assert_eq!(restore("Both files").done()["items"], items);
+    restore("Both files").refused(404, "not_found");
+    client.post(&presets(&first), &json!({"name": "Both files", "items": []})).done();
+    assert_eq!(restore("Both files").done()["items"], items, "what was replaced");
+    assert_eq!(restore("Both files").done()["items"], json!([]), "and back");
+    client.delete(&format!("{}/Both%20files", presets(&second))).done();
+
     // The same as callbacks.
     let call = |name: &str, arguments: Value| {
         let callback = format!("/api/callbacks/{name}_context_preset?thread={first}");

@@ -18,7 +18,8 @@ Examples:
   retake reset --yes -t \"Fix the login\"
   retake undo                             and all is back
 
-Takes, titles, tags, roles and history stay.")]
+Takes, titles, tags, roles and history stay, and so do the prompts that threads share (`global_system_prompt`,
+`project_system_prompt`).")]
 pub(crate) struct Arguments {
     /// Do not ask.
     #[arg(short, long)]

@@ -1,5 +1,7 @@
 //! `retake project`.
 
+use serde_json::json;
+
 use crate::support::User;
 
 #[test]
@@ -91,4 +93,24 @@ fn a_folder_is_made_a_project_and_forgotten_with_its_threads_kept() {
     assert_eq!((&adopted["id"], &adopted["threads"]), (&outer, &serde_json::json!(1)));
     assert_eq!(user.json(&["thread", "show"])["entries"].as_array().map(Vec::len), Some(2));
     user.run(&["verify"]);
+}
+
+#[test]
+fn a_project_with_presets_is_kept_when_its_folder_is_forgotten() {
+    let user = User::new();
+    user.talk("Fix the login");
+    user.write("project/a.txt", b"a\n");
+    user.run(&["context", "add", "a.txt"]);
+    user.run(&["context", "preset", "save", "login"]);
+    let id = user.json(&["project"])["id"].as_str().expect("an id").to_owned();
+    user.run(&["purge", "--yes", "Fix the login"]);
+    let forgotten = user.json(&["project", "forget"]);
+    assert_eq!((&forgotten["threads"], &forgotten["kept"]), (&json!(0), &json!(true)));
+    user.run(&["project", "adopt", &id]);
+    user.run(&["thread", "new"]);
+    assert_eq!(user.json(&["context", "preset", "list"])["presets"][0]["name"], "login");
+    for short in ["", "abc"] {
+        let error = user.refused(3, &["project", "adopt", short]);
+        assert!(error.contains("at least 4 characters"), "{error}");
+    }
 }

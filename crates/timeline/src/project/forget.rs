@@ -2,7 +2,7 @@
 
 use retake_model::id::{FolderId, ProjectId};
 use retake_model::intent::FolderRecord;
-use retake_store::{Deleted, ProjectRow, StoreError, ThreadFilter, Writing};
+use retake_store::{Deleted, ProjectRow, SettingScope, StoreError, ThreadFilter, Writing};
 use retake_workspace::folder::{self, path_from_text};
 use serde::Serialize;
 
@@ -19,12 +19,14 @@ pub struct ForgottenProject {
     pub path: String,
     /// How many threads it has, archived ones included. They are kept, and so is the project if there are any.
     pub threads: u64,
+    /// Whether the project is kept without a folder: it has threads, or its threads left prompts, roles or context presets.
+    pub kept: bool,
 }
 
 impl Timeline {
     /// Forgets which folder a project is in: the folder is no project any more, and no file in it changes. Threads of the
-    /// project are kept without a folder until [`Timeline::adopt`] gives them one; without threads, the project is
-    /// forgotten altogether.
+    /// project are kept without a folder until [`Timeline::adopt`] gives them one, and so is whatever its threads shared. A
+    /// project that has neither is forgotten altogether.
     pub fn forget_project(&self, id: ProjectId) -> Result<ForgottenProject, ProjectError> {
         let _lock = self.store.lock_folder(FolderId::of_project(id))?;
         let looking = self.look()?;
@@ -33,10 +35,11 @@ impl Timeline {
         let filter = ThreadFilter { project: Some(id), deleted: Deleted::Shown, ..ThreadFilter::default() };
         let threads = looking.queries().threads(&filter)?.len() as u64;
         drop(looking);
+        let shares = !self.store.shared_settings(SettingScope::Project(id))?.is_empty();
         let path = row.path.clone();
         self.store.write(move |writing: &Writing<'_>| -> Result<(), StoreError> {
             // Counted again where nobody else can write.
-            if writing.threads(&filter)?.is_empty() {
+            if !shares && writing.threads(&filter)?.is_empty() {
                 writing.forget_folder(FolderId::of_project(id))?;
                 return writing.forget_project(id);
             }
@@ -45,7 +48,7 @@ impl Timeline {
         })?;
         // The store no longer knows the folder, so a mark that stays names nothing; it is removed where it can be.
         let _ = folder::unmark(&path_from_text(&path), id);
-        Ok(ForgottenProject { id, path, threads })
+        Ok(ForgottenProject { id, path, threads, kept: shares || threads > 0 })
     }
 
     fn is_any_alive(&self, folder: &FolderRecord) -> Result<bool, StoreError> {

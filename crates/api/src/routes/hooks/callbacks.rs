@@ -85,6 +85,7 @@ const CALLBACKS: &[Callback] = &[
     list_of("set_screenshots", &[("list", "screenshots")]),
     callback("save_context_preset", Method::POST, "/v1/threads/{thread}/presets", &["take"]),
     callback("load_context_preset", Method::POST, "/v1/threads/{thread}/presets/load", &["take"]),
+    callback("restore_context_preset", Method::POST, "/v1/threads/{thread}/presets/restore", &[]),
     callback("delete_context_preset", Method::DELETE, "/v1/threads/{thread}/presets/{preset}", &[]),
 ];
 

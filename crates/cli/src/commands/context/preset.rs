@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::ui::sanitize::{Lines, sanitize};
 
-/// Save, load, list and delete lists of context files.
+/// Save, load, list, delete and restore lists of context files.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -17,9 +17,10 @@ Examples:
   retake context preset load login
   retake context preset list
   retake context preset delete login
+  retake context preset restore login
 
 Presets belong to the project: every thread of it can load them. Loading one is an operation of the thread, which an
-undo takes back; saving and deleting are not.")]
+undo takes back; saving and deleting are not. `restore` brings back what was deleted or replaced; the last 1,000 are kept.")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -29,15 +30,18 @@ pub(crate) struct Arguments {
 enum Command {
     /// List the presets of the project.
     #[command(visible_alias = "ls")]
-    #[command(after_help = "Examples:\n  retake context preset list")]
+    #[command(after_help = "Examples:\n  retake context preset list\n  retake context preset list --deleted")]
     List {
+        /// Those that were deleted or replaced instead, the latest first.
+        #[arg(long)]
+        deleted: bool,
         #[command(flatten)]
         target: TakeTarget,
     },
     /// Save the take's context files under a name.
     #[command(after_help = "Examples:\n  retake context preset save login")]
     Save {
-        /// What to call them. A preset of that name is replaced.
+        /// What to call them. A preset of that name is replaced; `restore` brings it back.
         name: String,
         #[command(flatten)]
         target: TakeTarget,
@@ -50,7 +54,15 @@ enum Command {
         #[command(flatten)]
         target: Target,
     },
-    /// Delete a preset. Takes that it was loaded into keep their files.
+    /// Restore the latest preset of a name that was deleted or replaced, in the place of the present one.
+    #[command(after_help = "Examples:\n  retake context preset restore login")]
+    Restore {
+        /// The preset.
+        name: String,
+        #[command(flatten)]
+        target: TakeTarget,
+    },
+    /// Delete a preset; `restore` brings it back. Takes that it was loaded into keep their files.
     #[command(visible_alias = "rm")]
     #[command(after_help = "Examples:\n  retake context preset delete login")]
     Delete {
@@ -70,11 +82,18 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let timeline = context.timeline()?;
         match self.command {
-            Command::List { target } => {
+            Command::List { deleted, target } => {
                 let looking = timeline.look()?;
                 let meant = context.meant(&looking, &(&target).into())?;
-                let answer = Answer { presets: looking.context_presets(meant.thread.summary.id)? };
-                if answer.presets.is_empty() {
+                let thread = meant.thread.summary.id;
+                let presets = match deleted {
+                    true => looking.former_context_presets(thread)?,
+                    false => looking.context_presets(thread)?,
+                };
+                let answer = Answer { presets };
+                if answer.presets.is_empty() && deleted {
+                    context.remark("No preset was deleted or replaced.")?;
+                } else if answer.presets.is_empty() {
                     context.remark("There are no presets. `retake context preset save NAME` saves one.")?;
                 }
                 context.answer(&answer, |out, _| {
@@ -96,6 +115,10 @@ impl Arguments {
                 let thread = meant.thread.summary.id;
                 let caller = context.caller(target.expect)?;
                 context.report_done(&timeline.load_context_preset(thread, meant.take.id, &name, caller)?)
+            }
+            Command::Restore { name, target } => {
+                let meant = context.meant(&timeline.look()?, &(&target).into())?;
+                show(context, &timeline.restore_context_preset(meant.thread.summary.id, &name)?, "Restored")
             }
             Command::Delete { name, target } => {
                 let meant = context.meant(&timeline.look()?, &(&target).into())?;

@@ -15,8 +15,8 @@ Examples:
   retake project forget                this folder is no project any more
   retake project forget 7f3kq2p9
 
-Threads of the project are kept without a folder; `retake project adopt ID` gives them one. A project without threads is
-forgotten altogether.")]
+Threads of the project are kept without a folder, and so are its prompts, roles and context presets; `retake project adopt ID`
+gives them one. A project without any of these is forgotten altogether.")]
 pub(crate) struct Arguments {
     /// The project: its id, or the beginning of it [default: that of this folder].
     project: Option<String>,
@@ -37,14 +37,17 @@ impl Arguments {
         context.report(&forgotten, |out, styles| {
             let (path, command) = (sanitize(&forgotten.path, Lines::Fold), styles.command);
             writeln!(out, "{path} is no project any more; its files are as they were.")?;
-            if forgotten.threads == 0 {
+            if !forgotten.kept {
                 return Ok(());
             }
-            let threads = counted(forgotten.threads, "thread is", "threads are");
+            let kept = match forgotten.threads {
+                0 => "Its prompts, roles and context presets are".to_owned(),
+                threads => counted(threads, "thread is", "threads are"),
+            };
             let id = forgotten.id.short();
             writeln!(
                 out,
-                "{threads} kept without a folder; {command}retake project adopt {id}{command:#} gives them one."
+                "{kept} kept without a folder; {command}retake project adopt {id}{command:#} gives them one."
             )
         })
     }
