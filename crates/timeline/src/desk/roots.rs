@@ -66,9 +66,10 @@ impl Desk {
                 }
             }
             let known = writing.folder(folder)?;
-            let mut identities = known.as_ref().and_then(|known| known.root_identities.clone());
-            identities.iter_mut().for_each(|known| known.retain(|(path, _)| Some(path) != added.as_ref()));
-            let root_identities = identify_roots(&roots, &identities.unwrap_or_default());
+            let mut identities =
+                known.as_ref().and_then(|known| known.root_identities.clone()).unwrap_or_default();
+            identities.retain(|(path, _)| Some(path) != added.as_ref());
+            let root_identities = identify_roots(&roots, &identities);
             let (snapshot, running, captured, others) = known.map_or((None, None, None, None), |known| {
                 (known.snapshot, known.running, known.captured, known.others)
             });
