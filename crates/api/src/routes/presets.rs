@@ -60,9 +60,10 @@ struct ListQuery {
 
 fn list(call: &Call<'_, ThreadPath, ListQuery>) -> Result<Answer<Presets>, Problem> {
     let (looking, thread) = (call.service.timeline.look()?, call.path.thread);
-    let items = match call.query.deleted {
-        true => looking.former_context_presets(thread)?,
-        false => looking.context_presets(thread)?,
+    let items = if call.query.deleted {
+        looking.former_context_presets(thread)?
+    } else {
+        looking.context_presets(thread)?
     };
     Ok(Answer::of(Presets { items }))
 }

@@ -86,9 +86,10 @@ impl Arguments {
                 let looking = timeline.look()?;
                 let meant = context.meant(&looking, &(&target).into())?;
                 let thread = meant.thread.summary.id;
-                let presets = match deleted {
-                    true => looking.former_context_presets(thread)?,
-                    false => looking.context_presets(thread)?,
+                let presets = if deleted {
+                    looking.former_context_presets(thread)?
+                } else {
+                    looking.context_presets(thread)?
                 };
                 let answer = Answer { presets };
                 if answer.presets.is_empty() && deleted {
