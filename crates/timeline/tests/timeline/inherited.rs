@@ -13,7 +13,7 @@ use crate::support::FileWorld;
 ///   B                              └── four ─ a=3 ─ five
 ///   C                                               └── six ─ a=4
 /// ```
-struct Takes {
+struct Branches {
     world: FileWorld,
     /// Each take with its last file, oldest first.
     takes: Vec<(TakeId, &'static str)>,
@@ -21,7 +21,7 @@ struct Takes {
     entries: Vec<(EntryId, Option<&'static str>, usize)>,
 }
 
-impl Takes {
+impl Branches {
     fn new() -> Self {
         let world = FileWorld::new();
         let main = world.world.state().active;
@@ -75,7 +75,7 @@ impl Takes {
 /// Splits a take off each take at each entry that it has, while each take is the active one.
 fn check(how: &str) {
     for active in 0..3 {
-        let takes = Takes::new();
+        let takes = Branches::new();
         let switch = || takes.world.change(Command::Switch { take: takes.takes[active].0 });
         switch();
         for (from, (take, last)) in takes.takes.iter().enumerate() {
@@ -116,7 +116,7 @@ fn a_retry_of_an_inherited_entry_has_the_files_of_that_entry() {
 
 #[test]
 fn a_fork_of_a_fork_goes_back_from_where_the_fork_began() {
-    let takes = Takes::new();
+    let takes = Branches::new();
     let (main, (two, three)) = (takes.takes[0].0, (takes.entries[1].0, takes.entries[2].0));
     takes.world.change(takes.command("fork", main, three));
     let fork = takes.world.world.state().active;
@@ -133,7 +133,7 @@ fn a_fork_of_a_fork_goes_back_from_where_the_fork_began() {
 
 #[test]
 fn a_fork_in_the_background_at_an_inherited_entry_has_the_files_of_that_entry() {
-    let takes = Takes::new();
+    let takes = Branches::new();
     let running = takes.world.world.timeline.store().lease_turn(takes.takes[2].0);
     let running = running.expect("a lease").expect("nobody has it");
     for (at, (entry, ..)) in takes.entries.iter().enumerate() {
@@ -149,7 +149,7 @@ fn a_fork_in_the_background_at_an_inherited_entry_has_the_files_of_that_entry() 
 }
 
 /// Promotes the first take while the third one's files are in the folder.
-fn promoted(takes: &Takes) -> ThreadId {
+fn promoted(takes: &Branches) -> ThreadId {
     let (thread, main) = (takes.world.world.thread, takes.takes[0].0);
     let promoted = takes.world.desk.promote(thread, main, None, Caller::human(), Halves::Both);
     promoted.expect("a promotion").promoted.thread
@@ -158,7 +158,7 @@ fn promoted(takes: &Takes) -> ThreadId {
 #[test]
 fn a_fork_in_a_promoted_thread_has_the_files_of_an_entry_from_before_the_promotion() {
     for (at, wanted) in [(0, None), (1, Some("1")), (2, Some("2"))] {
-        let takes = Takes::new();
+        let takes = Branches::new();
         let thread = promoted(&takes);
         let change = |command| {
             let changed = takes.world.desk.change(thread, command, Caller::human(), Handling::default());
