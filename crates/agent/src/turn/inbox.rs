@@ -45,6 +45,8 @@ impl Driver<'_> {
         for (number, letter) in self.ledger.letters(self.take)? {
             self.read = self.read.max(number);
             match letter {
+                // It was read, and waits for a step that publishes it.
+                _ if self.steering.iter().any(|steering| steering.number == number) => {}
                 Letter::Steer { entry, text } if !self.holds(entry)? => {
                     self.steering.push(Steering { number, entry, text });
                 }

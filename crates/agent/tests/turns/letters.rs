@@ -64,6 +64,31 @@ fn a_message_during_the_last_answer_makes_the_model_answer_again() {
 }
 
 #[test]
+fn a_message_during_an_answer_that_fails_for_good_is_kept_once() {
+    let refusal =
+        "event: error\ndata: {\"error\":{\"type\":\"invalid_request_error\",\"message\":\"no\"}}\n\n";
+    let failing = text("A first answer, in pieces")
+        .broken_after(4, Act::Pause(Duration::from_millis(700)))
+        .with(5, Act::Send(refusal.as_bytes().to_vec()));
+    let world = World::new(vec![failing]);
+    let (timeline, take) = (world.shop.timeline.clone(), world.take());
+    let mut once = true;
+    let mut witness = at(
+        |event| matches!(event, TurnEvent::Text { .. }),
+        move || {
+            if std::mem::take(&mut once) {
+                Sender::new(&timeline).expect("a sender").steer(take, "and more").expect("it is sent");
+            }
+        },
+    );
+    let outcome = world.run_with("tell me", &Cancel::new(), &mut witness).expect("the turn ends");
+    assert_eq!(outcome.how, Ended::Failed);
+    let said = world.said();
+    assert_eq!(said.iter().filter(|line| line.contains("and more")).count(), 1, "{said:?}");
+    world.check_rest();
+}
+
+#[test]
 fn a_letter_decides_where_nobody_is_at_the_terminal() {
     let mut world = World::new(vec![
         calls(&[("w", "write", json!({"path": "new.txt", "content": "x"}))]),
