@@ -3,7 +3,7 @@
 //! ```text
 //!   dice ──► a step: a turn · a retry · an undo, redo, jump · an edit, a deletion · a compression · a switch · …
 //!     │                │
-//!     │                └─► the agent ──► a server of our own ──► an answer with tools, or one of nine failures
+//!     │                └─► the agent ──► a server of our own ──► an answer with tools, or one of ten failures
 //!     │                                        └─ each request it gets is checked by its wire's rules
 //!     └──────► after every step
 //!                takes        as many as the plain count says: no fork without its turn
@@ -18,6 +18,7 @@
 mod assistant;
 mod check;
 mod kill;
+mod summaries;
 mod tools;
 mod walk;
 mod world;
@@ -49,12 +50,22 @@ pub enum Mistake {
     CallWithoutResult,
     /// A stop is reported as sent and has no effect, while a tool prints all the time.
     StopWithoutEffect,
+    /// A stop is reported as sent and has no effect, while a summary is written.
+    SummaryNotStopped,
+    /// What somebody changed while a summary was written is lost.
+    ChangeLost,
 }
 
 impl Mistake {
     /// All of them.
-    pub const ALL: [Self; 4] =
-        [Self::ResultWithoutFiles, Self::OrphanFork, Self::CallWithoutResult, Self::StopWithoutEffect];
+    pub const ALL: [Self; 6] = [
+        Self::ResultWithoutFiles,
+        Self::OrphanFork,
+        Self::CallWithoutResult,
+        Self::StopWithoutEffect,
+        Self::SummaryNotStopped,
+        Self::ChangeLost,
+    ];
 }
 
 /// Makes each mistake in turn; all must be caught.

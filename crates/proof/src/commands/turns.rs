@@ -50,14 +50,16 @@ impl Turns {
 pub(super) fn campaign(seed: u64, turns: u64, chaos: u64) -> Result<String, Trouble> {
     let walked = walk(TurnsPlan { seed, turns, chaos, mistake: None })?;
     Ok(format!(
-        "{} turns in {} steps: {} completed, {} stopped ({} while a tool printed all the time), {} failed; {} forks, {} retries in vain, {} moves; {} of \
+        "{} turns in {} steps: {} completed, {} stopped ({} while a tool printed all the time, {} while a summary was written), {} failed, {} changes while a summary was written; {} forks, {} retries in vain, {} moves; {} of \
          {} requests were answered badly, {} tool calls, {} projections: no orphan, nothing apart, nothing left",
         walked.turns,
         walked.steps,
         walked.completed,
         walked.stopped,
         walked.silenced,
+        walked.summaries_stopped,
         walked.failed,
+        walked.summaries_disturbed,
         walked.forks,
         walked.refused,
         walked.moves,

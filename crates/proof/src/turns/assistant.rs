@@ -5,8 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use retake_agent::fault_server::{Chaos, FaultServer, Request, Script, Telling, call, chaos, said};
+use retake_agent::fault_server::{
+    Act, Chaos, FaultServer, Request, Script, Telling, call, chaos, events, said,
+};
 use retake_agent::provider::{Stop, Wire};
 use retake_model::entry::{Block, Fields, Usage};
 use retake_model::projection::rules;
@@ -20,6 +23,16 @@ const FILES: [&str; 6] = ["a.txt", "b.txt", "c.txt", "src/d.txt", "src/deep/e.tx
 
 /// Prints a line every 10 ms, for longer than a stop may take.
 const NOISE: &str = "i=0; while [ $i -lt 1500 ]; do echo noise; sleep 0.01; i=$((i+1)); done";
+
+/// How long a summary takes whose turn is stopped meanwhile: longer than a stop may take.
+const SLOW_SUMMARY: Duration = Duration::from_secs(12);
+
+/// What somebody does while a summary is written.
+pub(super) struct DuringSummary {
+    pub(super) act: Box<dyn FnOnce() + Send>,
+    /// Whether the summary takes long.
+    pub(super) slow: bool,
+}
 
 /// What a call does to the folder if it succeeds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +63,7 @@ pub(super) struct Mind {
     written: u64,
     /// Whether the next call prints all the time.
     noisy: bool,
+    during_summary: Option<DuringSummary>,
     /// What the calls of this turn do, and those names that more than one has.
     pub(super) effects: BTreeMap<String, Effect>,
     pub(super) doubtful: BTreeSet<String>,
@@ -71,6 +85,7 @@ impl Assistant {
             rounds: 0,
             written: 0,
             noisy: false,
+            during_summary: None,
             effects: BTreeMap::new(),
             doubtful: BTreeSet::new(),
             broken: Vec::new(),
@@ -90,10 +105,16 @@ impl Assistant {
     pub(super) fn begin(&self, wire: Wire, dice: Dice, noisy: bool) {
         self.with(|mind| {
             mind.noisy = noisy;
+            mind.during_summary = None;
             (mind.wire, mind.dice, mind.rounds) = (wire, dice, 0);
             mind.effects.clear();
             mind.doubtful.clear();
         });
+    }
+
+    /// Something is done while the next summary of this turn is written.
+    pub(super) fn during_summary(&self, during: DuringSummary) {
+        self.with(|mind| mind.during_summary = Some(during));
     }
 
     pub(super) fn with<T>(&self, see: impl FnOnce(&mut Mind) -> T) -> T {
@@ -111,7 +132,23 @@ impl Mind {
         for found in rules::check(self.wire, &body) {
             self.broken.push(format!("a request on {:?}: {} {}", self.wire, found.at, found.rule));
         }
-        let telling = if body.get("tools").is_some() { self.answer() } else { said("A summary of it all.") };
+        let is_summary = body.get("tools").is_none();
+        let telling = if is_summary { said("A summary of it all.") } else { self.answer() };
+        if is_summary && let Some(DuringSummary { act, slow }) = self.during_summary.take() {
+            act();
+            let mut script = Script::events(events(self.wire, &telling));
+            if slow {
+                script.acts = [comments(SLOW_SUMMARY), script.acts].concat();
+            }
+            return script;
+        }
+        if self.chaos > 0 && self.dice.once_in(40) {
+            self.failures += 1;
+            let mut script = Script::events(events(self.wire, &telling));
+            script.acts.truncate(1);
+            script.acts.extend(comments(Duration::from_secs(60)));
+            return script;
+        }
         let (script, what) = chaos(self.dice.roll(), self.chaos, self.wire, &telling);
         self.failures += u64::from(what != Chaos::None);
         script
@@ -190,6 +227,14 @@ impl Mind {
         }
         call(&id, tool, &input)
     }
+}
+
+/// Comments for that long: signs of life without content.
+fn comments(time: Duration) -> Vec<Act> {
+    let pause = Duration::from_millis(50);
+    let comment = [Act::Pause(pause), Act::Send(b": still here\n\n".to_vec())];
+    let times = (time.as_millis() / pause.as_millis()) as usize;
+    std::iter::repeat_n(comment, times).flatten().collect()
 }
 
 /// The mistake: a result is lost on the way, wherever the wire puts it.

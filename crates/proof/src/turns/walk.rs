@@ -15,8 +15,9 @@ use retake_timeline::{
 };
 
 use super::check::{Checked, everything, verified};
+use super::summaries::{Disturbance, Disturbed};
 use super::tools::{Files, compare};
-use super::world::{Meddling, Watcher, World};
+use super::world::{Meddling, QUICK_ANSWER, WINDOW, Watcher, World};
 use super::{Mistake, TurnsPlan};
 use crate::dice::Dice;
 use crate::folder::Folder;
@@ -44,6 +45,10 @@ pub struct Walked {
     pub stopped: u64,
     /// Of these, turns that were told to stop by a letter while a tool printed all the time.
     pub silenced: u64,
+    /// And turns that were told to stop while they compressed themselves.
+    pub summaries_stopped: u64,
+    /// Drafts and titles that were set while a turn compressed itself.
+    pub summaries_disturbed: u64,
     /// Turns that failed, and could be resumed.
     pub failed: u64,
     /// Takes that retries made.
@@ -217,12 +222,15 @@ impl Walk {
     /// A turn, with somebody who meddles in it now and then.
     fn turn(&mut self, way: &Way) -> Result<Said, Failed> {
         let wire = Wire::ALL[self.dice.index(4)];
-        self.world.speak(wire)?;
         let noisy = self.dice.once_in(16);
+        let disturbed = self.disturbance(way, noisy)?;
+        let stops = disturbed.as_ref().is_some_and(|disturbed| disturbed.what == Disturbance::Stop);
+        self.world.speak(wire, if stops { Duration::from_mins(1) } else { QUICK_ANSWER })?;
         self.world.assistant.begin(wire, self.dice.split(), noisy);
         let meddling = match self.dice.below(12) {
             _ if noisy && self.plan.mistake == Some(Mistake::StopWithoutEffect) => Meddling::ClaimStop,
             _ if noisy => Meddling::StopNoise,
+            _ if disturbed.is_some() => Meddling::None,
             0 | 1 => Meddling::Interrupt,
             2 => Meddling::Steer,
             3 => Meddling::Undo,
@@ -234,6 +242,9 @@ impl Walk {
         let state = looking.state(self.world.thread).map_err(Failed::trouble)?;
         drop(looking);
         let active = self.world.active()?;
+        if let Some(disturbed) = &disturbed {
+            disturbed.plan(&self.world, active.id, self.plan.mistake);
+        }
         let (world, take, unfinished) = (&self.world, active.id, active.agent.is_some());
         let cancel = Cancel::new();
         let mut watcher = Watcher {
@@ -273,6 +284,10 @@ impl Walk {
                 return wrong("a turn that was told to stop", format!("it went on for {took:?}"));
             }
         }
+        self.world.shop.window = WINDOW;
+        if let Some(problem) = self.disturbed(disturbed.as_ref())? {
+            return wrong("a turn that compressed itself", problem);
+        }
         let name = match way {
             Way::Run => "a turn",
             Way::Resume => "a turn that went on",
@@ -296,6 +311,34 @@ impl Walk {
             self.last = Some((state, before));
         }
         Ok(said)
+    }
+
+    /// Now and then the window is too small for the turn, and something is done while it compresses itself.
+    fn disturbance(&mut self, way: &Way, noisy: bool) -> Result<Option<Disturbed>, Failed> {
+        let often = matches!(self.plan.mistake, Some(Mistake::SummaryNotStopped | Mistake::ChangeLost));
+        if noisy || matches!(way, Way::Retry(..)) || !self.dice.once_in(if often { 2 } else { 9 }) {
+            return Ok(None);
+        }
+        let Some(window) = self.world.tight_window()? else { return Ok(None) };
+        self.world.shop.window = window;
+        Ok(Some(Disturbed::roll(&mut self.dice, self.plan.mistake, self.walked.steps)))
+    }
+
+    /// What is wrong with what came of a disturbance, if anything is.
+    fn disturbed(&mut self, disturbed: Option<&Disturbed>) -> Result<Option<String>, Failed> {
+        let Some((disturbed, done)) =
+            disturbed.and_then(|disturbed| disturbed.done().map(|done| (disturbed, done)))
+        else {
+            return Ok(None);
+        };
+        if disturbed.what == Disturbance::Stop {
+            self.walked.summaries_stopped += 1;
+            let took = done.elapsed();
+            return Ok((took > LONGEST_STOP).then(|| format!("it was told to stop and went on for {took:?}")));
+        }
+        self.walked.summaries_disturbed += 1;
+        let is_there = disturbed.is_there(&self.world)?;
+        Ok((!is_there).then(|| format!("{:?} is lost", disturbed.what)))
     }
 
     fn judge(
@@ -423,9 +466,13 @@ impl Walk {
 
     fn compress(&mut self) -> Result<Said, Failed> {
         let wire = Wire::ALL[self.dice.index(4)];
-        self.world.speak(wire)?;
+        self.world.speak(wire, QUICK_ANSWER)?;
         self.world.assistant.begin(wire, self.dice.split(), false);
         let take = self.world.active()?.id;
+        if self.dice.once_in(2) {
+            let draft = Disturbance::Draft(format!("a draft of step {}", self.walked.steps));
+            Disturbed::new(draft).plan(&self.world, take, None);
+        }
         let keep = Keep::Entries(self.dice.below(20));
         match self.world.shop.compress(self.world.thread, take, keep, Knowing::default(), &Cancel::new()) {
             Ok(_)
@@ -494,7 +541,11 @@ impl Walk {
                     .map_err(Failed::trouble)?;
             }
             // The assistant makes it, in every request.
-            Mistake::CallWithoutResult | Mistake::StopWithoutEffect => return Ok(false),
+            Mistake::CallWithoutResult => return Ok(false),
+            // Those who meddle make it.
+            Mistake::StopWithoutEffect | Mistake::SummaryNotStopped | Mistake::ChangeLost => {
+                return Ok(false);
+            }
         }
         self.plan.mistake = None;
         Ok(true)

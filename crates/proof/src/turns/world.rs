@@ -26,6 +26,11 @@ use crate::violation::Trouble;
 /// After so many turns the server is a new one: each remembers all that it was asked.
 const SERVED: u64 = 25;
 
+/// How long an answer may take: comments without end take longer.
+pub(super) const QUICK_ANSWER: Duration = Duration::from_millis(2_500);
+/// Little enough that conversations have to be compressed on the way.
+pub(super) const WINDOW: u64 = 60_000;
+
 /// Where it all happens.
 pub(super) struct World {
     _ground: Ground,
@@ -51,7 +56,7 @@ impl World {
         let desk = Desk::at(timeline.clone(), known.id, Workspace::of(&project)?);
         let assistant = Assistant::new(project.clone(), plan.chaos, plan.mistake);
         let server = assistant.serve()?;
-        let endpoint = endpoint(Wire::Anthropic, &server);
+        let endpoint = endpoint(Wire::Anthropic, &server, QUICK_ANSWER);
         let shop = Workshop {
             timeline,
             desk: Some(desk.clone()),
@@ -63,8 +68,7 @@ impl World {
             rounds: 100,
             calls: 24,
             prices: Prices::default(),
-            // Little enough that conversations have to be compressed on the way.
-            window: 60_000,
+            window: WINDOW,
             actor: Actor::Human,
             surroundings: None,
             hidden: Vec::new(),
@@ -72,13 +76,13 @@ impl World {
         Ok(Self { _ground: ground, project, shop, desk, thread, assistant, server, served: 0 })
     }
 
-    /// The next turn is on that wire.
-    pub(super) fn speak(&mut self, wire: Wire) -> Result<(), Trouble> {
+    /// The next turn is on that wire, and an answer takes at most so long.
+    pub(super) fn speak(&mut self, wire: Wire, answer: Duration) -> Result<(), Trouble> {
         self.served += 1;
         if self.served.is_multiple_of(SERVED) {
             self.server = self.assistant.serve()?;
         }
-        let new = endpoint(wire, &self.server);
+        let new = endpoint(wire, &self.server, answer);
         if let Brain::Remote { endpoint, .. } = &mut self.shop.brain {
             **endpoint = new;
         }
@@ -109,6 +113,13 @@ impl World {
         Ok(self.shop.timeline.look()?.page(self.thread, &take, 0..take.entries.len())?)
     }
 
+    /// A window that is too small for the entries of the take that is worked on; `None` if there are hardly any.
+    pub(super) fn tight_window(&self) -> Result<Option<u64>, Trouble> {
+        let tokens: u64 = self.entries()?.iter().map(|view| view.entry.size() as u64 / 4).sum();
+        // The system prompt and the tools take about 1,100, and a quarter is left for the answer.
+        Ok((tokens > 300).then(|| (tokens / 2 + 1_300) * 4 / 3))
+    }
+
     pub(super) fn takes(&self) -> Result<Vec<Take>, Trouble> {
         let looking = self.shop.timeline.look()?;
         Ok(looking.state(self.thread)?.all_takes(&looking.queries())?)
@@ -119,7 +130,7 @@ impl World {
     }
 }
 
-fn endpoint(wire: Wire, server: &FaultServer) -> Endpoint {
+fn endpoint(wire: Wire, server: &FaultServer, answer: Duration) -> Endpoint {
     Endpoint {
         provider: "scripted".to_owned(),
         wire,
@@ -129,11 +140,7 @@ fn endpoint(wire: Wire, server: &FaultServer) -> Endpoint {
         key: Some(Secret::new("a-key")),
         key_hint: "set SCRIPTED_KEY".to_owned(),
         headers: Vec::new(),
-        timeouts: Timeouts {
-            first_byte: Duration::from_secs(10),
-            stall: Duration::from_millis(300),
-            ..Timeouts::default()
-        },
+        timeouts: Timeouts { first_byte: Duration::from_secs(10), stall: Duration::from_millis(300), answer },
     }
 }
 
