@@ -45,7 +45,7 @@ pub(crate) struct DoneBefore {
     pub(crate) operation: ContentId,
     /// What was done.
     pub(crate) kind: OperationKind,
-    /// Whether an undo takes it back.
+    /// Whether an undo takes it back: of the take that was changed, or of the active one if it was the thread.
     pub(crate) undoable: bool,
     /// The answer was lost when the server was cut off; this was read off the log.
     pub(crate) recovered: bool,
@@ -288,7 +288,7 @@ fn done_before(endpoint: &Endpoint, found: StoredOperation) -> Result<Reply, Pro
         thread: operation.thread,
         version: operation.version,
         operation: found.id,
-        undoable: operation.version > 1,
+        undoable: operation.version > 1 && !operation.kind.moves_only(),
         kind: operation.kind,
         recovered: true,
     };

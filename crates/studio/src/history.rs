@@ -11,10 +11,10 @@ mod lanes;
 mod rows;
 
 use maud::{Markup, html};
-use retake_model::id::ThreadId;
+use retake_model::id::{TakeId, ThreadId};
 use retake_model::operation::{OperationKind, Version};
 use retake_timeline::store::ThreadRow;
-use retake_timeline::{Detail, HistoryItem, Looking, Question as Asking};
+use retake_timeline::{Detail, HistoryItem, LookError, Looking, Question as Asking};
 use retake_words::number::counted;
 use retake_words::story;
 
@@ -41,7 +41,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
     let newest = row.summary.version;
     let known = asked.until.map_or(0, |until| (newest + 1).saturating_sub(until).min(MOST));
     let looked_at = LOOKED_AT.max(known as usize);
-    let steps = steps(&looking, &row, asked.before, looked_at)?;
+    let steps = steps(&looking, &row, asked, looked_at)?;
     let mut rows = rows(&steps);
     // The last row may go on behind what was looked at: then it is one for the next page.
     let last = rows.last().map(|row| row.oldest().item.version);
@@ -57,35 +57,32 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
     let mut lanes = Lanes::read(asked.lanes.as_deref().unwrap_or_default());
     let strips: Vec<Strip> = rows.iter().map(|row| strip(&mut lanes, row)).collect();
     let width = strips.iter().map(Strip::width).max().unwrap_or(0);
-    let position = looking.standing(thread)?.position;
-    let redo = looking.redo_target(thread)?;
+    let position = looking.standing_in(thread, asked.take)?.position;
+    let redo = looking.redo_target(thread, asked.take)?;
+    let route = jump_route(&looking, thread, asked.take)?;
+    let of_take = asked.take.map(|take| format!("&take={take}")).unwrap_or_default();
     let mut drawn = Vec::with_capacity(rows.len());
     for (each, strip) in rows.iter().zip(&strips) {
         let told = tell(&looking, &row, each)?;
         let redo = redo.filter(|to| each.0.iter().any(|step| step.item.version == *to));
         let picture = strip.draw(class_of(&each.newest().item), position, width);
-        drawn.push(draw_row(&looking, &row, each, &told, (redo.is_some(), &picture))?);
+        drawn.push(draw_row(&looking, &row, each, &told, (redo.is_some(), &picture, &route))?);
     }
     Ok(html! {
         div id="history" data-live="history" data-until=[asked.drawn_until(last)] {
             ol class="history" { @for row in &drawn { (row) } }
             @if let Some(before) = next {
                 button type="button" data-act="more"
-                    data-src=(format!("/studio/threads/{thread}/history?before={before}&lanes={}", lanes.write())) { "Older operations" }
+                    data-src=(format!("/studio/threads/{thread}/history?before={before}&lanes={}{of_take}", lanes.write())) { "Older operations" }
             }
         }
     })
 }
 
 /// Operations before a version, each with its place.
-fn steps(
-    looking: &Looking<'_>,
-    row: &ThreadRow,
-    before: Option<Version>,
-    count: usize,
-) -> Result<Vec<Step>, Failed> {
+fn steps(looking: &Looking<'_>, row: &ThreadRow, asked: &Asked, count: usize) -> Result<Vec<Step>, Failed> {
     let queries = looking.queries();
-    let items = looking.history(row.summary.id, before, count)?;
+    let items = looking.history_in(row.summary.id, asked.take, asked.before, count)?;
     let mut steps = Vec::with_capacity(items.len());
     for item in items {
         let Some(stored) = queries.operation(row.number, item.version)? else { continue };
@@ -131,14 +128,15 @@ fn draw_row(
     thread: &ThreadRow,
     row: &Row<'_>,
     told: &Told,
-    (redo_leads_here, picture): (bool, &Markup),
+    (redo_leads_here, picture, route): (bool, &Markup, &str),
 ) -> Result<Markup, Failed> {
     let newest = &row.newest().item;
     let badge = badge(looking, row)?;
     let mut steps = Vec::new();
     if row.0.len() > 1 {
         for step in row.0 {
-            steps.push(draw_step(&step.item, &story::tell(looking, &step.item.kind, step.item.state)?));
+            let told = story::tell(looking, &step.item.kind, step.item.state)?;
+            steps.push(draw_step(&step.item, &told, route));
         }
     }
     let first = row.oldest().item.version;
@@ -155,7 +153,7 @@ fn draw_row(
         li id=[id] class=(row_class(row)) aria-current=[newest.current.then_some("step")] {
             (picture)
             div class="what" {
-                (jump(newest, &html! {
+                (jump(newest, route, &html! {
                     span class="number" { (newest.version) }
                     @match &newest.kind {
                         OperationKind::Saved { name } => span class="words" { "saved as " span class="label" { (name) } },
@@ -185,10 +183,10 @@ fn draw_row(
     })
 }
 
-fn draw_step(item: &HistoryItem, told: &story::Told) -> Markup {
+fn draw_step(item: &HistoryItem, told: &story::Told, route: &str) -> Markup {
     html! {
         li id=(format!("v-{}", item.version)) class=(class_of(item)) {
-            (jump(item, &html! {
+            (jump(item, route, &html! {
                 span class="number" { (item.version) }
                 span class="words" { (told.words) @if let Some(preview) = &told.preview { " " span class="preview" { (preview) } } }
             }))
@@ -196,10 +194,21 @@ fn draw_step(item: &HistoryItem, told: &story::Told) -> Markup {
     }
 }
 
+/// The route that moves a take to a moment. The past shows takes that are gone: a jump from there moves the active one.
+pub(crate) fn jump_route(
+    looking: &Looking<'_>,
+    thread: ThreadId,
+    take: Option<TakeId>,
+) -> Result<String, Failed> {
+    let Some(take) = take else { return Ok("jump".to_owned()) };
+    let is_there = looking.state(thread)?.take(&looking.queries(), take).map_err(LookError::from)?.is_some();
+    Ok(if is_there { format!("jump?take={take}") } else { "jump".to_owned() })
+}
+
 /// The way to a moment.
-fn jump(item: &HistoryItem, body: &Markup) -> Markup {
+fn jump(item: &HistoryItem, route: &str, body: &Markup) -> Markup {
     html! {
-        button type="button" data-act="jump" data-version=(item.version) disabled[item.current]
+        button type="button" data-act="jump" data-ask=(route) data-version=(item.version) disabled[item.current]
             title=(if item.current { "This is now" } else { "Go to this moment" }) { (body) }
     }
 }

@@ -18,7 +18,6 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
     let row = looking.thread(thread)?;
     let state = looking.state(thread)?;
     let take = take_of(&looking, thread, asked)?;
-    let standing = looking.standing(thread)?;
     let conversation = if asked.roles.is_empty() {
         whole(studio, &looking, thread, &take, asked)?
     } else {
@@ -38,13 +37,13 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
         ("thread", thread.to_string()),
         ("take", take.id.to_string()),
         ("active", (take.id == state.active).to_string()),
-        ("version", standing.version.to_string()),
+        ("version", row.summary.version.to_string()),
         ("sequence", looking.queries().last_sequence()?.to_string()),
         ("past", asked.at.map_or_else(String::new, |at| at.to_string())),
     ];
     let running = turn::draw(studio, thread, asked)?;
     let set_to = turn::set_to(studio, thread, asked)?;
-    let history = history::draw(studio, thread, &Asked::default())?;
+    let history = history::draw(studio, thread, &Asked { take: Some(take.id), ..Asked::default() })?;
     let left = tree::draw(studio, &here)?;
     Ok(document(
         &row.summary.title,
@@ -58,7 +57,7 @@ pub(crate) fn draw(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<M
                     @if let Some(at) = asked.at {
                         p class="notice" {
                             "This is how it was after operation " (at) ". "
-                            button type="button" data-act="jump" data-version=(at) { "Go back to it" } " "
+                            button type="button" data-act="jump" data-version=(at) data-ask=(history::jump_route(&looking, thread, Some(take.id))?) { "Go back to it" } " "
                             a href=(format!("/studio/threads/{thread}")) { "To the present" }
                         }
                     } @else if !asked.roles.is_empty() {
@@ -140,7 +139,7 @@ fn draw_bar(
     chosen: &[String],
 ) -> Result<Markup, Failed> {
     let row = looking.thread(thread)?;
-    let standing = looking.standing(thread)?;
+    let standing = looking.standing_in(thread, Some(take.id))?;
     let (roles, active) = (looking.effective_roles(thread)?, looking.state(thread)?.active.to_string());
     let takes = looking.queries().takes_of(row.number)?;
     let others = takes.iter().map(|other| &other.summary).filter(|other| other.id != take.id);

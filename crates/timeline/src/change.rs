@@ -19,7 +19,7 @@ use serde::Serialize;
 use crate::anchor::commit_of;
 use crate::clock::{Clock, Ticks};
 use crate::desk::files_of_new_take;
-use crate::moves::state_after;
+use crate::moves::{next_undo, state_after};
 use crate::{Caller, ChangeError, Command, FileError, Rules, Timeline};
 
 /// What came of a change that was asked for. It is durable.
@@ -34,8 +34,11 @@ pub struct Done {
     pub operation: Option<ContentId>,
     /// What was done.
     pub kind: Option<OperationKind>,
-    /// Whether an undo takes it back.
+    /// Whether an undo takes it back: of the take that was changed, or of the active one if it was the thread.
     pub undoable: bool,
+    /// The take that was changed; `None` if it was the thread.
+    #[serde(skip)]
+    pub take: Option<TakeId>,
     /// Bytes of content that were new.
     pub new_bytes: u64,
     /// What lists show of the thread now.
@@ -371,6 +374,7 @@ impl Head {
             operation: None,
             kind: None,
             undoable: false,
+            take: None,
             new_bytes: 0,
             summary: self.row.summary.clone(),
         }
@@ -561,15 +565,20 @@ pub(crate) fn finish(
 ) -> Result<(Done, Head), ChangeError> {
     let Composed { operation, additions } = composed;
     let (thread, version, kind) = (operation.thread, operation.version, operation.kind.clone());
+    let (take, is_change) = (operation.chains.as_ref().and_then(|chains| chains.take), !kind.moves_only());
     let published = writing.publish_onto(at, Publication { operation, objects: additions.into_new() })?;
     if published.head.state.deleted.is_some() && at.state.deleted.is_none() {
         select_another(writing, thread)?;
     }
+    // In its take a change is the next to be undone; a step of the thread may reach into another folder.
+    let undoable =
+        is_change && (take.is_some() || next_undo(writing, &published.head, None)? == Some(version));
     let done = Done {
         thread,
         version,
         operation: Some(published.id),
-        undoable: !kind.moves_only(),
+        undoable,
+        take,
         kind: Some(kind),
         new_bytes: published.new_bytes,
         summary: published.head.row.summary.clone(),

@@ -152,6 +152,7 @@ pub(crate) fn publish_first(
         operation: Some(published.id),
         kind: Some(kind),
         undoable: false,
+        take: None,
         new_bytes: published.new_bytes,
         summary: published.head.row.summary,
     })

@@ -48,7 +48,7 @@ mod work;
 use std::sync::Arc;
 
 use retake_model::content::ContentId;
-use retake_model::id::{FolderId, ProjectId, TakeId};
+use retake_model::id::{FolderId, ProjectId};
 use retake_model::intent::Apart;
 use retake_model::replay::OnConflict;
 use retake_store::FolderLock;
@@ -64,6 +64,7 @@ pub use look::{Present, Seen};
 pub use moves::Moment;
 pub use of_takes::{FilesOfTakes, TakeFiles};
 pub use pending::PendingMove;
+pub(crate) use plan::changes_any_files;
 pub(crate) use planning::has_files;
 pub use planning::{Executed, Plan, PlanRequest};
 pub use recover::Recovered;
@@ -135,11 +136,6 @@ impl Desk {
     /// The timeline underneath.
     pub fn timeline(&self) -> &Timeline {
         &self.timeline
-    }
-
-    /// The take whose worktree this folder is; none in the folder of a project.
-    pub(crate) fn worktree(&self) -> Option<TakeId> {
-        self.apart.map(|apart| apart.take)
     }
 
     /// The take that lives in this folder apart from the others; none in the folder of a project.

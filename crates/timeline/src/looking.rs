@@ -14,7 +14,7 @@ use retake_model::state::ThreadState;
 use retake_model::take::Take;
 use retake_store::{Queries, Reading, Store, StoreError, StoredOperation, ThreadFilter, ThreadRow};
 
-use crate::moves::{UndoStatus, undo_status, view_of};
+use crate::moves::{UndoStatus, next_undo, undo_status, view_of};
 use crate::view::{EntryView, HistoryItem, SavedVersion, Standing};
 use crate::{LookError, Timeline};
 
@@ -155,22 +155,29 @@ impl Looking<'_> {
         self.standing_in(thread, None)
     }
 
-    /// The same for the take that lives in a worktree.
-    pub fn standing_in(&self, thread: ThreadId, worktree: Option<TakeId>) -> Result<Standing, LookError> {
+    /// The same for that take, or the active one if none is named.
+    pub fn standing_in(&self, thread: ThreadId, take: Option<TakeId>) -> Result<Standing, LookError> {
         let row = self.thread(thread)?;
         let queries = self.queries();
         let version = queries.last_operation(&row)?.operation.version;
-        let view = view_of(&queries, thread, &self.state(thread)?, worktree)?;
+        let view = view_of(&queries, thread, &self.state(thread)?, take)?;
         let UndoStatus { position, can_undo, can_redo } = undo_status(&queries, row.number, version, view)?;
         Ok(Standing { version, position, can_undo, can_redo })
     }
 
-    /// The newest change that a redo in the active take would make; `None` if there is nothing to redo.
-    pub fn redo_target(&self, thread: ThreadId) -> Result<Option<Version>, LookError> {
+    /// The change that an undo in that take, or in the active one, begins with; `None` if there is nothing to undo.
+    pub fn next_undo(&self, thread: ThreadId, take: Option<TakeId>) -> Result<Option<Version>, LookError> {
+        let queries = self.queries();
+        let head = queries.newest(thread)?.ok_or(LookError::NoSuchThread(thread))?;
+        Ok(next_undo(&queries, &head, take)?)
+    }
+
+    /// The newest change that a redo in that take, or the active one, would make; `None` if there is nothing to redo.
+    pub fn redo_target(&self, thread: ThreadId, take: Option<TakeId>) -> Result<Option<Version>, LookError> {
         let row = self.thread(thread)?;
         let queries = self.queries();
         let (log, head) = (queries.log(row.number), row.summary.version);
-        let view = view_of(&queries, thread, &self.state(thread)?, None)?;
+        let view = view_of(&queries, thread, &self.state(thread)?, take)?;
         let mut cursor = Cursor::new(&log, head, view)?;
         let moved = cursor.redo(&log, Unit::Turn)?;
         Ok(cursor.route().last().filter(|_| moved).map(|step| step.version()))
@@ -183,10 +190,22 @@ impl Looking<'_> {
         before: Option<Version>,
         limit: usize,
     ) -> Result<Vec<HistoryItem>, LookError> {
+        self.history_in(thread, None, before, limit)
+    }
+
+    /// The same, with what is current and redoable in that take.
+    pub fn history_in(
+        &self,
+        thread: ThreadId,
+        take: Option<TakeId>,
+        before: Option<Version>,
+        limit: usize,
+    ) -> Result<Vec<HistoryItem>, LookError> {
         let row = self.thread(thread)?;
         let queries = self.queries();
         let head = queries.last_operation(&row)?.operation.version;
-        let (position, active) = (self.standing(thread)?.position, self.state(thread)?.active);
+        let seen = view_of(&queries, thread, &self.state(thread)?, take)?.take;
+        let position = self.standing_in(thread, Some(seen))?.position;
         let from = before.map_or(row.summary.version, |before| before.saturating_sub(1));
         let found = queries.operations_back(row.number, from, limit)?;
         let lowest = found.last().map_or(0, |last| last.operation.version);
@@ -201,7 +220,7 @@ impl Looking<'_> {
             let of_thread = thread_position(&log.step(head)?, head);
             let (at, beside) = match take {
                 Some(take) => (take_position(&log, head, take)?, of_thread),
-                None => (of_thread, take_position(&log, head, active)?),
+                None => (of_thread, take_position(&log, head, seen)?),
             };
             let done = path_down_to(&log, at.position, lowest)?;
             // A change that was made since clears redo.

@@ -1,11 +1,12 @@
 //! Undo, redo and jump. Each is one operation, however many steps it goes.
 //!
-//! A move belongs to a take: the one whose files are in the folder where it is made, which is the active one for whoever
-//! has no folder. It goes along the chains of that take and of the thread ([`retake_model::history`]); the new state
-//! follows from where the chains are then, so other takes stay as they are.
+//! A move belongs to a take: the one that is named, the one whose worktree it is made in, or else the active one. It goes
+//! along the chains of that take and of the thread ([`retake_model::history`]); the new state follows from where the
+//! chains are then, so other takes stay as they are.
 
 use std::collections::BTreeSet;
 
+use retake_model::command::Refusal;
 use retake_model::history::{Cursor, Log as _, RouteStep, Unit, View, thread_position};
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::list::{List, TakeCell};
@@ -17,9 +18,9 @@ use retake_store::{Queries, StoreError, Writing};
 use serde::Serialize;
 
 use crate::change::{Head, publish_move};
-use crate::desk::has_files;
+use crate::desk::{changes_any_files, has_files};
 use crate::promote::follow;
-use crate::{Caller, ChangeError, Done, Rules, Timeline};
+use crate::{Caller, ChangeError, Done, FileError, Rules, Timeline};
 
 /// What came of an undo, a redo or a jump. It is durable.
 #[derive(Clone, Debug, Serialize)]
@@ -88,69 +89,106 @@ impl Timeline {
         self.go_in(thread, None, goal, caller)
     }
 
-    /// The same for the take that lives in a worktree.
+    /// The same for that take, or the active one if none is named.
     pub fn go_in(
         &self,
         thread: ThreadId,
-        worktree: Option<TakeId>,
+        take: Option<TakeId>,
         goal: Goal,
         caller: Caller,
     ) -> Result<Moved, ChangeError> {
-        let moved = self.go_unless(thread, worktree, goal, caller, |_| Ok(false))?;
+        let moved = self.go_past_files(thread, take, goal, caller, RouteFiles::Leave)?;
         Ok(moved.expect("nothing stops it"))
     }
 
-    /// The same if the thread has no files, also not by a command or tool that has just begun; `None` if it has.
-    pub(crate) fn go_without_files(
+    /// The same; changes of files on the way may be a reason not to move. `None` if the thread has files, also by a
+    /// command or tool that has just begun, where it should have none.
+    pub(crate) fn go_past_files(
         &self,
         thread: ThreadId,
-        worktree: Option<TakeId>,
+        take: Option<TakeId>,
         goal: Goal,
         caller: Caller,
-    ) -> Result<Option<Moved>, ChangeError> {
-        self.go_unless(thread, worktree, goal, caller, move |queries| has_files(queries, thread, worktree))
-    }
-
-    fn go_unless(
-        &self,
-        thread: ThreadId,
-        worktree: Option<TakeId>,
-        goal: Goal,
-        caller: Caller,
-        stops: impl Fn(&Queries<'_>) -> Result<bool, ChangeError> + Copy + Send + 'static,
+        files: RouteFiles,
     ) -> Result<Option<Moved>, ChangeError> {
         self.settled(|| {
             let (clock, rules, caller) = (self.clock.clone(), self.rules, caller.clone());
             let moved = self.store.write(move |writing| -> Result<Option<Moved>, ChangeError> {
                 let start = Head::of(writing, thread, &caller)?;
-                if stops(writing)? {
+                check_take(writing, &start.state, take)?;
+                let view = view_of(writing, thread, &start.state, take)?;
+                let worktree = view.worktree.then_some(view.take);
+                if files == RouteFiles::Absent && has_files(writing, thread, worktree)? {
                     return Ok(None);
                 }
-                let view = view_of(writing, thread, &start.state, worktree)?;
                 let head = start.last.operation.version;
                 let way = goal.destination(writing, start.row.number, head, rules, view)?;
                 if way.cursor.route().is_empty() {
                     let nothing = Way { steps: 0, ..way };
                     let done = start.unchanged();
-                    return status_after(writing, &start, worktree, nothing, Vec::new(), done).map(Some);
+                    return status_after(writing, &start, take, nothing, Vec::new(), done).map(Some);
                 }
+                files.check(writing, start.row.number, &start.state, &way)?;
                 let kind = goal.kind(way.from, way.to);
                 let also = follow(writing, &start, way.cursor.thread().position, &caller, &*clock)?;
                 let (done, now) = publish_move(writing, &start, &way.cursor, kind, &caller, &*clock)?;
-                status_after(writing, &now, worktree, way, also, done).map(Some)
+                status_after(writing, &now, take, way, also, done).map(Some)
             })?;
             Ok(moved)
         })
     }
 }
 
-/// The folder that a move is made in.
+/// What a move of the conversation alone does where it passes over changes of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RouteFiles {
+    /// The files stay as they are.
+    Leave,
+    /// The thread has no files; it is not moved if it has some by then.
+    Absent,
+    /// The move is refused: the files of the take are in no folder, and would no longer match its conversation.
+    Refuse,
+}
+
+impl RouteFiles {
+    pub(crate) fn check(
+        self,
+        queries: &Queries<'_>,
+        thread: i64,
+        state: &ThreadState,
+        way: &Way,
+    ) -> Result<(), ChangeError> {
+        if self == Self::Refuse && changes_any_files(queries, thread, way.cursor.route())? {
+            let take = state.take(queries, way.now.0)?.map(|take| take.name).unwrap_or_default();
+            return Err(FileError::NoFolder(take).into());
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a take that the thread does not have.
+pub(crate) fn check_take(
+    queries: &Queries<'_>,
+    state: &ThreadState,
+    take: Option<TakeId>,
+) -> Result<(), ChangeError> {
+    match take {
+        Some(take) if state.take(queries, take)?.is_none() => Err(Refusal::NoSuchTake.into()),
+        _ => Ok(()),
+    }
+}
+
+/// The take that a move is made in: the one that is named, if it is still there, or the active one.
 pub(crate) fn view_of(
     queries: &Queries<'_>,
     thread: ThreadId,
     state: &ThreadState,
-    worktree: Option<TakeId>,
+    take: Option<TakeId>,
 ) -> Result<View, StoreError> {
+    let other = match take.filter(|take| *take != state.active) {
+        Some(take) => state.take(queries, take)?.map(|take| take.id),
+        None => None,
+    };
     let folders = queries.folders()?;
     let worktrees: BTreeSet<TakeId> = folders
         .iter()
@@ -158,7 +196,7 @@ pub(crate) fn view_of(
         .filter(|apart| apart.thread == thread)
         .map(|apart| apart.take)
         .collect();
-    Ok(View { take: worktree.unwrap_or(state.active), worktree: worktree.is_some(), worktrees })
+    Ok(View { take: other.unwrap_or(state.active), worktree: other.is_some(), worktrees })
 }
 
 /// Where a goal leads, without anything having moved yet.
@@ -306,12 +344,12 @@ pub(crate) fn state_after(
 fn status_after(
     writing: &Writing<'_>,
     at: &Head,
-    worktree: Option<TakeId>,
+    take: Option<TakeId>,
     way: Way,
     also: Vec<ThreadId>,
     done: Done,
 ) -> Result<Moved, ChangeError> {
-    let view = view_of(writing, at.row.summary.id, &at.state, worktree)?;
+    let view = view_of(writing, at.row.summary.id, &at.state, take)?;
     let status = undo_status(writing, at.row.number, at.last.operation.version, view)?;
     let UndoStatus { position, can_undo, can_redo } = status;
     let (steps, route) = (way.steps, way.cursor.route().to_vec());
@@ -339,4 +377,16 @@ pub(crate) fn undo_status(
     let can_undo = cursor.clone().undo(&log, Unit::Operation)?;
     let can_redo = cursor.redo(&log, Unit::Operation)?;
     Ok(UndoStatus { position, can_undo, can_redo })
+}
+
+/// The change that an undo in that take, or in the active one, begins with.
+pub(crate) fn next_undo(
+    queries: &Queries<'_>,
+    at: &retake_store::Head,
+    take: Option<TakeId>,
+) -> Result<Option<Version>, StoreError> {
+    let (log, head) = (queries.log(at.row.number), &at.last.operation);
+    let mut cursor = Cursor::new(&log, head.version, view_of(queries, head.thread, &at.state, take)?)?;
+    cursor.undo(&log, Unit::Operation)?;
+    Ok(cursor.route().first().map(|step| step.version()))
 }

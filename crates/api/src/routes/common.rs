@@ -64,6 +64,17 @@ pub(crate) struct Ahead {
     pub(crate) dry_run: bool,
 }
 
+/// A query that names a take, and may ask to look ahead.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OfTakeAhead {
+    /// The take; the active one if none is named.
+    pub(crate) take: Option<TakeId>,
+    /// Only say what would happen, path by path.
+    #[serde(default)]
+    pub(crate) dry_run: bool,
+}
+
 /// A page of a list.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "PageOf{T}")]
@@ -180,7 +191,7 @@ impl<P, Q, B> Call<'_, P, Q, B> {
     ) -> Result<Answer<DoneOrPreview>, Problem> {
         if dry_run {
             let request = PlanRequest::Change(command);
-            let would = self.preview(thread, request, Handling::default())?;
+            let would = self.preview((thread, None), request, Handling::default())?;
             let version = would.version;
             return Ok(Answer::at(DoneOrPreview { done: None, dry_run, would: Some(would) }, version));
         }
@@ -191,24 +202,24 @@ impl<P, Q, B> Call<'_, P, Q, B> {
     /// What would come of a request. Nothing is changed, except that what a crash left is finished first.
     pub(super) fn preview(
         &self,
-        thread: ThreadId,
+        (thread, take): (ThreadId, Option<TakeId>),
         request: PlanRequest,
         handling: Handling,
     ) -> Result<Preview, Problem> {
         let (service, caller) = (self.service, self.caller(thread)?);
-        let place = (service.setup.files.as_ref(), None);
+        let place = (service.setup.files.as_ref(), take);
         Ok(service.timeline.recover_and_plan(thread, request, caller, handling, place)?.into_preview())
     }
 
-    /// Does what is asked, with the files of the thread's own folder.
+    /// Does what is asked, with the files of the thread's own folder, or of the worktree of the take that is named.
     pub(super) fn perform(
         &self,
-        thread: ThreadId,
+        (thread, take): (ThreadId, Option<TakeId>),
         request: PlanRequest,
         handling: Handling,
     ) -> Result<Executed, Problem> {
         let (service, caller) = (self.service, self.caller(thread)?);
-        let place = (service.setup.files.as_ref(), None);
+        let place = (service.setup.files.as_ref(), take);
         Ok(service.timeline.perform(thread, request, caller, handling, place)?)
     }
 
@@ -222,12 +233,12 @@ impl<P, Q, B> Call<'_, P, Q, B> {
     ) -> Result<Answer<ChangedOrPreview>, Problem> {
         let request = PlanRequest::Change(command);
         if dry_run {
-            let would = self.preview(thread, request, handling)?;
+            let would = self.preview((thread, None), request, handling)?;
             let (version, files) = (would.version, would.files.clone());
             let changed = Changed { done: None, files };
             return Ok(Answer::at(ChangedOrPreview { changed, dry_run, would: Some(would) }, version));
         }
-        let Executed { done, files, .. } = self.perform(thread, request, handling)?;
+        let Executed { done, files, .. } = self.perform((thread, None), request, handling)?;
         let version = done.as_ref().map(|done| done.version);
         let body = ChangedOrPreview { changed: Changed { done, files }, dry_run, would: None };
         Ok(Answer { body, version, location: None })

@@ -13,7 +13,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::common::{DoneOrPreview, EntryPath, MOST, OfTake, Page, ThreadPath, id, limit, take_id, take_of};
+use super::common::{
+    DoneOrPreview, EntryPath, MOST, OfTake, OfTakeAhead, Page, ThreadPath, id, limit, take_id, take_of,
+};
 use super::threads::Nothing;
 use crate::endpoint::{Answer, Call, Endpoint, change, delete, get, post};
 use crate::problem::{Code, Problem};
@@ -355,17 +357,6 @@ fn send_draft(call: &Call<'_, ThreadPath, OfTake, SendBody>) -> Result<Answer<Do
 struct TruncateBody {
     /// How many of the last pairs of user and AI entries stay.
     pairs: u64,
-}
-
-/// A query that names a take, and may only look ahead.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct OfTakeAhead {
-    /// The take; the active one if none is named.
-    take: Option<TakeId>,
-    /// Only say what would happen.
-    #[serde(default)]
-    dry_run: bool,
 }
 
 fn truncate(

@@ -3,13 +3,16 @@
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::time::Timestamp;
 use retake_timeline::{
-    Command, Differing, Done, Executed, FileReport, Goal, HistoryItem, Moved, PendingMove, PlanRequest,
-    Preview, SavedVersion, Standing, Unit,
+    Command, Differing, Done, Executed, FileReport, Goal, HistoryItem, Looking, Moved, PendingMove,
+    PlanRequest, Preview, SavedVersion, Standing, Unit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common::{Ahead, Conflicts, DoneOrPreview, MOST, Page, ThreadPath, WhichHalves, limit, number};
+use super::common::{
+    Ahead, Conflicts, DoneOrPreview, MOST, OfTake, OfTakeAhead, Page, ThreadPath, WhichHalves, limit, number,
+    take_of,
+};
 use super::threads::{Nothing, pending_of};
 use crate::endpoint::{Answer, Call, Endpoint, NoPath, NoQuery, get, post};
 use crate::problem::Problem;
@@ -23,7 +26,11 @@ pub(super) fn all() -> Vec<Endpoint> {
             "List operations",
             "Newest first, with what is current, undone and redoable.",
         ),
-        get("/v1/threads/{thread}/standing", standing).about(GROUP, "Whether undo and redo are possible", ""),
+        get("/v1/threads/{thread}/standing", standing).about(
+            GROUP,
+            "Whether undo and redo are possible",
+            "In the active take, or in the one that `take` names.",
+        ),
         get("/v1/threads/{thread}/between", between).about(
             GROUP,
             "See what differs between two moments",
@@ -33,7 +40,9 @@ pub(super) fn all() -> Vec<Endpoint> {
         post("/v1/threads/{thread}/undo", undo).about(
             GROUP,
             "Take back the last turns",
-            "Conversation and files together, unless `halves` says otherwise. One operation; a redo makes it again.",
+            "Conversation and files together, unless `halves` says otherwise. One operation; a redo makes it again. Undo, redo \
+             and jump move the active take, or the one that `take` names: with its files if it has a worktree, else only \
+             over changes without files.",
         ),
         post("/v1/threads/{thread}/patch-undo", patch_undo).about(
             GROUP,
@@ -72,6 +81,8 @@ struct ListQuery {
     limit: Option<usize>,
     /// Where the last page ended: operations before this version.
     cursor: Option<String>,
+    /// The take that tells what is current and redoable; the active one if none is named.
+    take: Option<TakeId>,
 }
 
 /// A page of the operations of a thread.
@@ -87,14 +98,23 @@ fn list(call: &Call<'_, ThreadPath, ListQuery>) -> Result<Answer<HistoryPage>, P
     let looking = call.service.timeline.look()?;
     let version = looking.thread(call.path.thread)?.summary.version;
     let before = number(call.query.cursor.as_deref())?;
-    let items = looking.history(call.path.thread, before, limit(call.query.limit, 50, MOST)?)?;
+    let (thread, take) = (call.path.thread, call.query.take);
+    check_take(&looking, thread, take)?;
+    let items = looking.history_in(thread, take, before, limit(call.query.limit, 50, MOST)?)?;
     let next = items.last().map(|last| last.version).filter(|last| *last > 1).map(|last| last.to_string());
     let pending_move = pending_of(&call.service.timeline.pending_moves()?, call.path.thread);
     Ok(Answer::at(HistoryPage { page: Page { items, next }, pending_move }, version))
 }
 
-fn standing(call: &Call<'_, ThreadPath>) -> Result<Answer<Standing>, Problem> {
-    let standing = call.service.timeline.look()?.standing(call.path.thread)?;
+/// Refuses a take that the thread does not have.
+fn check_take(looking: &Looking<'_>, thread: ThreadId, take: Option<TakeId>) -> Result<(), Problem> {
+    take_of(looking, &looking.state(thread)?, take).map(drop)
+}
+
+fn standing(call: &Call<'_, ThreadPath, OfTake>) -> Result<Answer<Standing>, Problem> {
+    let looking = call.service.timeline.look()?;
+    check_take(&looking, call.path.thread, call.query.take)?;
+    let standing = looking.standing_in(call.path.thread, call.query.take)?;
     Ok(Answer::at(standing, standing.version))
 }
 
@@ -177,7 +197,7 @@ pub(crate) struct MovedBy {
     files: Option<FileReport>,
 }
 
-fn undo(call: &Call<'_, ThreadPath, Ahead, StepsBody>) -> Result<Answer<MovedBy>, Problem> {
+fn undo(call: &Call<'_, ThreadPath, OfTakeAhead, StepsBody>) -> Result<Answer<MovedBy>, Problem> {
     let body = &call.body;
     go(
         call,
@@ -188,7 +208,7 @@ fn undo(call: &Call<'_, ThreadPath, Ahead, StepsBody>) -> Result<Answer<MovedBy>
     )
 }
 
-fn redo(call: &Call<'_, ThreadPath, Ahead, StepsBody>) -> Result<Answer<MovedBy>, Problem> {
+fn redo(call: &Call<'_, ThreadPath, OfTakeAhead, StepsBody>) -> Result<Answer<MovedBy>, Problem> {
     let body = &call.body;
     go(
         call,
@@ -222,7 +242,7 @@ struct PatchUndoBody {
     shared: bool,
 }
 
-fn patch_undo(call: &Call<'_, ThreadPath, Ahead, PatchUndoBody>) -> Result<Answer<MovedBy>, Problem> {
+fn patch_undo(call: &Call<'_, ThreadPath, OfTakeAhead, PatchUndoBody>) -> Result<Answer<MovedBy>, Problem> {
     // Refused before anything moves where files cannot.
     call.service.needed_desk_of(call.path.thread)?;
     let steps = steps(call.body.steps)?;
@@ -252,13 +272,13 @@ struct JumpBody {
     shared: bool,
 }
 
-fn jump(call: &Call<'_, ThreadPath, Ahead, JumpBody>) -> Result<Answer<MovedBy>, Problem> {
+fn jump(call: &Call<'_, ThreadPath, OfTakeAhead, JumpBody>) -> Result<Answer<MovedBy>, Problem> {
     let body = &call.body;
     go(call, call.path.thread, Goal::Jump(body.version), body.halves, (body.conflicts, body.shared))
 }
 
 fn go<P, B>(
-    call: &Call<'_, P, Ahead, B>,
+    call: &Call<'_, P, OfTakeAhead, B>,
     thread: ThreadId,
     goal: Goal,
     halves: WhichHalves,
@@ -266,12 +286,12 @@ fn go<P, B>(
 ) -> Result<Answer<MovedBy>, Problem> {
     let (handling, request) = (halves.handling(conflicts, shared), PlanRequest::Move(goal));
     if call.query.dry_run {
-        let would = call.preview(thread, request, handling)?;
+        let would = call.preview((thread, call.query.take), request, handling)?;
         let (version, files) = (would.version, would.files.clone());
         let body = MovedBy { dry_run: true, moved: None, would: Some(would), files };
         return Ok(Answer::at(body, version));
     }
-    let Executed { moved, files, .. } = call.perform(thread, request, handling)?;
+    let Executed { moved, files, .. } = call.perform((thread, call.query.take), request, handling)?;
     let version = moved.as_ref().map(|moved| moved.done.version);
     Ok(Answer { body: MovedBy { dry_run: false, moved, would: None, files }, version, location: None })
 }

@@ -267,7 +267,7 @@ fn promote(call: &Call<'_, TakePath, NoQuery, PromoteBody>) -> Result<Answer<Pro
     let (thread, take, title) = (call.path.thread, call.path.take, call.body.title.clone());
     let halves = if call.body.conversation_alone { Halves::Conversation } else { Halves::Both };
     let handling = Handling { halves, ..Handling::default() };
-    let executed = call.perform(thread, PlanRequest::Promote { take, title }, handling)?;
+    let executed = call.perform((thread, None), PlanRequest::Promote { take, title }, handling)?;
     let promoted = executed.into_promoted()?;
     let (version, location) = (promoted.source.version, format!("/v1/threads/{}", promoted.promoted.thread));
     Ok(Answer::at(promoted, version).found_at(location))

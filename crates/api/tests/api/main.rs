@@ -25,6 +25,7 @@ mod lists;
 mod logs;
 mod matrix;
 mod meanwhile;
+mod named_takes;
 mod races;
 mod recovery;
 mod search;

@@ -138,3 +138,36 @@ fn the_tools_of_an_entry_cover_no_text_and_a_deletion_can_be_undone() {
     studio.confirm_move();
     studio.until_entries(3);
 }
+
+#[test]
+fn a_page_of_another_take_undoes_what_was_done_there() {
+    let studio = Studio::with_entries(&[("User", "question"), ("AI", "answer")]);
+    let (browser, sandbox) = (&studio.browser, &studio.server.sandbox);
+    sandbox.done(&["take", "branch", "--name", "second"]);
+    sandbox.done(&["take", "switch", "main"]);
+    sandbox.agent("echo work > work.txt");
+    let takes = sandbox.json(&["take", "list"])["takes"].clone();
+    let second = takes.as_array().expect("a list").iter().find(|take| take["name"] == "second");
+    let second = second.expect("it was made")["id"].as_str().expect("an id").to_owned();
+    let here = browser.url();
+    browser.go(&format!("{}?take={second}", here.split('?').next().unwrap_or_default()));
+    browser.until_text("#bar .take-name", "second");
+    studio.until_entries(2);
+    // The active take has something to undo, and this one has not.
+    browser.until("document.querySelector('#bar [data-act=undo]').disabled");
+    studio.act_on(2, "delete");
+    studio.until_entries(1);
+    browser.until("!document.querySelector('#bar [data-act=undo]').disabled");
+    browser.click("#toasts [data-act=undo]");
+    studio.confirm_move();
+    studio.until_entries(2);
+    assert_eq!(sandbox.read("work.txt").as_deref(), Some("work\n"), "the files of the active take stay");
+    browser.until("!document.querySelector('#bar [data-act=redo]').disabled");
+    studio.redo();
+    studio.until_entries(1);
+    browser.until_text("#bar .take-name", "second");
+    let shown =
+        |take: &str| sandbox.json(&["thread", "show", "-k", take])["entries"].as_array().map(Vec::len);
+    assert_eq!((shown("second"), shown("main")), (Some(1), Some(2)));
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}

@@ -1,7 +1,7 @@
 //! Where an undo, a redo or a jump leads, step by step.
 //!
-//! A cursor stands in one folder and sees two chains: that of the take whose files are there, and the thread's. A step of
-//! the thread may make another take the active one; in the project's folder the cursor then sees that take:
+//! A cursor sees two chains: that of one take, and the thread's. A step of the thread may make another take the active
+//! one; a cursor that saw the active take then sees that one:
 //!
 //! ```text
 //!   thread   1 created A      4 branched B         6 switched to A
@@ -18,12 +18,13 @@ use super::{Log, Step, Unit, common, contains, distance, next_on, take_position,
 use crate::id::TakeId;
 use crate::operation::{ChainPosition, TakePosition, Version};
 
-/// The folder that a move is made in.
+/// The take that a move is made in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
-    /// The take whose files are there.
+    /// The take.
     pub take: TakeId,
-    /// Whether the folder is a worktree: it keeps its take, and the project's files are out of reach.
+    /// Whether it is another one than the active take, with a worktree or without a folder: then it stays the one that
+    /// is seen, and the project's files are out of reach.
     pub worktree: bool,
     /// All takes of the thread that have a worktree.
     pub worktrees: BTreeSet<TakeId>,
@@ -252,7 +253,8 @@ impl Cursor {
         }
         if let Some(made) = step.made {
             let worked_on = direction == Direction::Back && self.position_of(log, made)?.position != 0;
-            if worked_on || self.view.worktrees.contains(&made) {
+            let is_seen = self.view.worktree && made == self.view.take;
+            if worked_on || is_seen || self.view.worktrees.contains(&made) {
                 return Ok(true);
             }
         }

@@ -77,6 +77,13 @@ pub enum FileError {
     /// The take has a folder of its own.
     #[error("this take is open apart, in {}; work there, or close it with `retake take close`", .0.display())]
     TakeElsewhere(PathBuf),
+    /// The files of the take are in no folder.
+    #[error(
+        "take {0:?} is not the active one and has no worktree, so the files of these changes are in no folder; switch to \
+         it with `retake take switch {0:?}`, open a worktree with `retake take open {0:?} --apart`, or move the \
+         conversation alone with --conversation"
+    )]
+    NoFolder(String),
     /// The take is the one that the project's folder shows.
     #[error(
         "this take is the active one, and its files are in the project's folder; branch or fork it first"

@@ -57,13 +57,17 @@ impl Desk {
     pub(super) fn plan_move(
         &self,
         queries: &Queries<'_>,
-        thread: ThreadId,
+        (thread, take): (ThreadId, Option<TakeId>),
         goal: Goal,
         halves: Halves,
     ) -> Result<(Publishing, replay::Way), FileError> {
         let (row, head) = head_of(queries, thread)?;
         let (here, rules) = (self.here(), self.timeline.rules);
-        let view = view_of(queries, thread, &load(queries, head.after)?, self.worktree())?;
+        let view = view_of(queries, thread, &load(queries, head.after)?, take)?;
+        // The take that is meant was the active one, or had its worktree, when the folder was chosen.
+        if take.is_some_and(|take| take != view.take) || view.worktree != self.apart.is_some() {
+            return Err(FileError::PlanOutdated);
+        }
         let way = match halves {
             Halves::Files => way_of_files(queries, row.number, head.version, goal, rules, (here, view))?,
             _ => goal.destination(queries, row.number, head.version, rules, view)?,

@@ -118,6 +118,20 @@ pub(super) fn changes_files(
     Ok(false)
 }
 
+/// Whether any step of a route changed files, in whatever folder.
+pub(crate) fn changes_any_files(
+    queries: &Queries<'_>,
+    thread: i64,
+    route: &[RouteStep],
+) -> Result<bool, StoreError> {
+    for step in route {
+        if file_change(queries, thread, step.version())?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// The changes on a route that are taken back although another run may have made them.
 pub(super) fn shared_changes(
     queries: &Queries<'_>,

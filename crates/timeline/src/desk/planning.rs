@@ -27,6 +27,7 @@ use super::{
     ApartFolder, Desk, FileError, Halves, Handling, Preview, Restored, SharedChanges, WorktreeChange,
 };
 use crate::change::{head_of, stays_in_background};
+use crate::moves::{RouteFiles, check_take};
 use crate::{Caller, ChangeError, Command, Done, Goal, Moved, Promoted, Timeline};
 
 /// What a plan is made for.
@@ -80,16 +81,27 @@ pub(super) struct Order {
     pub(super) timeline: Timeline,
     /// The folder whose files are involved; none if only the conversation is.
     pub(super) desk: Option<Desk>,
-    /// The take whose worktree the request was made in; none in the project's folder.
-    pub(super) worktree: Option<TakeId>,
+    /// The take that was named, or whose worktree the request was made in; none for the active one.
+    pub(super) take: Option<TakeId>,
     pub(super) thread: ThreadId,
     pub(super) request: PlanRequest,
     pub(super) caller: Caller,
     pub(super) options: Handling,
     /// Whether a new take stays in the background, so that no file is involved although files are kept.
     pub(super) background: bool,
-    /// Whether a move leaves files alone only because the thread has none.
-    pub(super) fileless: bool,
+    /// What a move does where it passes over changes of files and has no folder.
+    pub(super) route_files: RouteFiles,
+}
+
+/// Where the files of a take are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TakeFolder {
+    /// In the project's folder: it is the active take.
+    Project,
+    /// In its worktree.
+    Worktree,
+    /// In no folder.
+    None,
 }
 
 /// What a plan was made for: it holds as long as this does.
@@ -117,17 +129,18 @@ pub struct Executed {
 impl Timeline {
     /// Works out what a request would do to a thread and to the files of the thread's own folder. Nothing is changed.
     ///
-    /// `files` says how files are kept, if they are; `worktree` is the take whose folder is meant, if it is not the
-    /// project's.
+    /// `files` says how files are kept, if they are. `take` is the take that is meant, if it is not the active one: undo,
+    /// redo and jump then move it, with the files of its worktree. A take that has none moves alone, and only over
+    /// changes that have no files.
     pub fn plan(
         &self,
         thread: ThreadId,
         request: PlanRequest,
         caller: Caller,
         options: Handling,
-        (files, worktree): (Option<&Options>, Option<TakeId>),
+        (files, take): (Option<&Options>, Option<TakeId>),
     ) -> Result<Plan, FileError> {
-        self.order(thread, request, caller, options, (files, worktree))?.plan()
+        self.order(thread, request, caller, options, (files, take))?.plan()
     }
 
     /// The same, after finishing what a crash left in the way, as far as no other process works there. The preview
@@ -150,10 +163,10 @@ impl Timeline {
         request: PlanRequest,
         caller: Caller,
         options: Handling,
-        (files, worktree): (Option<&Options>, Option<TakeId>),
+        (files, take): (Option<&Options>, Option<TakeId>),
     ) -> Result<Executed, FileError> {
         loop {
-            let order = self.order(thread, request.clone(), caller.clone(), options, (files, worktree))?;
+            let order = self.order(thread, request.clone(), caller.clone(), options, (files, take))?;
             match order.perform(None) {
                 // The thread got its first files meanwhile, so its folder is involved now.
                 Err(FileError::PlanOutdated) => {}
@@ -168,16 +181,50 @@ impl Timeline {
         request: PlanRequest,
         caller: Caller,
         options: Handling,
-        (files, worktree): (Option<&Options>, Option<TakeId>),
+        (files, take): (Option<&Options>, Option<TakeId>),
     ) -> Result<Order, FileError> {
-        let desk = self.folder_for(thread, &request, options, (files, worktree))?;
+        let folder = self.folder_of_take(thread, take)?;
+        let is_move = matches!(request, PlanRequest::Move(_));
+        let has_no_folder = is_move && files.is_some() && folder == TakeFolder::None;
+        let worktree = take.filter(|_| folder == TakeFolder::Worktree);
+        let desk = match options.halves {
+            Halves::Files if has_no_folder => {
+                let name = self.name_of_take(thread, take)?;
+                return Err(FileError::NoFolder(name));
+            }
+            _ if has_no_folder => None,
+            _ => self.folder_for(thread, &request, options, (files, worktree))?,
+        };
+        let route_files = match route_files(&request, options, desk.as_ref()) {
+            RouteFiles::Absent if has_no_folder => RouteFiles::Refuse,
+            RouteFiles::Absent if files.is_none() => RouteFiles::Leave,
+            files => files,
+        };
         let background = match &request {
             PlanRequest::Change(command) if desk.is_none() => self.is_background(thread, command)?,
             _ => false,
         };
-        let fileless = files.is_some() && is_fileless(&request, options, desk.as_ref());
         let timeline = self.clone();
-        Ok(Order { timeline, desk, worktree, thread, request, caller, options, background, fileless })
+        Ok(Order { timeline, desk, take, thread, request, caller, options, background, route_files })
+    }
+
+    /// Where the files of a take are; without a take, those of the active one.
+    fn folder_of_take(&self, thread: ThreadId, take: Option<TakeId>) -> Result<TakeFolder, FileError> {
+        let looking = self.look()?;
+        let state = looking.state(thread)?;
+        check_take(&looking.queries(), &state, take)?;
+        Ok(match take {
+            Some(take) if looking.apart_folder_of(thread, take)?.is_some() => TakeFolder::Worktree,
+            Some(take) if take != state.active => TakeFolder::None,
+            _ => TakeFolder::Project,
+        })
+    }
+
+    fn name_of_take(&self, thread: ThreadId, take: Option<TakeId>) -> Result<String, FileError> {
+        let looking = self.look()?;
+        let state = looking.state(thread)?;
+        let take = state.take(&looking.queries(), take.unwrap_or(state.active))?;
+        Ok(take.map(|take| take.name).unwrap_or_default())
     }
 
     /// The folder whose files a request involves, resolved from the thread; none if only the conversation is involved.
@@ -278,8 +325,15 @@ pub(crate) fn has_files(
     Ok(queries.folders()?.iter().any(|folder| here(folder) && folder.runs().any(ours)))
 }
 
-fn is_fileless(request: &PlanRequest, options: Handling, desk: Option<&Desk>) -> bool {
-    matches!(request, PlanRequest::Move(_)) && desk.is_none() && options.halves != Halves::Conversation
+/// What a move does where it passes over changes of files. One that involves none does so only because there are none,
+/// unless the conversation alone is to move.
+fn route_files(request: &PlanRequest, options: Handling, desk: Option<&Desk>) -> RouteFiles {
+    match request {
+        PlanRequest::Move(_) if desk.is_none() && options.halves != Halves::Conversation => {
+            RouteFiles::Absent
+        }
+        _ => RouteFiles::Leave,
+    }
 }
 
 /// Whether an error says that a thread has no folder whose files could be kept. A mistake in the configuration does not.
@@ -351,8 +405,8 @@ impl Desk {
             PlanRequest::Change(command) if desk.is_none() => timeline.is_background(thread, command)?,
             _ => false,
         };
-        let fileless = is_fileless(&request, options, desk.as_ref());
-        Ok(Order { timeline, desk, worktree, thread, request, caller, options, background, fileless })
+        let (take, route_files) = (worktree, route_files(&request, options, desk.as_ref()));
+        Ok(Order { timeline, desk, take, thread, request, caller, options, background, route_files })
     }
 
     /// Refuses a thread whose files are in another folder than this one.
@@ -459,12 +513,9 @@ impl Order {
     fn without_files(&self, basis: Option<Basis>) -> Result<Executed, FileError> {
         let (timeline, thread, caller) = (&self.timeline, self.thread, self.caller(basis));
         Ok(match self.request.clone() {
-            PlanRequest::Move(goal) if self.fileless => {
-                let moved = timeline.go_without_files(thread, self.worktree, goal, caller)?;
-                Executed::moved(moved.ok_or(FileError::PlanOutdated)?, None)
-            }
             PlanRequest::Move(goal) => {
-                Executed::moved(timeline.go_in(thread, self.worktree, goal, caller)?, None)
+                let moved = timeline.go_past_files(thread, self.take, goal, caller, self.route_files)?;
+                Executed::moved(moved.ok_or(FileError::PlanOutdated)?, None)
             }
             PlanRequest::Change(command) if self.background => {
                 Executed::done(Some(timeline.change_in_background(thread, command, caller)?), None)
@@ -528,7 +579,7 @@ impl Order {
         };
         let report = report.in_folder(desk);
         let Some(way) = way else { return Ok(Executed::done(Some(done), Some(report))) };
-        let standing = self.timeline.look()?.standing_in(thread, self.worktree)?;
+        let standing = self.timeline.look()?.standing_in(thread, self.take)?;
         let (position, can_undo, can_redo) = (standing.position, standing.can_undo, standing.can_redo);
         let (steps, route) = (way.steps, way.cursor.route().to_vec());
         let moved = Moved { done, steps, position, can_undo, can_redo, also, route };

@@ -48,9 +48,9 @@ pub struct Preview {
     pub version: Version,
     /// What would be done; `None` if there is nothing to do.
     pub kind: Option<OperationKind>,
-    /// How many entries the active take has.
+    /// How many entries the take has: the one that an undo, a redo or a jump was asked for in, or the active one.
     pub entries_before: u64,
-    /// How many the active take would have then.
+    /// How many it would have then, or the take that would be active.
     pub entries_after: u64,
     /// The folder whose files would change; `None` if only the conversation would.
     pub folder: Option<String>,
@@ -175,7 +175,7 @@ impl Order {
         let clock = &*self.timeline.clock;
         let at = self.head(writing, self.caller.expected)?;
         let version = at.last.operation.version;
-        let before = at.state.active_take(&**writing)?.entries.len();
+        let before = self.entries(writing, &at.state)?;
         let mut unrecorded = Vec::new();
         if let Some((desk, observed, dead)) = folder {
             if writing.erasures() != observed.epoch {
@@ -222,7 +222,20 @@ impl Order {
         })
     }
 
-    /// What would be published, and how many entries the active take would have.
+    /// How many entries the take has that the request is about.
+    fn entries(&self, queries: &Queries<'_>, state: &ThreadState) -> Result<u64, FileError> {
+        let named = match (&self.request, self.take) {
+            (PlanRequest::Move(_), Some(take)) => state.take(queries, take)?,
+            _ => None,
+        };
+        let take = match named {
+            Some(take) => take,
+            None => state.active_take(queries)?,
+        };
+        Ok(take.entries.len())
+    }
+
+    /// What would be published, and how many entries the take would have.
     fn outcome(
         &self,
         writing: &Writing<'_>,
@@ -231,7 +244,7 @@ impl Order {
         before: u64,
     ) -> Result<(Option<OperationKind>, u64), FileError> {
         let clock = &*self.timeline.clock;
-        let entries = |state: &ThreadState| Ok::<_, FileError>(state.active_take(&**writing)?.entries.len());
+        let entries = |state: &ThreadState| self.entries(writing, state);
         match publishing {
             Publishing::Promote => {
                 let PlanRequest::Promote { take, title } = self.request.clone() else {
@@ -267,8 +280,10 @@ impl Order {
 /// Where a move of the conversation leads.
 fn conversation_move(queries: &Queries<'_>, order: &Order, goal: Goal) -> Result<Publishing, FileError> {
     let (row, head) = crate::change::head_of(queries, order.thread)?;
-    let view = view_of(queries, order.thread, &load(queries, head.after)?, order.worktree)?;
+    let state: ThreadState = load(queries, head.after)?;
+    let view = view_of(queries, order.thread, &state, order.take)?;
     let way = goal.destination(queries, row.number, head.version, order.timeline.rules, view)?;
+    order.route_files.check(queries, row.number, &state, &way)?;
     Ok(Publishing::Move { goal, way })
 }
 

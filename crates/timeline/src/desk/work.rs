@@ -65,7 +65,8 @@ impl Order {
         let mut shared = Vec::new();
         let (publishing, steps) = match &self.request {
             PlanRequest::Move(goal) => {
-                let (publishing, way) = desk.plan_move(queries, self.thread, *goal, self.options.halves)?;
+                let (publishing, way) =
+                    desk.plan_move(queries, (self.thread, self.take), *goal, self.options.halves)?;
                 shared = self.shared_steps(desk, queries, &publishing)?;
                 (publishing, FileSteps::Replay(way))
             }
@@ -182,7 +183,7 @@ impl Publishing {
         let (clock, rules, caller) = (&*order.timeline.clock, order.timeline.rules, &order.caller);
         let on_top = |kind| {
             let additions = Additions::new(&**writing);
-            let caller = Caller { take: order.worktree, ..caller.clone() };
+            let caller = Caller { take: order.take, ..caller.clone() };
             compose_change(writing, at, additions, &at.state, kind, &caller, clock, Rules::default())
         };
         match self {

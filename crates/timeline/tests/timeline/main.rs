@@ -29,3 +29,4 @@ mod shared;
 mod support;
 mod takes;
 mod undo_by_take;
+mod undo_of_named_take;

@@ -57,10 +57,10 @@ const fn list_of(name: &'static str, list: &'static [(&'static str, &'static str
 const PRESET: &str = "{preset}";
 
 const CALLBACKS: &[Callback] = &[
-    callback("undo", Method::POST, "/v1/threads/{thread}/undo", &["dry_run"]),
-    callback("patch_undo", Method::POST, "/v1/threads/{thread}/patch-undo", &["dry_run"]),
-    callback("redo", Method::POST, "/v1/threads/{thread}/redo", &["dry_run"]),
-    callback("jump", Method::POST, "/v1/threads/{thread}/jump", &["dry_run"]),
+    callback("undo", Method::POST, "/v1/threads/{thread}/undo", &["take", "dry_run"]),
+    callback("patch_undo", Method::POST, "/v1/threads/{thread}/patch-undo", &["take", "dry_run"]),
+    callback("redo", Method::POST, "/v1/threads/{thread}/redo", &["take", "dry_run"]),
+    callback("jump", Method::POST, "/v1/threads/{thread}/jump", &["take", "dry_run"]),
     callback("save", Method::POST, "/v1/threads/{thread}/save", &[]),
     callback("reset", Method::POST, "/v1/threads/{thread}/reset", &["dry_run"]),
     callback("add_entries", Method::POST, "/v1/threads/{thread}/entries", &["take"]),

@@ -205,7 +205,8 @@ fn see(service: &Service, meant: &Meant) -> Result<Seen, Problem> {
     let looking = service.timeline.look()?;
     let state = looking.state(thread)?;
     let take = take_of(&looking, &state, meant.take)?;
-    let (settings, standing) = (looking.effective_settings_in(thread, &state)?, looking.standing(thread)?);
+    let (settings, standing) =
+        (looking.effective_settings_in(thread, &state)?, looking.standing_in(thread, Some(take.id))?);
     let roles = looking.effective_roles(thread)?;
     Ok(Seen { row: looking.thread(thread)?, state, roles, take, settings, standing })
 }

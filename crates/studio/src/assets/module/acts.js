@@ -5,13 +5,13 @@
 function pathList(report) {
   const items = (report?.paths ?? []).map(({ path, root, outcome, reason, note }) =>
     element("li", { className: outcome }, element("code", {}, root ? `${root}:${path}` : path), ` ${reason ?? outcome}${note ? `, ${note}` : ""}`));
-  return items.length ? element("ul", { className: "paths", tabIndex: 0 }, ...items) : "No files move.";
+  return items[0] ? element("ul", { className: "paths", tabIndex: 0 }, ...items) : "No files move.";
 }
 
 /** What is to become of files that two have changed, with both versions of each. */
 function choice(report) {
   const conflicts = (report?.paths ?? []).filter(({ outcome }) => outcome === "conflicted");
-  if (!conflicts.length) return [];
+  if (!conflicts[0]) return [];
   const set = copyOf("choice");
   for (const { path, root = "", theirs = "" } of conflicts) {
     const both = query({ path, root, ours: report.before, theirs });
@@ -24,7 +24,7 @@ function choice(report) {
  * route does is looked ahead at there, and then done with what it needs beside. */
 async function move(route, body, yes, { quiet, then, does, more } = {}) {
   const to = route[0] === "/" ? route : at(route);
-  const ahead = await asked("POST", `${to}dry_run=true`, body);
+  const ahead = await asked("POST", `${to}${to.includes("?") ? "&" : "?"}dry_run=true`, body);
   if (!ahead) return;
   const { kind, recovered, emptied } = ahead.would ?? {};
   if (recovered || emptied) say("First, what a crash had interrupted was finished.");
@@ -39,7 +39,7 @@ async function move(route, body, yes, { quiet, then, does, more } = {}) {
   const paths = done.files?.paths ?? [];
   if (paths.some(one => !one.written && /conflicted|kept|skipped/.test(one.outcome))) {
     await confirmed([element("h2", {}, "Done, but not everywhere; the history has both versions"), pathList(done.files)], "Understood");
-  } else say("Done.", "", ...(paths.length ? [pathList(done.files)] : []));
+  } else say("Done.", "", ...(paths[0] ? [pathList(done.files)] : []));
   if (then) return goOn(then, done);
   await renewAll();
   // Who was in the active take goes with it.
@@ -47,15 +47,15 @@ async function move(route, body, yes, { quiet, then, does, more } = {}) {
 }
 
 /** Goes where an answer leads: names in brackets are fields of it. */
-const goOn = (then, done) => location.assign(then.replace(/{(\w+)}/, (_, name) => done[name] ?? done.promoted[name]));
+const goOn = (then, done) => location.assign(then.replace(/{(\w+)}/, (_, at) => done[at] ?? done.promoted[at]));
 
 // --- what buttons do ------------------------------------------------------------------------------------------------
 
-const entryOf = button => button.closest(".entry");
+const entryOf = b => b.closest(".entry");
 const approval = () => (byId("approve")?.value ? { approve: byId("approve").value } : {});
 
 const shown = b => {
-  const [collapsed, source] = [...b.dataset.shown].map(flag => flag === "1");
+  const [collapsed, source] = [...b.dataset.shown].map(one => one === "1");
   return request(["PUT", at(`entries/${idOf(b)}/shown`), { collapsed, source }]);
 };
 
@@ -75,13 +75,13 @@ const askAs = ({ dataset: { method, ask, body, then } }, fields) =>
 const goes = { quiet: true, then: page };
 
 const acts = {
-  undo: () => move("undo?", {}, "Undo this turn"),
-  redo: () => move("redo?", {}, "Redo"),
-  jump: b => move("jump?", { version: +b.dataset.version }, `Go to version ${b.dataset.version}`),
-  branch: b => move(`${ofTake("branch")}&`, { entry: idOf(b) }, "Branch here", goes),
-  retry: b => move(`${ofTake("fork")}&`, { entry: idOf(b) }, "Retry", { quiet: true, then: `${page}?take={take}`, does: ofTake("retry"), more: approval() }),
-  switch: b => move(`takes/${b.dataset.take}/switch?`, {}, "Work on this take", goes),
-  restore: b => move(`${b.dataset.ask}?`, JSON.parse(b.dataset.body), "Restore these files", { then: b.dataset.then }),
+  undo: () => move(ofTake("undo"), {}, "Undo this turn"),
+  redo: () => move(ofTake("redo"), {}, "Redo"),
+  jump: b => move(b.dataset.ask, { version: +b.dataset.version }, `Go to version ${b.dataset.version}`),
+  branch: b => move(ofTake("branch"), { entry: idOf(b) }, "Branch here", goes),
+  retry: b => move(ofTake("fork"), { entry: idOf(b) }, "Retry", { quiet: true, then: `${page}?take={take}`, does: ofTake("retry"), more: approval() }),
+  switch: b => move(`takes/${b.dataset.take}/switch`, {}, "Work on this take", goes),
+  restore: b => move(b.dataset.ask, JSON.parse(b.dataset.body), "Restore these files", { then: b.dataset.then }),
   delete: b => request(["DELETE", `entries/${idOf(b)}`, undefined, "Deleted."]),
   collapse: shown,
   source: shown,
