@@ -96,7 +96,7 @@ pub(crate) fn bar(studio: &Studio, thread: ThreadId, asked: &Asked) -> Result<Ma
     let looking = studio.timeline.look()?;
     // Who shows a take that went away elsewhere asks for this again, as for everything else.
     match take_of(&looking, thread, asked) {
-        Ok(take) => draw_bar(&looking, thread, &take, &[]),
+        Ok(take) => draw_bar(&looking, thread, &take, &asked.roles),
         Err(failed) if failed.status == StatusCode::NOT_FOUND => {
             let roles = looking.effective_roles(thread)?;
             Ok(gone(thread, &take_of(&looking, thread, &Asked::default())?, &roles))
@@ -155,7 +155,7 @@ fn draw_bar(
         html! { button type="button" data-act="ask" data-about=(about) data-method="PUT" data-ask=(ask) data-body=(body) { (label) } }
     };
     Ok(html! {
-        header id="bar" data-live="bar" data-active=(active) {
+        header id="bar" data-live="bar" data-active=(active) data-until=[asked_again(chosen)] {
             button type="button" class="narrow" data-act="menu" aria-label="Threads" { "☰" }
             h1 { (row.summary.title) }
             span class="take-name" title="The take" { (take.name) }
@@ -197,6 +197,13 @@ fn draw_bar(
             button type="button" class="narrow" data-act="details" aria-label="Details" { "⋯" }
         }
     })
+}
+
+/// The roles as they are asked for again when the bar is drawn anew.
+fn asked_again(chosen: &[String]) -> Option<String> {
+    let fields: Vec<_> = chosen.iter().map(|role| ("role", role)).collect();
+    let query = serde_urlencoded::to_string(fields).unwrap_or_default();
+    (!chosen.is_empty()).then(|| format!("&{query}"))
 }
 
 /// Which roles are shown.

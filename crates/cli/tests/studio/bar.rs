@@ -40,6 +40,11 @@ fn several_roles_are_shown_at_once() {
     browser.until_count("#picked > .entry", 3);
     browser.until_text("#main > .notice", "User and AI");
     browser.until("document.querySelectorAll('#filter input:checked').length === 2");
+    // The bar is drawn again when something happens, and still says which.
+    studio.server.sandbox.done(&["thread", "rename", "Renamed"]);
+    browser.until_text("#bar h1", "Renamed");
+    assert_eq!(browser.text("#filter > summary"), "User, AI");
+    assert_eq!(browser.value("document.querySelectorAll('#filter input:checked').length"), 2);
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
