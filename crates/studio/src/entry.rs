@@ -175,8 +175,9 @@ fn draw_block(thread: ThreadId, view: &EntryView, block: &Block) -> Markup {
     }
 }
 
+/// Whether a role is a person's, whatever they call it: only models and tools write Markdown.
 fn is_prompt(role: &str) -> bool {
-    matches!(RoleKind::of(role), RoleKind::User | RoleKind::System)
+    !matches!(class_of(role), "assistant" | "tool")
 }
 
 fn call(name: &str, input: &str) -> Markup {

@@ -187,3 +187,11 @@ fn what_a_call_did_to_files_is_shown_with_its_result() {
     browser.until_text(".of-call", "c.txt");
     assert!(!browser.text(".of-call").contains("a.txt"), "{}", browser.text(".of-call"));
 }
+
+#[test]
+fn what_a_person_wrote_is_shown_as_it_was_typed_whatever_their_role_is_called() {
+    let studio = Studio::with_entries(&[("Boss", "2*3*4 is _not_ bold"), ("AI", "it **is**")]);
+    let browser = &studio.browser;
+    assert_eq!(browser.text(&format!("{} .said .words", Studio::entry(1))), "2*3*4 is _not_ bold");
+    assert_eq!(browser.text(&format!("{} .said strong", Studio::entry(2))), "is");
+}
