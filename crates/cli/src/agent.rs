@@ -138,7 +138,7 @@ impl Context {
         (thread, take): (ThreadId, TakeId),
         flags: &AgentFlags,
     ) -> Result<Workshop, Failure> {
-        let (setup, timeline, caller) = (self.setup(), self.timeline()?, self.caller(None)?);
+        let (setup, timeline, caller) = (self.setup(), self.timeline()?, self.caller(thread, None)?);
         let place = setup.place(timeline, thread, take, caller.actor, caller.surroundings)?;
         self.name_folder(Some(&path_to_text(&place.folder)))?;
         Ok(setup.workshop_with(backend, timeline, &place, &flags.wanted())?)
@@ -154,10 +154,11 @@ impl Context {
     /// Runs a turn for the person at this program: they see it, are asked, and can end it with Ctrl-C.
     pub(crate) fn watched(
         &self,
+        place: (ThreadId, Option<TakeId>),
         turn: impl FnOnce(&Cancel, &mut dyn Audience) -> Result<Outcome, TurnError>,
     ) -> Result<Outcome, Failure> {
         let interruptible = Interruptible::new()?;
-        let mut watcher = Watcher::new(self, interruptible.cancel());
+        let mut watcher = Watcher::new(self, place, interruptible.cancel());
         let outcome = turn(interruptible.cancel(), &mut watcher);
         watcher.rest();
         let outcome = outcome?;

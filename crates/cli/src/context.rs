@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use jiff::tz::TimeZone;
-use retake_model::id::ThreadId;
+use retake_model::id::{TakeId, ThreadId};
 use retake_model::state::ThreadState;
 use retake_model::surroundings::{Surroundings, recorded_environment};
 use retake_model::take::Take;
@@ -15,7 +15,7 @@ use retake_timeline::{
     ApartFolder, Caller, Command, Done, Looking, Noticed, PendingMove, Project, Rules, Timeline,
 };
 use retake_workspace::folder::path_to_text;
-use retake_workspace::git;
+use retake_workspace::git::{self, GitFacts};
 use serde::Serialize;
 
 use crate::arguments::{General, Target};
@@ -199,11 +199,37 @@ impl Context {
         relative(self.now(), moment, &self.zone)
     }
 
-    /// The person at the keyboard, in this folder.
-    pub(crate) fn caller(&self, expect: Option<u64>) -> Result<Caller, Failure> {
-        let facts = git::observe(&self.directory);
+    /// The user, who changes a thread. Folder and git facts are those of the thread's own folder, wherever the command
+    /// was started.
+    pub(crate) fn caller(&self, thread: ThreadId, expect: Option<u64>) -> Result<Caller, Failure> {
+        let timeline = self.timeline()?;
+        let looking = timeline.look()?;
+        let home = looking.thread(thread)?.home;
+        let is_here = match self.apart()? {
+            Some(apart) => apart.thread == thread,
+            None => self.project()?.id == home,
+        };
+        if is_here {
+            return self.caller_here(expect);
+        }
+        let facts = timeline.folder_of_project(home).map(|folder| git::observe(&folder)).unwrap_or_default();
+        let project = looking.queries().project(home)?.filter(|project| !project.path.is_empty());
+        self.caller_in(project.map(|project| project.path), facts, expect)
+    }
+
+    /// The user, in the folder that the command was started in.
+    pub(crate) fn caller_here(&self, expect: Option<u64>) -> Result<Caller, Failure> {
+        self.caller_in(Some(self.project()?.path.clone()), git::observe(&self.directory), expect)
+    }
+
+    fn caller_in(
+        &self,
+        root: Option<String>,
+        facts: GitFacts,
+        expect: Option<u64>,
+    ) -> Result<Caller, Failure> {
         let surroundings = Surroundings {
-            workspace_root: Some(self.project()?.path.clone()),
+            workspace_root: root,
             working_directory: Some(path_to_text(&self.directory)),
             program_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
             git_branch: facts.branch,
@@ -222,7 +248,7 @@ impl Context {
         command: Command,
         expect: Option<u64>,
     ) -> Result<Done, Failure> {
-        let done = self.timeline()?.change(thread, command, self.caller(expect)?)?;
+        let done = self.timeline()?.change(thread, command, self.caller(thread, expect)?)?;
         self.warn_of_budget();
         Ok(done)
     }
@@ -255,7 +281,8 @@ impl Context {
             let muted = styles.muted;
             write!(out, "{}", sanitize(&describe::done(done), Lines::Fold))?;
             if done.undoable {
-                write!(out, " {muted}version {}; `retake undo` takes it back{muted:#}", done.version)?;
+                let undo = self.undo_command(done);
+                write!(out, " {muted}version {}; `{undo}` takes it back{muted:#}", done.version)?;
             }
             writeln!(out)
         })
@@ -330,24 +357,47 @@ impl Context {
         Ok(moves)
     }
 
-    /// The thread that was named, or the current one of the project.
+    /// The thread that was named, or the current one of the project. A take is refused: it would be ignored.
     pub(crate) fn thread(&self, looking: &Looking<'_>, named: Option<&str>) -> Result<ThreadRow, Failure> {
-        Ok(self.found(looking, named)?.0)
+        let (thread, take) = self.found(looking, named)?;
+        match named.filter(|_| take.is_some()) {
+            None => Ok(thread),
+            Some(text) => {
+                let message = format!(
+                    "{text:?} names a take, and this is about the whole thread; name the thread alone, as {}",
+                    thread.summary.id.short()
+                );
+                Err(Failure::new(Code::Usage, message))
+            }
+        }
+    }
+
+    /// The thread and the take that an undo or a redo is about: the take that was named, or the one whose worktree the
+    /// command was started in; none for the active take.
+    pub(crate) fn view(
+        &self,
+        looking: &Looking<'_>,
+        target: &Target,
+    ) -> Result<(ThreadRow, Option<TakeId>), Failure> {
+        let (thread, named) = self.found(looking, target.thread.as_deref())?;
+        let take = match &target.take {
+            Some(text) => Some(looking.find_take(&thread, text)?.summary.id),
+            None => named,
+        };
+        let take = match take {
+            None => self.worktree_of(thread.summary.id)?,
+            take => take,
+        };
+        Ok((thread, take))
     }
 
     /// The thread and take that a command means.
     pub(crate) fn meant(&self, looking: &Looking<'_>, target: &Target) -> Result<Meant, Failure> {
-        let (thread, named_take) = self.found(looking, target.thread.as_deref())?;
+        let (thread, take) = self.view(looking, target)?;
         let state = looking.state(thread.summary.id)?;
-        let id = match &target.take {
-            Some(text) => looking.find_take(&thread, text)?.summary.id,
-            None => match (named_take, self.apart()?) {
-                (Some(take), _) => take,
-                (None, Some(apart)) if apart.thread == thread.summary.id => apart.take,
-                (None, _) => state.active,
-            },
-        };
-        let take = state.take(&looking.queries(), id).map_err(retake_timeline::LookError::from)?;
+        let take = state
+            .take(&looking.queries(), take.unwrap_or(state.active))
+            .map_err(retake_timeline::LookError::from)?;
         let take = take.ok_or_else(|| Failure::new(Code::NotFound, "the take is gone"))?;
         let roles = looking.effective_roles(thread.summary.id)?;
         Ok(Meant { thread, state, roles, take })
@@ -392,7 +442,7 @@ impl Context {
         &self,
         looking: &Looking<'_>,
         named: Option<&str>,
-    ) -> Result<(ThreadRow, Option<retake_model::id::TakeId>), Failure> {
+    ) -> Result<(ThreadRow, Option<TakeId>), Failure> {
         let project = self.project()?;
         let chosen = environment("RETAKE_THREAD").filter(|text| !text.trim().is_empty());
         if let Some(text) = named.or(chosen.as_deref()) {

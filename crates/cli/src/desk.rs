@@ -160,9 +160,22 @@ impl Context {
         handling: Handling,
         careful: Careful,
     ) -> Result<Carried, Failure> {
+        let take = self.worktree_of(thread)?;
+        self.carry_out_in((thread, take), request, caller, handling, careful)
+    }
+
+    /// The same in that take, or in the active one if none is named.
+    pub(crate) fn carry_out_in(
+        &self,
+        (thread, take): (ThreadId, Option<TakeId>),
+        request: PlanRequest,
+        caller: Caller,
+        handling: Handling,
+        careful: Careful,
+    ) -> Result<Carried, Failure> {
         let timeline = self.timeline()?;
         let files = self.config.files.enabled.then(|| self.file_options());
-        let place = (files.as_ref(), self.worktree_of(thread)?);
+        let place = (files.as_ref(), take);
         if careful.dry_run {
             let plan = timeline.plan(thread, request, caller, handling, place)?;
             let preview = plan.into_preview();
@@ -215,7 +228,7 @@ impl Context {
         expect: Option<u64>,
         flags: FileFlags,
     ) -> Result<Option<Changed>, Failure> {
-        let (caller, request) = (self.caller(expect)?, PlanRequest::Change(command));
+        let (caller, request) = (self.caller(thread, expect)?, PlanRequest::Change(command));
         match self.carry_out(thread, request, caller, flags.handling(), flags.careful())? {
             Carried::Done(Executed { done, files, .. }) => Ok(Some(Changed { done, files })),
             Carried::Previewed(preview) => {
@@ -244,12 +257,7 @@ impl Context {
 
     fn root_path_in(&self, thread: Option<ThreadId>, path: &Path) -> Result<RootPath, Failure> {
         let roots = self.file_roots(thread)?;
-        let here = self.directory().canonicalize().unwrap_or_else(|_| self.directory().to_owned());
-        let inside = roots.iter().any(|(_, root)| here.starts_with(root));
-        let base = match roots.first() {
-            Some((_, main)) if !inside && thread.is_some() => main.clone(),
-            _ => self.directory().to_owned(),
-        };
+        let base = if thread.is_some() { self.base_of_paths(&roots) } else { self.directory().to_owned() };
         let absolute = std::path::absolute(base.join(path))
             .map_err(|error| Failure::new(Code::Usage, format!("{}: {error}", path.display())))?;
         let normal = normalised(&absolute);
@@ -264,6 +272,17 @@ impl Context {
         Err(Failure::new(Code::Usage, message))
     }
 
+    /// Where a path on the command line goes on from: the folder that the command was started in if it is one of these
+    /// or inside, else the first.
+    pub(crate) fn base_of_paths(&self, roots: &[(String, PathBuf)]) -> PathBuf {
+        let here = self.directory().canonicalize().unwrap_or_else(|_| self.directory().to_owned());
+        let inside = roots.iter().any(|(_, root)| here.starts_with(root));
+        match roots.first() {
+            Some((_, main)) if !inside => main.clone(),
+            _ => self.directory().to_owned(),
+        }
+    }
+
     /// The desk of the project's folder with other further roots than those that are known.
     pub(crate) fn desk_with_roots(&self, others: &[(String, PathBuf)]) -> Result<Desk, Failure> {
         let workspace = Workspace::open(&path_from_text(&self.project()?.path), others, self.file_options())?;
@@ -273,7 +292,7 @@ impl Context {
 
     /// The folders that files are kept of, by name, the main one first: those of a thread, or of the project that the
     /// command was started in.
-    fn file_roots(&self, thread: Option<ThreadId>) -> Result<Vec<(String, PathBuf)>, Failure> {
+    pub(crate) fn file_roots(&self, thread: Option<ThreadId>) -> Result<Vec<(String, PathBuf)>, Failure> {
         let looking = self.timeline()?.look()?;
         let apart = self.apart()?.filter(|apart| thread.is_none_or(|thread| thread == apart.thread));
         if let Some(apart) = apart {

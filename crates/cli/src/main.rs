@@ -15,6 +15,7 @@ mod files;
 mod moments;
 mod reread;
 mod ui;
+mod undo_hint;
 
 use std::process::ExitCode;
 

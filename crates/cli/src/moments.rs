@@ -16,7 +16,7 @@ pub(crate) fn moments<'context>(
     let timeline = context.timeline()?;
     let row = context.thread(&timeline.look()?, thread)?;
     let (id, here) = (row.summary.id, context.worktree_of(row.summary.id)?);
-    let look = move || Ok(context.desk_of(id)?.look(id, context.caller(None)?)?.snapshot);
+    let look = move || Ok(context.desk_of(id)?.look(id, context.caller(id, None)?)?.snapshot);
     Ok(Moments::new(timeline, row, here, Box::new(look)))
 }
 

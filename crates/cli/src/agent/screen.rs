@@ -11,6 +11,7 @@ use retake_agent::approval::Question;
 use retake_agent::{Audience, Cancel, Reply, TurnEvent};
 use retake_model::agent::{Ended, ToolOutcome};
 use retake_model::entry::Usage;
+use retake_model::id::{TakeId, ThreadId};
 
 use super::asking;
 use crate::context::Context;
@@ -26,6 +27,8 @@ const RESULT_LINES: usize = 4;
 /// Who watches a turn at this program.
 pub(crate) struct Watcher<'context> {
     context: &'context Context,
+    /// The thread, and the take that the turn runs in, where it is known beforehand.
+    place: (ThreadId, Option<TakeId>),
     cancel: Cancel,
     /// What is being written, so that a new line begins where one is needed.
     at: At,
@@ -50,9 +53,21 @@ enum At {
 const CLEAR_LINE: &str = "\r\u{1b}[K";
 
 impl<'context> Watcher<'context> {
-    pub(crate) fn new(context: &'context Context, cancel: &Cancel) -> Self {
+    pub(crate) fn new(
+        context: &'context Context,
+        place: (ThreadId, Option<TakeId>),
+        cancel: &Cancel,
+    ) -> Self {
         let seen = io::stderr().is_terminal() && !context.general.quiet;
-        Self { context, cancel: cancel.clone(), at: At::LineStart, seen, refused: false, broken: false }
+        Self {
+            context,
+            place,
+            cancel: cancel.clone(),
+            at: At::LineStart,
+            seen,
+            refused: false,
+            broken: false,
+        }
     }
 
     /// What to say when the turn is over and something was refused.
@@ -213,7 +228,8 @@ impl<'context> Watcher<'context> {
         if let Some(cost) = micro_dollars {
             facts.push(dollars(cost));
         }
-        facts.push(format!("version {version}; `retake undo` takes the turn back"));
+        let undo = self.context.undo_command_of(self.place.0, self.place.1, version);
+        facts.push(format!("version {version}; `{undo}` takes the turn back"));
         self.muted(&facts.join(" · "))
     }
 

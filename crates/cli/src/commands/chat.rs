@@ -92,7 +92,9 @@ impl Arguments {
             request: None,
         };
         let (thread, take) = (meant.thread.summary.id, meant.take.id);
-        context.watched(|cancel, audience| shop.run(thread, take, beginning, cancel, audience))?;
+        context.watched((thread, Some(take)), |cancel, audience| {
+            shop.run(thread, take, beginning, cancel, audience)
+        })?;
         Ok(())
     }
 }

@@ -74,7 +74,7 @@ impl Arguments {
                 side.files = Some(
                     context
                         .desk_of(thread.summary.id)?
-                        .look(thread.summary.id, context.caller(None)?)?
+                        .look(thread.summary.id, context.caller(thread.summary.id, None)?)?
                         .snapshot,
                 );
             }

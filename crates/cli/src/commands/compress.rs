@@ -52,9 +52,11 @@ impl Arguments {
         context.report(&compressed, |out, styles| {
             let muted = styles.muted;
             let what = counted(compressed.removed, "entry", "entries");
+            let (thread, take) = (meant.thread.summary.id, Some(meant.take.id));
+            let undo = context.undo_command_of(thread, take, compressed.version);
             writeln!(
                 out,
-                "A summary stands for {what} now. {muted}version {}; `retake undo` brings them back{muted:#}\n",
+                "A summary stands for {what} now. {muted}version {}; `{undo}` brings them back{muted:#}\n",
                 compressed.version
             )?;
             writeln!(out, "{}", sanitize(&compressed.summary, Lines::Keep))

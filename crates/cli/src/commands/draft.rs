@@ -77,6 +77,7 @@ fn change(
             (true, true) => write!(out, "The draft of {take} is empty now.")?,
             (true, false) => write!(out, "The draft of {take} is “{}” now.", sanitize(&words, Lines::Fold))?,
         }
-        writeln!(out, " {muted}version {}; `retake undo` takes it back{muted:#}", done.version)
+        let undo = context.undo_command(&done);
+        writeln!(out, " {muted}version {}; `{undo}` takes it back{muted:#}", done.version)
     })
 }

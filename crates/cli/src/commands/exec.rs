@@ -57,7 +57,8 @@ impl Arguments {
         let turn = TurnId::fresh(&mut context.timeline()?.fresh());
         let alive = context.timeline()?.store().keep_alive(turn)?;
         let by = Actor::named(&self.by);
-        let caller = Caller { actor: by.clone(), turn: Some(turn), ..context.caller(self.target.expect)? };
+        let caller =
+            Caller { actor: by.clone(), turn: Some(turn), ..context.caller(thread, self.target.expect)? };
         desk.let_loose(thread, caller, turn)?;
         let (program, arguments) = self.command.split_first().expect("clap asks for at least one");
         // Ctrl-C reaches the command too, and means it: we stay to record what it did.
@@ -66,7 +67,7 @@ impl Arguments {
         }
         let ended = Command::new(program).args(arguments).current_dir(folder).status();
         // What it did is recorded even if it could not be waited for.
-        let caller = Caller { actor: by, turn: Some(turn), ..context.caller(None)? };
+        let caller = Caller { actor: by, turn: Some(turn), ..context.caller(thread, None)? };
         let seen = desk.record(thread, caller)?;
         drop(alive);
         let ended = ended.map_err(|error| Failure::new(Code::NotFound, format!("{program}: {error}")))?;

@@ -57,7 +57,7 @@ impl Arguments {
         // A thread that was put away is not worked on; the remark below says so.
         let current = self.switch && row.summary.deleted.is_none();
         if current {
-            timeline.work_on(imported.thread, context.caller(None)?)?;
+            timeline.work_on(imported.thread, context.caller(imported.thread, None)?)?;
         }
         let answer = Answer { imported, current };
         context.report(&answer, |out, styles| {

@@ -5,7 +5,7 @@ use retake_model::operation::{OperationKind, Version};
 use retake_timeline::{Goal, Looking};
 
 use super::moving::go;
-use crate::arguments::ThreadTarget;
+use crate::arguments::Target;
 use crate::context::Context;
 use crate::desk::FileFlags;
 use crate::failure::{Code, Failure};
@@ -28,26 +28,34 @@ pub(crate) struct Arguments {
     #[arg(long)]
     shared: bool,
     #[command(flatten)]
-    target: ThreadTarget,
+    target: Target,
 }
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let looking = context.timeline()?.look()?;
-        let thread = context.thread(&looking, self.target.thread.as_deref())?.summary.id;
+        let (row, take) = context.view(&looking, &self.target)?;
+        let thread = row.summary.id;
         let version = self.version(&looking, thread)?;
         drop(looking);
-        let caller = context.caller(self.target.expect)?;
-        go(context, thread, Goal::Jump(version), caller, self.files.with_shared(self.shared), |story, out| {
-            let position = story.moved.position;
-            if let Some(OperationKind::FilesMoved { to, .. }) = &story.moved.done.kind {
-                writeln!(out, "The files are those of version {to} now.")
-            } else if story.moved.steps == 0 {
-                writeln!(out, "The thread is there already, at version {position}.")
-            } else {
-                writeln!(out, "Jumped from version {} to {position}.", story.from)
-            }
-        })
+        let caller = context.caller(thread, self.target.expect)?;
+        go(
+            context,
+            (thread, take),
+            Goal::Jump(version),
+            caller,
+            self.files.with_shared(self.shared),
+            |story, out| {
+                let position = story.moved.position;
+                if let Some(OperationKind::FilesMoved { to, .. }) = &story.moved.done.kind {
+                    writeln!(out, "The files are those of version {to} now.")
+                } else if story.moved.steps == 0 {
+                    writeln!(out, "The thread is there already, at version {position}.")
+                } else {
+                    writeln!(out, "Jumped from version {} to {position}.", story.from)
+                }
+            },
+        )
     }
 
     fn version(&self, looking: &Looking<'_>, thread: retake_model::id::ThreadId) -> Result<Version, Failure> {

@@ -15,7 +15,7 @@ use retake_model::summary::ThreadSummary;
 use retake_timeline::{Caller, Executed, FileReport, Goal, LookError, Looking, Moved, PlanRequest, Unit};
 use serde::Serialize;
 
-use crate::arguments::ThreadTarget;
+use crate::arguments::Target;
 use crate::context::Context;
 use crate::describe;
 use crate::describe::files::write_if_any;
@@ -47,7 +47,7 @@ pub(crate) struct Steps {
     #[arg(long)]
     shared: bool,
     #[command(flatten)]
-    target: ThreadTarget,
+    target: Target,
 }
 
 impl Steps {
@@ -61,19 +61,22 @@ impl Steps {
         let undoes = matches!(goal(Unit::Turn, 1), Goal::Undo(..));
         let looking = context.timeline()?.look()?;
         // Deleting a thread made another one current: an undo that names none takes back the deletion.
-        let deleted =
-            if undoes && self.target.thread.is_none() { context.just_deleted(&looking)? } else { None };
-        let thread = match &deleted {
-            Some(row) => row.summary.id,
-            None => context.thread(&looking, self.target.thread.as_deref())?.summary.id,
+        let names_none = self.target.thread.is_none() && self.target.take.is_none();
+        let deleted = if undoes && names_none { context.just_deleted(&looking)? } else { None };
+        let (thread, take) = match &deleted {
+            Some(row) => (row.summary.id, None),
+            None => {
+                let (row, take) = context.view(&looking, &self.target)?;
+                (row.summary.id, take)
+            }
         };
         drop(looking);
         let unit = if self.single { Unit::Operation } else { Unit::Turn };
-        let caller = context.caller(self.target.expect)?;
+        let caller = context.caller(thread, self.target.expect)?;
         let mut made = self.count;
         go(
             context,
-            thread,
+            (thread, take),
             goal(unit, self.count),
             caller,
             self.files.with_shared(self.shared),
@@ -85,7 +88,7 @@ impl Steps {
         let is_back =
             || Ok::<_, Failure>(context.timeline()?.look()?.thread(thread)?.summary.deleted.is_none());
         if deleted.is_some() && is_back()? {
-            context.timeline()?.work_on(thread, context.caller(None)?)?;
+            context.timeline()?.work_on(thread, context.caller(thread, None)?)?;
         }
         if made < self.count {
             let (made, asked) = (counted(made, "step", "steps"), bytes::count(self.count));
@@ -98,16 +101,18 @@ impl Steps {
 /// Moves along the log, after a look ahead where there is someone to look, and tells it.
 pub(crate) fn go(
     context: &Context,
-    thread: ThreadId,
+    (thread, take): (ThreadId, Option<TakeId>),
     goal: Goal,
     caller: Caller,
     flags: FileFlags,
     told: impl FnOnce(&Story, &mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failure> {
     let request = PlanRequest::Move(goal);
-    match context.carry_out(thread, request, caller, flags.handling(), flags.careful())? {
+    match context.carry_out_in((thread, take), request, caller, flags.handling(), flags.careful())? {
         Carried::Previewed(preview) => context.report_preview(preview),
-        Carried::Done(Executed { moved: Some(moved), files, .. }) => report(context, moved, files, told),
+        Carried::Done(Executed { moved: Some(moved), files, .. }) => {
+            report(context, moved, (files, take), told)
+        }
         Carried::Done(_) => Ok(()),
     }
 }
@@ -125,11 +130,11 @@ struct Undetailed {
 fn report(
     context: &Context,
     moved: Moved,
-    files: Option<FileReport>,
+    (files, take): (Option<FileReport>, Option<TakeId>),
     told: impl FnOnce(&Story, &mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failure> {
     // The move is made: what cannot be read afterwards must not make it look failed.
-    let story = match tell(context, moved.clone(), files.clone()) {
+    let story = match tell(context, moved.clone(), (files.clone(), take)) {
         Ok(story) => story,
         Err(failure) => {
             let report_failed = failure.message().to_owned();
@@ -195,7 +200,7 @@ pub(crate) struct Change {
 pub(crate) struct Stand {
     /// The thread's title.
     title: String,
-    /// The name of the active take, or of the one that this folder belongs to.
+    /// The name of the take that was moved: the active one if none was named.
     take: String,
     /// How many entries it has.
     entries: u64,
@@ -204,7 +209,11 @@ pub(crate) struct Stand {
 }
 
 /// Tells the story of a move that was just made.
-pub(crate) fn tell(context: &Context, moved: Moved, files: Option<FileReport>) -> Result<Story, Failure> {
+pub(crate) fn tell(
+    context: &Context,
+    moved: Moved,
+    (files, take): (Option<FileReport>, Option<TakeId>),
+) -> Result<Story, Failure> {
     let looking = context.timeline()?.look()?;
     let (thread, version) = (moved.done.thread, moved.done.version);
     let log = Log { looking: &looking, thread, number: looking.thread(thread)?.number };
@@ -232,10 +241,8 @@ pub(crate) fn tell(context: &Context, moved: Moved, files: Option<FileReport>) -
         also.push(looking.thread(*thread)?.summary);
     }
     // A move is one operation, so how the thread stood before it is known.
-    // In the folder of a take, that take is meant, whichever is the active one.
-    let here = context.apart()?.filter(|apart| apart.thread == thread).map(|apart| apart.take);
-    let before = log.stand(if moved.done.changed() { version - 1 } else { version }, here)?;
-    let after = log.stand(version, here)?;
+    let before = log.stand(if moved.done.changed() { version - 1 } else { version }, take)?;
+    let after = log.stand(version, take)?;
     Ok(Story { from, count, changes, before, after, files, also, files_alone, moved })
 }
 
@@ -264,7 +271,8 @@ impl Story {
         if self.files_alone {
             return writeln!(
                 out,
-                "The conversation is where it was. {muted}`retake undo` takes this back.{muted:#}"
+                "The conversation is where it was. {muted}`{}` takes this back.{muted:#}",
+                context.undo_command(&self.moved.done)
             );
         }
         let next = match (self.moved.can_undo, self.moved.can_redo) {

@@ -119,7 +119,7 @@ impl Arguments {
 
     fn meant(&self, context: &Context, looking: &Looking<'_>) -> Result<Option<EntryId>, Failure> {
         if let Some(expected) = self.expect {
-            let current = context.thread(looking, self.target.thread.as_deref())?.summary.version;
+            let current = context.meant(looking, &(&self.target).into())?.thread.summary.version;
             if expected != current {
                 return Err(retake_timeline::ChangeError::Conflict { expected, current }.into());
             }

@@ -60,10 +60,10 @@ impl Arguments {
             if !answer.done.changed() {
                 return writeln!(out, "There is nothing to reset.");
             }
-            let muted = styles.muted;
+            let (muted, undo) = (styles.muted, context.undo_command(&answer.done));
             writeln!(
                 out,
-                "Reset the thread: cleared {}. {muted}version {}; one `retake undo` brings all back{muted:#}",
+                "Reset the thread: cleared {}. {muted}version {}; one `{undo}` brings all back{muted:#}",
                 cleared(&answer.cleared),
                 answer.done.version
             )

@@ -44,7 +44,7 @@ impl Arguments {
         let path = |path: &std::path::PathBuf| context.root_path_of(thread, path);
         let paths = self.paths.iter().map(path).collect::<Result<Vec<_>, _>>()?;
         let (caller, request) =
-            (context.caller(self.target.expect)?, PlanRequest::Restore { snapshot, paths });
+            (context.caller(thread, self.target.expect)?, PlanRequest::Restore { snapshot, paths });
         let restored = match context.carry_out(thread, request, caller, Handling::default(), self.careful)? {
             Carried::Done(executed) => executed.into_restored()?,
             Carried::Previewed(preview) => return context.report_preview(preview),
@@ -54,7 +54,8 @@ impl Arguments {
             let muted = styles.muted;
             match &restored.done {
                 Some(done) => {
-                    writeln!(out, "{muted}version {}; `retake undo` takes it back{muted:#}", done.version)
+                    let undo = context.undo_command(done);
+                    writeln!(out, "{muted}version {}; `{undo}` takes it back{muted:#}", done.version)
                 }
                 None => Ok(()),
             }

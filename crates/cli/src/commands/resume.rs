@@ -41,8 +41,9 @@ impl Arguments {
         let resuming =
             Resuming { settings: self.agent.settings(context, &settings), expected, request: None };
         let take = meant.take.id;
-        let outcome =
-            context.watched(|cancel, audience| shop.resume(thread, take, resuming, cancel, audience))?;
+        let outcome = context.watched((thread, Some(take)), |cancel, audience| {
+            shop.resume(thread, take, resuming, cancel, audience)
+        })?;
         Ok(exit(&outcome))
     }
 }

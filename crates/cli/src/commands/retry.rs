@@ -73,7 +73,7 @@ impl Arguments {
             expected: self.target.expect,
             request: None,
         };
-        let outcome = context.watched(|cancel, audience| {
+        let outcome = context.watched((thread, None), |cancel, audience| {
             let shared = if self.shared { SharedChanges::Undo } else { SharedChanges::Refuse };
             let (name, on_conflict) = (self.name, self.conflicts.into());
             let again = Again { from: meant.take.id, at, name, on_conflict, shared };

@@ -88,8 +88,9 @@ impl Arguments {
         let beginning =
             Beginning { prompt, settings: self.agent.settings(context, &settings), expected, request: None };
         let (thread, take) = (meant.thread.summary.id, meant.take.id);
-        let outcome =
-            context.watched(|cancel, audience| shop.run(thread, take, beginning, cancel, audience))?;
+        let outcome = context.watched((thread, Some(take)), |cancel, audience| {
+            shop.run(thread, take, beginning, cancel, audience)
+        })?;
         Ok(exit(&outcome))
     }
 }
@@ -245,7 +246,7 @@ fn new_thread(context: &Context, title: &str) -> Result<Done, Failure> {
             number => Some(format!("{title} ({number})")),
         };
         let new = NewThread { title, current: true, ..NewThread::in_project(project.id) };
-        match context.timeline()?.create_thread_in(project, new, context.caller(None)?) {
+        match context.timeline()?.create_thread_in(project, new, context.caller_here(None)?) {
             // The same was asked before.
             Err(CreateError::Change(ChangeError::TitleTaken(_))) => number += 1,
             other => {

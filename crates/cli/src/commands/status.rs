@@ -50,7 +50,7 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let thread = context.thread(&context.timeline()?.look()?, self.target.thread.as_deref())?.summary.id;
         let desk = context.desk_of(thread)?;
-        let seen = desk.look(thread, context.caller(self.target.expect)?)?;
+        let seen = desk.look(thread, context.caller(thread, self.target.expect)?)?;
         let looking = context.timeline()?.look()?;
         let snapshot: Snapshot = load(&looking.queries(), seen.snapshot).map_err(LookError::from)?;
         let answer = Answer {

@@ -114,7 +114,7 @@ impl Arguments {
             Command::Load { name, target } => {
                 let meant = context.meant(&timeline.look()?, &target)?;
                 let thread = meant.thread.summary.id;
-                let caller = context.caller(target.expect)?;
+                let caller = context.caller(thread, target.expect)?;
                 context.report_done(&timeline.load_context_preset(thread, meant.take.id, &name, caller)?)
             }
             Command::Restore { name, target } => {

@@ -28,7 +28,7 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let thread = context.thread(&context.timeline()?.look()?, self.target.thread.as_deref())?.summary.id;
         let desk = context.desk_of(thread)?;
-        let caller = context.caller(self.target.expect)?;
+        let caller = context.caller(thread, self.target.expect)?;
         let seen = match self.by {
             None => desk.look(thread, caller)?,
             Some(name) => desk.record(thread, Caller { actor: Actor::named(&name), ..caller })?,

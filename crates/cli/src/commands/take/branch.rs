@@ -63,8 +63,9 @@ impl Arguments {
             }
             writeln!(
                 out,
-                "{place}. {muted}version {}; `retake undo` takes it back{muted:#}",
-                answer.done.version
+                "{place}. {muted}version {}; `{}` takes it back{muted:#}",
+                answer.done.version,
+                context.undo_command(&answer.done)
             )?;
             write_if_any(out, context, answer.files.as_ref())
         })

@@ -51,7 +51,7 @@ impl Arguments {
             )
         })?;
         drop(looking);
-        let caller = context.caller(self.target.expect)?;
+        let caller = context.caller(folder.thread, self.target.expect)?;
         let request = PlanRequest::CloseWorktree { folder: Box::new(folder.clone()), remove: self.remove };
         let closed = match context.change_worktree(folder.thread, request, caller, self.dry_run)? {
             Carried::Done(executed) => executed.into_closed()?,

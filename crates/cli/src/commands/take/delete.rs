@@ -41,7 +41,8 @@ impl Arguments {
             if thread.summary.active.id == take.id {
                 write!(out, "; you are on {} now", sanitize(&answer.take.name, Lines::Fold))?;
             }
-            writeln!(out, ". {muted}version {}; `retake undo` brings it back{muted:#}", answer.done.version)?;
+            let undo = context.undo_command(&answer.done);
+            writeln!(out, ". {muted}version {}; `{undo}` brings it back{muted:#}", answer.done.version)?;
             write_if_any(out, context, answer.files.as_ref())
         })
     }

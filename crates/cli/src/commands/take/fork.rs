@@ -76,9 +76,10 @@ impl Arguments {
                 (sanitize(&answer.take.name, Lines::Fold), sanitize(&meant.take.name, Lines::Fold));
             writeln!(
                 out,
-                "Forked {name} off {from} before entry {}{place}. {muted}version {}; `retake undo` takes it back{muted:#}",
+                "Forked {name} off {from} before entry {}{place}. {muted}version {}; `{}` takes it back{muted:#}",
                 position + 1,
                 answer.done.version,
+                context.undo_command(&answer.done),
             )?;
             writeln!(out, "The message is the draft now: {}", sanitize(&preview, Lines::Fold))?;
             write_if_any(out, context, answer.files.as_ref())

@@ -52,7 +52,8 @@ impl Arguments {
             context.directory().join(&self.apart)
         };
         drop(looking);
-        let (thread, caller) = (thread.summary.id, context.caller(self.target.expect)?);
+        let thread = thread.summary.id;
+        let caller = context.caller(thread, self.target.expect)?;
         let request = PlanRequest::OpenWorktree { take: take.id, folder };
         let opened = match context.change_worktree(thread, request, caller, self.dry_run)? {
             Carried::Done(executed) => executed.into_opened()?,

@@ -56,7 +56,7 @@ impl Arguments {
             None => thread.summary.active.clone(),
         };
         drop(looking);
-        let caller = context.caller(self.target.expect)?;
+        let caller = context.caller(thread.summary.id, self.target.expect)?;
         let halves = if self.conversation { Halves::Conversation } else { Halves::Both };
         let handling = Handling { halves, ..Handling::default() };
         let request = PlanRequest::Promote { take: take.id, title: self.title };
@@ -66,7 +66,7 @@ impl Arguments {
             Carried::Previewed(preview) => return context.report_preview(preview),
         };
         if self.switch {
-            timeline.work_on(promoted.promoted.thread, context.caller(None)?)?;
+            timeline.work_on(promoted.promoted.thread, context.caller(promoted.promoted.thread, None)?)?;
         }
         let title = promoted.promoted.summary.title.clone();
         let answer = Answer { promoted, title, switched: self.switch };

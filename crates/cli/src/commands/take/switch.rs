@@ -46,8 +46,9 @@ impl Arguments {
             }
             writeln!(
                 out,
-                "You are on {name} now, {entries}. {muted}version {}; `retake undo` takes it back{muted:#}",
-                answer.done.version
+                "You are on {name} now, {entries}. {muted}version {}; `{}` takes it back{muted:#}",
+                answer.done.version,
+                context.undo_command(&answer.done)
             )?;
             write_if_any(out, context, answer.files.as_ref())
         })

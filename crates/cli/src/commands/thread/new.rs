@@ -34,7 +34,7 @@ impl Arguments {
             tags: self.tag,
             current: true,
         };
-        let done = context.timeline()?.create_thread_in(project, new, context.caller(None)?)?;
+        let done = context.timeline()?.create_thread_in(project, new, context.caller_here(None)?)?;
         context.report(&done, |out, styles| {
             let (id, title) = (styles.id, sanitize(&done.summary.title, Lines::Fold));
             writeln!(

@@ -1,0 +1,53 @@
+//! Which command takes a change back: `retake undo` alone, or with the thread and the take that it was made in.
+
+use retake_model::id::{TakeId, ThreadId};
+use retake_model::operation::Version;
+use retake_timeline::{Done, LookError};
+
+use crate::arguments::Target;
+use crate::context::Context;
+use crate::failure::Failure;
+
+impl Context {
+    /// The command that takes a change back, given where this one was.
+    pub(crate) fn undo_command(&self, done: &Done) -> String {
+        self.undo_command_of(done.thread, done.take, done.version)
+    }
+
+    /// The command that takes back the newest change of a take, or of the thread.
+    pub(crate) fn undo_command_of(&self, thread: ThreadId, take: Option<TakeId>, version: Version) -> String {
+        // The change is made: that this cannot be found out must not make it look failed.
+        self.try_undo_command(thread, take, version).unwrap_or_else(|_| "retake undo".to_owned())
+    }
+
+    fn try_undo_command(
+        &self,
+        thread: ThreadId,
+        take: Option<TakeId>,
+        version: Version,
+    ) -> Result<String, Failure> {
+        let looking = self.timeline()?.look()?;
+        let mut command = "retake undo".to_owned();
+        let here = match self.view(&looking, &Target::default()) {
+            Ok((row, here)) if row.summary.id == thread => here,
+            _ => {
+                command.push_str(&format!(" -t {}", thread.short()));
+                self.worktree_of(thread)?
+            }
+        };
+        if looking.next_undo(thread, here)? != Some(version) {
+            let state = looking.state(thread)?;
+            let take = state.take(&looking.queries(), take.unwrap_or(state.active));
+            if let Some(take) = take.map_err(LookError::from)? {
+                let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-.".contains(letter);
+                let name = if take.name.chars().all(is_plain) && !take.name.starts_with('-') {
+                    take.name
+                } else {
+                    take.id.short()
+                };
+                command.push_str(&format!(" -k {name}"));
+            }
+        }
+        Ok(command)
+    }
+}
