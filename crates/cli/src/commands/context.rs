@@ -9,9 +9,10 @@ use std::path::{Component, Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use retake_model::take::FileList;
-use retake_workspace::folder::{path_from_text, path_to_text};
+use retake_workspace::folder::path_to_text;
 
 use super::defaulted::Defaulted;
+use crate::arguments::Target;
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -80,10 +81,19 @@ impl Which {
     }
 }
 
-/// Paths as they are kept: relative to the project's folder where they lie in it, else from the root.
-fn kept_paths(context: &Context, paths: &[PathBuf]) -> Result<Vec<String>, Failure> {
-    let root = path_from_text(&context.project()?.path);
-    Ok(paths.iter().map(|path| path_to_text(&kept(&root, context.directory(), path))).collect())
+/// The folder that the files of the thread are in, and paths as they are kept: relative to that folder where they lie in
+/// it, else from the root.
+fn kept_paths(
+    context: &Context,
+    target: &Target,
+    paths: &[PathBuf],
+) -> Result<(PathBuf, Vec<String>), Failure> {
+    let thread = context.view(&context.timeline()?.look()?, target)?.0.summary.id;
+    let roots = context.file_roots(Some(thread))?;
+    let base = context.base_of_paths(&roots);
+    let root = roots.into_iter().next().map(|(_, main)| main).unwrap_or_default();
+    let kept = paths.iter().map(|path| path_to_text(&kept(&root, &base, path))).collect();
+    Ok((root, kept))
 }
 
 fn kept(root: &Path, directory: &Path, path: &Path) -> PathBuf {

@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let paths = kept_paths(context, &self.paths)?;
+        let (root, paths) = kept_paths(context, &self.target, &self.paths)?;
         let list = self.list.list();
         let done = change_seen(context, &self.target, |meant| {
             let mut items = meant.take.file_list(list).to_vec();
@@ -45,7 +45,6 @@ impl Arguments {
             Ok(Command::SetFiles { take: meant.take.id, list, items })
         })?;
         context.report_done(&done)?;
-        let root = path_from_text(&context.project()?.path);
         for path in paths.iter().filter(|path| !root.join(path_from_text(path)).exists()) {
             context.remark(&format!("There is no file {} yet.", sanitize(path, Lines::Fold)))?;
         }

@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let kept = kept_paths(context, &self.paths)?;
+        let (_, kept) = kept_paths(context, &self.target, &self.paths)?;
         let typed = self.paths.iter().map(|path| path_to_text(path));
         let paths: Vec<(String, String)> = kept.into_iter().zip(typed).collect();
         let list = self.list.list();
