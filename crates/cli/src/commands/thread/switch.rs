@@ -38,11 +38,11 @@ impl Arguments {
         let here = context.project()?.id;
         let found = timeline.look()?.find(Some(here), &self.thread)?;
         let thread = found.thread.summary.id;
-        // Before anything is switched: a thread that cannot be worked on keeps its take.
-        timeline.work_on(thread, context.caller(None)?)?;
+        // The take first: it is asked about where files move, and a refusal leaves everything as it was.
         if let Some(take) = found.take.map(|take| take.summary.id) {
             context.change_takes(thread, Command::Switch { take }, None, FileFlags::default())?;
         }
+        timeline.work_on(thread, context.caller(thread, None)?)?;
         let summary = timeline.look()?.thread(thread)?.summary;
         let project = timeline.look()?.queries().project(found.thread.home)?;
         let elsewhere = project.filter(|project| project.id != here).map(|project| project.path);
