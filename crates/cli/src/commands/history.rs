@@ -3,13 +3,14 @@
 mod lines;
 
 use clap::Args;
-use retake_model::id::ThreadId;
+use retake_model::id::{TakeId, ThreadId};
 use retake_model::operation::Version;
 use retake_store::ThreadRow;
 use retake_timeline::{HistoryItem, Looking, PendingMove, Standing};
 use serde::Serialize;
 
 use self::lines::{Runs, group};
+use crate::arguments::Target;
 use crate::context::Context;
 use crate::describe;
 use crate::failure::Failure;
@@ -71,7 +72,8 @@ struct Told {
 impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let looking = context.timeline()?.look()?;
-        let row = context.thread(&looking, self.thread.as_deref())?;
+        let target = Target { thread: self.thread.clone(), ..Target::default() };
+        let (row, take) = context.view(&looking, &target)?;
         let limit = match self.limit {
             Some(limit) => usize::try_from(limit).unwrap_or(usize::MAX),
             None if self.all => usize::MAX,
@@ -79,14 +81,14 @@ impl Arguments {
         };
         // Programs get operations as they are; only people want them joined.
         let runs = if self.all || context.general.json { Runs::Apart } else { Runs::Joined };
-        let items = collect(&looking, row.summary.id, self.before, limit, runs)?;
+        let items = collect(&looking, (row.summary.id, take), self.before, limit, runs)?;
         let next = items.last().map(|last| last.version).filter(|version| *version > 1);
         let mut operations = Vec::with_capacity(items.len());
         for item in items {
             let told = describe::story::tell(&looking, &item.kind, item.state)?;
             operations.push(Told { item, words: told.words, preview: told.preview });
         }
-        let history = looking.standing(row.summary.id)?;
+        let history = looking.standing_in(row.summary.id, take)?;
         let pending_moves = context.pending_moves(|thread| thread == row.summary.id)?;
         let answer = Answer { thread: row.summary.id, history, operations, next, pending_moves };
         context.answer(&answer, |out, styles| {
@@ -105,7 +107,7 @@ impl Arguments {
 /// As many operations as make that many lines, and never half of a line.
 fn collect(
     looking: &Looking<'_>,
-    thread: ThreadId,
+    (thread, take): (ThreadId, Option<TakeId>),
     before: Option<Version>,
     limit: usize,
     runs: Runs,
@@ -114,7 +116,7 @@ fn collect(
     let mut ask = limit.saturating_add(1);
     loop {
         let from = items.last().map(|last| last.version).or(before);
-        let page = looking.history(thread, from, ask)?;
+        let page = looking.history_in(thread, take, from, ask)?;
         let full = page.len() == ask;
         items.extend(page);
         let lines = group(&items, runs);

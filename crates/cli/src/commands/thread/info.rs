@@ -47,7 +47,7 @@ impl Arguments {
             branches_seen: seen.branches,
             directories_seen: seen.directories,
             roles: looking.effective_roles(row.summary.id)?,
-            history: looking.standing(row.summary.id)?,
+            history: looking.standing_in(row.summary.id, context.worktree_of(row.summary.id)?)?,
             pending_moves: context.pending_moves(|thread| thread == row.summary.id)?,
             thread: row.summary,
         };

@@ -86,7 +86,7 @@ impl Arguments {
         }
         let summary = retake_model::summary::summarize(take, &looking.queries())
             .map_err(retake_timeline::LookError::from)?;
-        let standing = looking.standing(thread.summary.id)?;
+        let standing = looking.standing_in(thread.summary.id, Some(take.id))?;
         let answer = Answer {
             thread: &thread.summary,
             take: &summary,
