@@ -168,6 +168,7 @@ impl Settings {
     }
 
     /// The settings after a reset of the thread: the defaults, but for the prompts that it shares with other threads.
+    #[must_use]
     pub fn after_reset(&self) -> Self {
         Self {
             project_system_prompt: self.project_system_prompt.clone(),

@@ -197,9 +197,12 @@ pub(crate) fn change(
     }
 }
 
+/// Names of settings, with the values to set.
+type SettingValues = Vec<(String, String)>;
+
 /// The settings that come with a step of a take's turn, and the turn. They are the thread's, so they are a step of the
 /// thread, in the same turn: undo and redo pass over both together, and no other undo loses them.
-fn without_settings(mut command: Command) -> (Command, Option<(TurnId, Vec<(String, String)>)>) {
+fn without_settings(mut command: Command) -> (Command, Option<(TurnId, SettingValues)>) {
     let (turn, values) = match &mut command {
         Command::StartTurn { start, .. } => (start.turn, std::mem::take(&mut start.settings)),
         Command::AdvanceTurn { advance, .. } => (advance.turn, std::mem::take(&mut advance.settings)),

@@ -131,10 +131,10 @@ impl Timeline {
         thread: ThreadId,
         mut command: Command,
     ) -> Result<Command, ChangeError> {
-        let role = match &mut command {
-            Command::SendDraft { role, .. } => role,
-            Command::StartTurn { start: Start { prompt: Prompt::Draft { role }, .. }, .. } => role,
-            _ => return Ok(command),
+        let (Command::SendDraft { role, .. }
+        | Command::StartTurn { start: Start { prompt: Prompt::Draft { role }, .. }, .. }) = &mut command
+        else {
+            return Ok(command);
         };
         if role.is_none() {
             *role = Some(default_role(&self.look()?.effective_roles(thread)?).to_owned());

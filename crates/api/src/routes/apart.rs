@@ -88,7 +88,7 @@ struct OpenBody {
 #[derive(Serialize, JsonSchema)]
 struct Opened {
     #[serde(flatten)]
-    opened: OpenedApart,
+    folder: OpenedApart,
     /// Whether nothing was made, and this is only what would be.
     dry_run: bool,
     /// What would be recorded first, where nothing was made.
@@ -116,7 +116,7 @@ fn open(call: &Call<'_, TakePath, Ahead, OpenBody>) -> Result<Answer<Opened>, Pr
     } else {
         (timeline.perform(thread, request, caller, handling, place)?.into_opened()?, None)
     };
-    Ok(Answer::of(Opened { opened, dry_run, would }))
+    Ok(Answer::of(Opened { folder: opened, dry_run, would }))
 }
 
 #[derive(Deserialize, JsonSchema)]

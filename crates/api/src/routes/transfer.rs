@@ -162,12 +162,11 @@ fn import(call: &Call<'_, NoPath, ImportQuery, Upload>) -> Result<Answer<Importe
         let imported = timeline.foresee_import(from, project, importing)?;
         return Ok(Answer::of(answer(imported, false, true)));
     }
-    let imported = match named {
-        Some(project) => timeline.import(from, project, importing, |_, _| ())?,
-        None => {
-            let here = timeline.project_if_known(&service.folder)?;
-            timeline.import_into(from, &here, importing, |_, _| ())?
-        }
+    let imported = if let Some(project) = named {
+        timeline.import(from, project, importing, |_, _| ())?
+    } else {
+        let here = timeline.project_if_known(&service.folder)?;
+        timeline.import_into(from, &here, importing, |_, _| ())?
     };
     let (thread, version) = (imported.thread, imported.version);
     let project = timeline.look()?.thread(thread)?.home;

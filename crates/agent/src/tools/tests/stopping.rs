@@ -58,7 +58,8 @@ fn stop(lab: &Lab, name: &str, input: Value, after: &After) -> (Output, Duration
         let (asked, before) = (Instant::now(), Spent::by(&thread));
         cancel.set();
         let (output, returned, spent) = tool.join().expect("no panic");
-        let took = returned.duration_since(asked).saturating_sub(spent.queueing - before.queueing);
+        let queued = spent.queueing.saturating_sub(before.queueing);
+        let took = returned.duration_since(asked).saturating_sub(queued);
         (output, took)
     })
 }
