@@ -81,7 +81,7 @@ impl Desk {
     }
 
     fn look_as(&self, thread: ThreadId, caller: Caller, whose: Whose) -> Result<Seen, FileError> {
-        self.begin()?.look(thread, &caller, whose)
+        self.timeline.settled_files(|| self.begin()?.look(thread, &caller, whose))
     }
 }
 

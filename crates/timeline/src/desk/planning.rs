@@ -474,11 +474,11 @@ impl Order {
     pub(super) fn perform(&self, basis: Option<Basis>) -> Result<Executed, FileError> {
         self.check_snapshot()?;
         loop {
-            let done = match &self.desk {
+            let done = self.timeline.settled_files(|| match &self.desk {
                 desk if self.request.is_of_worktree() => self.change_worktree(desk.as_ref(), basis),
                 Some(desk) => self.with_files(desk, basis),
                 None => self.without_files(basis),
-            };
+            });
             match done {
                 Err(FileError::Change(ChangeError::Conflict { .. })) if self.caller.expected.is_none() => {
                     // The thread moved on meanwhile.

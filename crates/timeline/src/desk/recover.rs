@@ -89,6 +89,15 @@ impl Timeline {
         }
     }
 
+    /// The same where files are involved. The attempt holds its own folder and waits for none: one take's move in a worktree
+    /// only delays work in another take of the thread.
+    pub(super) fn settled_files<T>(
+        &self,
+        attempt: impl Fn() -> Result<T, FileError>,
+    ) -> Result<T, FileError> {
+        Ok(self.settled(|| Ok(attempt()?))?)
+    }
+
     /// What changes of conversations found unfinished and finished since this was last asked. Moves of files tell it
     /// in their own reports.
     pub fn take_recovered(&self) -> Vec<Recovered> {

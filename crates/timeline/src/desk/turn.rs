@@ -65,6 +65,19 @@ impl Desk {
         around: Around,
         named: Option<&[TreePath]>,
     ) -> Result<Advanced, FileError> {
+        self.timeline
+            .settled_files(|| self.try_advance(thread, take, advance.clone(), caller.clone(), around, named))
+    }
+
+    fn try_advance(
+        &self,
+        thread: ThreadId,
+        take: TakeId,
+        advance: Advance,
+        caller: Caller,
+        around: Around,
+        named: Option<&[TreePath]>,
+    ) -> Result<Advanced, FileError> {
         let session = self.begin()?;
         match around {
             Around::Before => {

@@ -248,3 +248,28 @@ fn an_undo_elsewhere_leaves_the_settings_of_a_running_turn_alone() {
     assert_eq!(takes.model().as_deref(), Some("second"));
     assert_eq!(takes.texts(takes.other), ["first", "with a setting"]);
 }
+
+#[test]
+fn a_move_in_a_worktree_only_delays_work_in_another_take() {
+    let takes = TwoTakes::new();
+    for number in 0..20 {
+        std::fs::write(takes.in_worktree(&format!("there-{number}")), "of the worktree\n").expect("a file");
+    }
+    takes.record(&takes.worktree, Some(turn(1)));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..8 {
+                takes.go(&takes.worktree, UNDO);
+                takes.go(&takes.worktree, REDO);
+            }
+        });
+        for number in 0..16 {
+            takes.world.write(&format!("here-{number}"), "of the project\n");
+            takes.record(&takes.world.desk, None);
+            takes.go(&takes.world.desk, UNDO);
+            takes.go(&takes.world.desk, REDO);
+        }
+    });
+    assert_eq!(takes.world.files().len(), 17);
+    assert!(takes.in_worktree("there-19").exists());
+}
