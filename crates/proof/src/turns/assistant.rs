@@ -146,7 +146,7 @@ impl Mind {
             self.failures += 1;
             let mut script = Script::events(events(self.wire, &telling));
             script.acts.truncate(1);
-            script.acts.extend(comments(Duration::from_secs(60)));
+            script.acts.extend(comments(Duration::from_mins(1)));
             return script;
         }
         let (script, what) = chaos(self.dice.roll(), self.chaos, self.wire, &telling);
