@@ -47,9 +47,17 @@ pub(crate) struct General {
     /// Say nothing about what was done.
     #[arg(short, long, global = true, help_heading = "General")]
     pub(crate) quiet: bool,
-    /// Whether the command only shows what it would do, and changes nothing on the disk.
     #[arg(skip)]
-    pub(crate) previews: bool,
+    pub(crate) effect: Effect,
+}
+
+/// Whether a command may change anything on the disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) enum Effect {
+    #[default]
+    Change,
+    /// A dry run: it only shows what it would do.
+    Preview,
 }
 
 /// Which thread and take a command means.

@@ -18,7 +18,7 @@ use retake_workspace::folder::path_to_text;
 use retake_workspace::git::{self, GitFacts};
 use serde::Serialize;
 
-use crate::arguments::{General, Target};
+use crate::arguments::{Effect, General, Target};
 use crate::config::{Config, Size};
 use crate::describe;
 use crate::failure::{Code, Failure};
@@ -104,7 +104,7 @@ impl Context {
                 "{lost}. `retake repair` goes on from what is left; `retake verify` says more."
             ))?;
         }
-        if !self.general.previews {
+        if self.general.effect == Effect::Change {
             self.clean_up(&timeline);
         }
         Ok(self.timeline.get_or_init(|| timeline))
@@ -214,20 +214,15 @@ impl Context {
         }
         let facts = timeline.folder_of_project(home).map(|folder| git::observe(&folder)).unwrap_or_default();
         let project = looking.queries().project(home)?.filter(|project| !project.path.is_empty());
-        self.caller_in(project.map(|project| project.path), facts, expect)
+        Ok(self.caller_in(project.map(|project| project.path), facts, expect))
     }
 
     /// The user, in the folder that the command was started in.
     pub(crate) fn caller_here(&self, expect: Option<u64>) -> Result<Caller, Failure> {
-        self.caller_in(Some(self.project()?.path.clone()), git::observe(&self.directory), expect)
+        Ok(self.caller_in(Some(self.project()?.path.clone()), git::observe(&self.directory), expect))
     }
 
-    fn caller_in(
-        &self,
-        root: Option<String>,
-        facts: GitFacts,
-        expect: Option<u64>,
-    ) -> Result<Caller, Failure> {
+    fn caller_in(&self, root: Option<String>, facts: GitFacts, expect: Option<u64>) -> Caller {
         let surroundings = Surroundings {
             workspace_root: root,
             working_directory: Some(path_to_text(&self.directory)),
@@ -238,7 +233,7 @@ impl Context {
             git_dirty: facts.dirty,
             environment: recorded_environment(|name| std::env::var(name).ok()),
         };
-        Ok(Caller { surroundings: Some(surroundings), expected: expect, ..Caller::human() })
+        Caller { surroundings: Some(surroundings), expected: expect, ..Caller::human() }
     }
 
     /// Makes a change to a thread.

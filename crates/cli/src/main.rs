@@ -21,14 +21,16 @@ use std::process::ExitCode;
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
-use arguments::{Arguments, Command};
+use arguments::{Arguments, Command, Effect};
 use context::Context;
 use failure::Failure;
 
 fn main() -> ExitCode {
     let parsed = Arguments::command().try_get_matches().and_then(|matches| {
         let mut arguments = Arguments::from_arg_matches(&matches)?;
-        arguments.general.previews = is_dry_run(&matches);
+        if is_dry_run(&matches) {
+            arguments.general.effect = Effect::Preview;
+        }
         Ok(arguments)
     });
     let arguments = match parsed {

@@ -31,7 +31,7 @@ impl Context {
         let here = match self.view(&looking, &Target::default()) {
             Ok((row, here)) if row.summary.id == thread => here,
             _ => {
-                command.push_str(&format!(" -t {}", thread.short()));
+                command = format!("{command} -t {}", thread.short());
                 self.worktree_of(thread)?
             }
         };
@@ -45,7 +45,7 @@ impl Context {
                 } else {
                     take.id.short()
                 };
-                command.push_str(&format!(" -k {name}"));
+                command = format!("{command} -k {name}");
             }
         }
         Ok(command)

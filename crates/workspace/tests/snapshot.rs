@@ -127,8 +127,8 @@ fn an_ignore_file_with_hostile_lines_is_read_without_them() {
     let place = Place::new();
     let nested = "{".repeat(100_000) + "a" + &"}".repeat(100_000);
     for name in [".gitignore", ".ignore", ".retakeignore"] {
-        place.write(name, &format!("{nested}\n{}\n{}\n{name}-x\n", "{[}]".repeat(9_000), "?".repeat(90_000)));
-        place.write(format!("{name}-x"), "");
+        place.write(name, format!("{nested}\n{}\n{}\n{name}-x\n", "{[}]".repeat(9_000), "?".repeat(90_000)));
+        place.write(&format!("{name}-x"), "");
     }
     place.write("kept", "");
     let taken = place.keep();

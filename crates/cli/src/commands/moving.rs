@@ -63,12 +63,11 @@ impl Steps {
         // Deleting a thread made another one current: an undo that names none takes back the deletion.
         let names_none = self.target.thread.is_none() && self.target.take.is_none();
         let deleted = if undoes && names_none { context.just_deleted(&looking)? } else { None };
-        let (thread, take) = match &deleted {
-            Some(row) => (row.summary.id, None),
-            None => {
-                let (row, take) = context.view(&looking, &self.target)?;
-                (row.summary.id, take)
-            }
+        let (thread, take) = if let Some(row) = &deleted {
+            (row.summary.id, None)
+        } else {
+            let (row, take) = context.view(&looking, &self.target)?;
+            (row.summary.id, take)
         };
         drop(looking);
         let unit = if self.single { Unit::Operation } else { Unit::Turn };

@@ -159,10 +159,12 @@ impl Arguments {
 fn question(plan: &RedactionPlan) -> String {
     let mut text = String::new();
     for entry in plan.entries.iter().take(MOST_LISTED) {
-        text += &format!("{}\n", sanitize(&entry.preview, Lines::Fold));
+        text.push_str(&sanitize(&entry.preview, Lines::Fold));
+        text.push('\n');
     }
     if plan.entries.len() > MOST_LISTED {
-        text += &format!("and {} more\n", plan.entries.len() - MOST_LISTED);
+        let more = plan.entries.len() - MOST_LISTED;
+        text.push_str(&["and ", &more.to_string(), " more\n"].concat());
     }
     let what = match plan.entries.len() {
         0 => "No entry holds the text. Destroy it in titles, drafts, names and the trace?".to_owned(),
@@ -207,7 +209,7 @@ impl Answer {
             writeln!(out, "{warning}note:{warning:#} {places} the same text:")?;
             for place in self.remaining.iter().take(MOST_LISTED) {
                 let SecretLocation { file, table, kind, id } = place;
-                let id = id.map(|id| id.short().to_string()).unwrap_or_default();
+                let id = id.map(|id| id.short()).unwrap_or_default();
                 let parts = [kind.as_deref().unwrap_or_default(), &id, table.as_deref().unwrap_or_default()];
                 let what: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
                 writeln!(

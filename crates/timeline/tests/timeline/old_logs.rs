@@ -48,9 +48,10 @@ fn without_chains(export: &[u8]) -> Vec<u8> {
             let head = log.0.len() as Version;
             if let Some(last) = log.0.last() {
                 operation.previous = Some(ContentId::of(Kind::Operation, &encode(last)));
-                let linked = match operation.kind.moves_only() {
-                    true => link_note(&log, head),
-                    false => link_change(&log, head, None),
+                let linked = if operation.kind.moves_only() {
+                    link_note(&log, head)
+                } else {
+                    link_change(&log, head, None)
                 };
                 let Ok((place, _)) = linked;
                 (operation.place, operation.chains) = (place, None);
