@@ -111,7 +111,7 @@ fn open(call: &Call<'_, TakePath, Ahead, OpenBody>) -> Result<Answer<Opened>, Pr
     let request = PlanRequest::OpenWorktree { take: take.id, folder };
     let (timeline, handling, place) = (&service.timeline, Handling::default(), (Some(options), None));
     let (opened, would) = if dry_run {
-        let would = timeline.plan(thread, request, caller, handling, place)?.into_preview();
+        let would = timeline.recover_and_plan(thread, request, caller, handling, place)?.into_preview();
         (would.opened()?, Some(would))
     } else {
         (timeline.perform(thread, request, caller, handling, place)?.into_opened()?, None)
@@ -160,7 +160,7 @@ fn close(call: &Call<'_, TakePath, Ahead, CloseBody>) -> Result<Answer<Closed>, 
     let request = PlanRequest::CloseWorktree { folder: Box::new(folder), remove };
     let (timeline, handling, place) = (&service.timeline, Handling::default(), (Some(options), None));
     let (seen, gone, would) = if dry_run {
-        let would = timeline.plan(*thread, request, caller, handling, place)?.into_preview();
+        let would = timeline.recover_and_plan(*thread, request, caller, handling, place)?.into_preview();
         let gone = matches!(would.worktree, Some(WorktreePreview::Close { gone: true, .. }));
         (None, gone, Some(would))
     } else {
