@@ -200,15 +200,15 @@ fn meaning(error: &ChangeError) -> Result<Refused, Trouble> {
             Refusal::TooMuch { .. } => Refused::TooMuch,
             // Every picture of the model's entries came along with them.
             Refusal::NoSuchPicture(_) => return Err(refusal.to_string().into()),
-            // The questions of this campaign begin no turns.
+            Refusal::TurnUnfinished => Refused::TurnUnfinished,
+            // The questions of this campaign have prompts, continue turns that run and compress nothing.
             Refusal::EmptyPrompt
             | Refusal::EmptySummary
             | Refusal::TurnGone
-            | Refusal::TurnUnfinished
             | Refusal::SummaryOutdated
             | Refusal::NothingToCompress
             | Refusal::AssistantPrompt { .. } => {
-                return Err(format!("a turn was refused, and none was asked for: {refusal}").into());
+                return Err(format!("refused without a reason: {refusal}").into());
             }
             Refusal::Unavailable(unavailable) => return Err(unavailable.to_string().into()),
         },
@@ -216,7 +216,8 @@ fn meaning(error: &ChangeError) -> Result<Refused, Trouble> {
     })
 }
 
-fn turn_id(number: u64) -> TurnId {
+/// The turn with a number that the caller chose.
+pub fn turn_id(number: u64) -> TurnId {
     let mut bytes = [0x55; 16];
     bytes[8..].copy_from_slice(&number.to_be_bytes());
     TurnId::from_bytes(bytes)

@@ -105,7 +105,8 @@ fn command(thread: &NaiveThread, now: i64, dice: &mut Dice) -> Command {
         55..=57 => typing(take, dice),
         58 | 59 => Command::SendDraft { take, role: dice.once_in(3).then(|| role(dice)) },
         60..=66 => speech::replace(entries, take, now, dice),
-        67 | 68 => shorten(entries, take, dice),
+        67 | 68 if dice.once_in(4) => shorten(entries, take, dice),
+        67 | 68 => speech::turn(entries, take, now, dice),
         75..=77 => {
             let items = (0..dice.below(4)).map(|_| FileItem::new(words::sentence(dice))).collect();
             Command::SetFiles { take, list: file_list(dice), items }
@@ -288,5 +289,6 @@ fn missing_take() -> TakePicture {
         parent: None,
         fork_point: None,
         sent: None,
+        running: None,
     }
 }

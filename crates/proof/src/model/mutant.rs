@@ -26,6 +26,8 @@ pub enum Mutant {
     UndoForgetsTurns,
     /// An undo in one take takes back what was done in another.
     UndoReachesOtherTakes,
+    /// An undo of a turn leaves the settings that it brought.
+    UndoLeavesTheSettingsOfATurn,
     /// Every change of a draft is a step of its own.
     TypingNeverJoins,
     /// A jump back forgets what lies ahead.
@@ -42,7 +44,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::DeleteTakesTheNext,
         Self::BranchSharesTooFew,
         Self::ResetKeepsDrafts,
@@ -53,6 +55,7 @@ impl Mutant {
         Self::RedoSurvivesAChange,
         Self::UndoForgetsTurns,
         Self::UndoReachesOtherTakes,
+        Self::UndoLeavesTheSettingsOfATurn,
         Self::TypingNeverJoins,
         Self::JumpForgetsWhatLiesAhead,
         Self::StaleCallersAreHeard,

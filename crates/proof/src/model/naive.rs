@@ -6,11 +6,12 @@ mod entries;
 mod takes;
 mod thread;
 
+use retake_model::command::{Prompt, Spot};
 use retake_model::id::{EntryId, TakeId};
 use retake_timeline::Command;
 
 use super::mutant::Mutant;
-use super::observe::shown;
+use super::observe::{shown, turn_number};
 use super::picture::{TakePicture, ThreadPicture};
 use super::words;
 
@@ -38,6 +39,7 @@ pub enum Refused {
     TitleTaken,
     TooDeep,
     TooMuch,
+    TurnUnfinished,
 }
 
 /// Identities that only the real thing can know, because it made them up.
@@ -132,6 +134,19 @@ pub fn apply(
         Command::SetFiles { take, list, items } => takes::files(&mut after, *take, *list, items)?,
         Command::RecordSend { take, markdown, system_prompt } => {
             find(&mut after, *take)?.sent = Some((markdown.clone(), system_prompt.clone()));
+        }
+        Command::StartTurn { take, start } => {
+            if find(&mut after, *take)?.running.is_some() {
+                return Err(Refused::TurnUnfinished);
+            }
+            let Prompt::Entry(prompt) = &start.prompt else { unreachable!("a prompt is an entry here") };
+            entries::add(&mut after, *take, Spot::End, std::slice::from_ref(prompt), around)?;
+            find(&mut after, *take)?.running = Some(turn_number(start.turn));
+        }
+        Command::AdvanceTurn { take, advance } => {
+            entries::add(&mut after, *take, Spot::End, &advance.entries, around)?;
+            let running = advance.state.is_running().then(|| turn_number(advance.turn));
+            find(&mut after, *take)?.running = running;
         }
         Command::Reset => thread::reset(&mut after, around.mutant),
         Command::Save { name } => {

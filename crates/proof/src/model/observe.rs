@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use retake_model::content::{ContentId, Kind};
 use retake_model::entry::{Block, EntryVersion};
-use retake_model::id::EntryId;
+use retake_model::id::{EntryId, TurnId};
 use retake_model::list::{EntryCell, NodeContents, parse_node};
 use retake_model::object::{Objects, Unavailable, load};
 use retake_model::settings::{NAMES, Settings};
@@ -153,6 +153,12 @@ pub fn shown(attached: &Attached) -> Shown {
     Shown { media: attached.media.clone(), picture: attached.picture }
 }
 
+/// The number of a turn that a caller chose.
+pub fn turn_number(turn: TurnId) -> u64 {
+    let (_, number) = turn.bytes().split_at(8);
+    number.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
 /// The name of a visibility.
 pub fn visibility(visibility: Visibility) -> String {
     format!("{visibility:?}")
@@ -212,5 +218,10 @@ fn take_picture<O: Objects>(
         parent: take.parent,
         fork_point: take.fork_point,
         sent,
+        running: take
+            .agent
+            .as_ref()
+            .filter(|agent| agent.state.is_running())
+            .map(|agent| turn_number(agent.turn)),
     })
 }

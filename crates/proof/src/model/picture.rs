@@ -62,6 +62,8 @@ pub struct TakePicture {
     pub fork_point: Option<EntryId>,
     /// What was last sent: conversation and system prompt.
     pub sent: Option<(String, String)>,
+    /// The number of the turn that runs in it.
+    pub running: Option<u64>,
 }
 
 /// An entry: who it is, and what it says.
@@ -222,6 +224,9 @@ impl TakePicture {
         if let Some((markdown, prompt)) = &self.sent {
             text(hasher.update(b"sent"), markdown);
             text(&mut hasher, prompt);
+        }
+        if let Some(turn) = self.running {
+            hasher.update(b"running").update(&turn.to_le_bytes());
         }
         hasher.update(entries);
         *hasher.finalize().as_bytes()

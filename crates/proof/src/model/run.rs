@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use retake_model::id::{ProjectId, TakeId, ThreadId};
 use retake_model::operation::Actor;
-use retake_timeline::{NewThread, Rules, Timeline, Unit};
+use retake_timeline::{Command, NewThread, Rules, Timeline, Unit};
 
 use super::ask::{self, Answered, Known, agree};
 use super::clock::StandingClock;
@@ -14,6 +14,7 @@ use super::generate::{Question, question, question_to_promoted, question_to_sour
 use super::log::Walk;
 use super::mutant::Mutant;
 use super::naive::Refused;
+use super::observe::turn_number;
 use super::world::{Asking, TYPING_PAUSE, World, owner};
 use super::{speech, words};
 use crate::dice::Dice;
@@ -262,6 +263,11 @@ impl Run {
                 None
             }
         };
+        let turn = match question {
+            Question::Change(Command::StartTurn { start, .. }) => Some(turn_number(start.turn)),
+            Question::Change(Command::AdvanceTurn { advance, .. }) => Some(turn_number(advance.turn)),
+            _ => turn,
+        };
         Asking { actor, turn, expected, worktree }
     }
 
@@ -280,12 +286,7 @@ impl Run {
         answered.map_err(|trouble| format!("{}: {trouble}", shortened(question)).into())
     }
 
-    fn change(
-        &mut self,
-        index: usize,
-        command: &retake_timeline::Command,
-        asking: &Asking,
-    ) -> Result<Answered, Trouble> {
+    fn change(&mut self, index: usize, command: &Command, asking: &Asking) -> Result<Answered, Trouble> {
         ask::change(&self.timeline, &mut self.world, &mut self.known, index, command, asking)
             .map_err(|trouble| format!("{}: {trouble}", shortened(command)).into())
     }

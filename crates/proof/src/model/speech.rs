@@ -1,12 +1,15 @@
 //! Entries to put in: text, thinking, tool calls, fields that nobody knows.
 
-use retake_model::command::{NewEntry, Spot};
+use retake_model::agent::AgentState;
+use retake_model::command::{Advance, NewEntry, Prompt, Spot, Start};
 use retake_model::entry::{Block, EntryVersion, Fields, Usage};
 use retake_model::id::{EntryId, TakeId};
 use retake_model::json::Json;
+use retake_model::operation::TurnStep;
 use retake_model::time::Timestamp;
 use retake_timeline::Command;
 
+use super::ask::turn_id;
 use super::generate::{shuffled, spot};
 use super::picture::TakePicture;
 use super::words;
@@ -36,6 +39,36 @@ pub fn add(take: &TakePicture, id: TakeId, now: i64, dice: &mut Dice) -> Command
 /// That many entries behind the last one.
 pub fn add_many(take: TakeId, count: u64, now: i64, dice: &mut Dice) -> Command {
     Command::AddEntries { take, at: Spot::End, entries: new_entries(count, now, dice) }
+}
+
+/// Starts a turn in a take, or goes on with the one that runs there; it may bring settings.
+pub fn turn(take: &TakePicture, id: TakeId, now: i64, dice: &mut Dice) -> Command {
+    let count = if dice.once_in(3) { 0 } else { dice.below(2) + 1 };
+    let settings = (0..count).map(|_| words::setting(dice)).collect();
+    let said = |role, dice: &mut Dice| {
+        let text = format!("{} so", words::sentence(dice));
+        NewEntry::from(EntryVersion::from_text(role, &text, Timestamp::from_millis(now)))
+    };
+    match take.running.filter(|_| !dice.once_in(8)) {
+        Some(turn) => {
+            let goes_on = AgentState::Calling { attempt: 1, steered: false };
+            let advance = Advance {
+                turn: turn_id(turn),
+                entries: vec![said("AI", dice)],
+                settings,
+                state: if dice.once_in(3) { goes_on } else { AgentState::Waiting },
+                step: TurnStep::Answered,
+            };
+            Command::AdvanceTurn { take: id, advance }
+        }
+        None => {
+            // Numbers that no other turn has.
+            let turn = turn_id(1 << 48 | dice.roll() >> 32);
+            let prompt = Prompt::Entry(said("User", dice));
+            let start = Start { turn, context: Vec::new(), prompt, settings, sent: None };
+            Command::StartTurn { take: id, start }
+        }
+    }
 }
 
 /// Puts others in the place of all entries, or the same ones in another order.

@@ -82,6 +82,7 @@ impl World {
             parent: None,
             fork_point: None,
             sent: None,
+            running: None,
         };
         let picture = ThreadPicture {
             title,
@@ -128,9 +129,21 @@ impl World {
             Some(Mutant::DraftsIgnoreSharedRoles) => before.roles.clone(),
             _ => self.roles_of(index),
         };
+        // The settings that a turn brings are a step of the thread in that turn.
+        let settings = settings_of_turn(command);
         let mut around = Around { now: self.now, learn, mutant: self.mutant, roles: &roles };
-        let after = apply(before, command, &mut around)?;
+        let set = match settings {
+            [] => None,
+            values => Some(apply(before, &Command::Set { values: values.to_vec() }, &mut around)?),
+        };
+        let after = apply(set.as_ref().unwrap_or(before), command, &mut around)?;
         self.shared.record(thread.id, command, &after);
+        if let Some(set) = set.filter(|set| set != before) {
+            let mistaken = self.mutant == Some(Mutant::UndoLeavesTheSettingsOfATurn);
+            let turn = self.turn(asking.turn.filter(|_| !mistaken));
+            self.threads[index].change(set, Event::Change, None, (turn, self.now), self.mutant);
+        }
+        let thread = &self.threads[index];
         if let Command::Share { visibility: who, private, shared_with_support } = command {
             let before = thread.marks.clone();
             let visible = who.map_or(before.0.clone(), visibility);
@@ -157,14 +170,15 @@ impl World {
             Command::Reset => Event::Reset,
             _ => Event::Change,
         };
-        let turn = match asking.turn {
-            Some(turn) => turn,
-            None => match self.joins(index, &event) {
-                Some(turn) => turn,
-                None => self.turn(None),
-            },
-        };
         let owner = owner(command);
+        let running = self.running(index, owner);
+        // A turn keeps together what is done to its take.
+        let turn = if owner.is_some() { running.or(asking.turn) } else { asking.turn.or(running) };
+        let turn = turn.or_else(|| self.joins(index, &event));
+        let turn = match turn {
+            Some(turn) => turn,
+            None => self.turn(None),
+        };
         self.threads[index].change(after, event, owner, (turn, self.now), self.mutant);
         Ok(true)
     }
@@ -188,7 +202,8 @@ impl World {
         if self.taken(&promoted.title, None) {
             return Err(Refused::TitleTaken);
         }
-        let (turn, other) = (self.turn(asking.turn), self.turn(asking.turn));
+        let running = self.running(index, None);
+        let (turn, other) = (self.turn(asking.turn.or(running)), self.turn(asking.turn));
         self.threads[index].change(source, Event::Promoted(into), None, (turn, self.now), self.mutant);
         self.threads.push(NaiveThread::new(into, promoted, other, self.now));
         Ok(())
@@ -297,6 +312,12 @@ impl World {
         !self.threads.iter().enumerate().any(in_use)
     }
 
+    /// The turn that runs in a take, or in the active one for a step of the thread.
+    fn running(&self, index: usize, owner: Option<TakeId>) -> Option<u64> {
+        let picture = self.threads[index].picture();
+        picture.take(owner.unwrap_or(picture.active)).and_then(|take| take.running)
+    }
+
     fn turn(&mut self, asked: Option<u64>) -> u64 {
         self.turns += 1;
         asked.unwrap_or(self.turns)
@@ -353,6 +374,15 @@ impl World {
     }
 }
 
+/// The settings that come with a step of a turn.
+fn settings_of_turn(command: &Command) -> &[(String, String)] {
+    match command {
+        Command::StartTurn { start, .. } => &start.settings,
+        Command::AdvanceTurn { advance, .. } => &advance.settings,
+        _ => &[],
+    }
+}
+
 /// The take whose step a command is.
 pub fn owner(command: &Command) -> Option<TakeId> {
     match command {
@@ -370,6 +400,8 @@ pub fn owner(command: &Command) -> Option<TakeId> {
         | Command::Detach { take, .. }
         | Command::ClearDraft { take }
         | Command::SetFiles { take, .. }
+        | Command::StartTurn { take, .. }
+        | Command::AdvanceTurn { take, .. }
         | Command::RecordSend { take, .. } => Some(*take),
         _ => None,
     }

@@ -71,12 +71,29 @@ impl<'thread> Walk<'thread> {
         version == 1 || (self.worktree && self.active(version - 1) != self.active(version))
     }
 
+    /// A step of the thread that another take's turn made right before a step of its own is for that take to redo.
+    fn is_blocked_forward(&self, version: usize) -> bool {
+        let (before, after) = (self.active(version.max(2) - 1), self.active(version));
+        let seen = if before != after && !self.worktree { after } else { self.take };
+        self.is_blocked(version) || self.next_in_turn(version).is_some_and(|take| take != seen)
+    }
+
+    /// The take whose step comes right after a step of the thread, in the same turn.
+    fn next_in_turn(&self, version: usize) -> Option<TakeId> {
+        let next = self.thread.log.get(version)?;
+        next.owner.filter(|_| next.event != Event::Moved && next.turn == self.thread.at(version).turn)
+    }
+
     /// A take that was worked on is not taken away by an undo elsewhere.
     fn is_blocked_back(&self, version: usize) -> bool {
         let worked_on = |take: &TakeId| {
             !self.thread.at(version - 1).takes.contains(take) && self.chain(Some(*take)).position != 0
         };
+        let in_turn_of_another = |take: TakeId| {
+            take != self.take && self.thread.path(self.chain(Some(take)).position).contains(&(version + 1))
+        };
         self.is_blocked(version)
+            || self.next_in_turn(version).is_some_and(in_turn_of_another)
             || self.thread.at(version).event == Event::Made
                 && self.thread.at(version).takes.iter().any(worked_on)
     }
@@ -114,7 +131,7 @@ impl<'thread> Walk<'thread> {
                 continue;
             };
             let of_thread = self.thread.at(next).owner.is_none();
-            if !(of_thread && self.is_blocked(next)) {
+            if !(of_thread && self.is_blocked_forward(next)) {
                 found.push(next);
             }
         }
@@ -184,7 +201,7 @@ impl<'thread> Walk<'thread> {
         let mut forward: Vec<usize> = target.iter().copied().filter(|step| !now.contains(step)).collect();
         forward.reverse();
         let blocked = back.iter().any(|step| self.is_blocked_back(*step))
-            || forward.iter().any(|step| self.is_blocked(*step));
+            || forward.iter().any(|step| self.is_blocked_forward(*step));
         if self.worktree && blocked {
             (back, forward) = (Vec::new(), Vec::new());
         }

@@ -107,7 +107,7 @@ pub fn promote(
         title,
         parent: Some((thread, moved.parent, moved.fork_point)),
         active: moved.id,
-        takes: vec![TakePicture { name: "main".to_owned(), parent: None, ..moved }],
+        takes: vec![TakePicture { name: "main".to_owned(), parent: None, running: None, ..moved }],
         pinned: false,
         ..before.clone()
     };
@@ -144,7 +144,9 @@ fn add(
     let created = around.now;
     let parent = Some(source.id);
     let (draft, attached) = (draft.text(), draft.pictures());
-    let made = TakePicture { id, name, created, entries, draft, attached, parent, fork_point, ..source };
+    let running = None;
+    let made =
+        TakePicture { id, name, created, entries, draft, attached, parent, fork_point, running, ..source };
     picture.takes.push(made);
     picture.active = id;
     Ok(())

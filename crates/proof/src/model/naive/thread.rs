@@ -75,6 +75,7 @@ pub(super) fn reset(picture: &mut ThreadPicture, mutant: Option<Mutant>) {
             parent: take.parent,
             fork_point: None,
             sent: None,
+            running: None,
         };
     }
 }
