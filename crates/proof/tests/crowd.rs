@@ -1,8 +1,9 @@
-//! Two processes on one folder, and a folder that never rests; with their controls.
+//! Two processes on one folder, two in two takes of a thread, and a folder that never rests; with their controls.
 
 use retake_proof::crowd::{CrowdPlan, Killed, crowd};
 use retake_proof::restless::{Replacing, restless};
 use retake_proof::violation::caught;
+use retake_proof::worktrees::{WorktreePlan, worktrees};
 
 #[test]
 fn what_two_processes_on_one_folder_were_told_is_there() {
@@ -19,6 +20,22 @@ fn what_two_processes_on_one_folder_were_told_is_there() {
 fn a_killed_command_taken_for_done_is_caught() {
     let plan = CrowdPlan { seed: 2, commands: 60, killed: Killed::Done };
     caught("kills taken for answers", crowd(plan)).unwrap_or_else(|trouble| panic!("{trouble}"));
+}
+
+#[test]
+fn two_takes_at_once_each_agree_with_their_folder() {
+    let plan = WorktreePlan { seed: 1, commands: 25, misplaced: false };
+    let workers = worktrees(plan).unwrap_or_else(|failed| panic!("{failed}"));
+    assert!(
+        workers.iter().all(|worker| worker.changes > 5 && worker.moves > 5),
+        "{workers:?}: too little for a proof"
+    );
+}
+
+#[test]
+fn an_undo_in_the_folder_of_another_take_is_caught() {
+    let plan = WorktreePlan { seed: 2, commands: 30, misplaced: true };
+    caught("undo in the wrong folder", worktrees(plan)).unwrap_or_else(|trouble| panic!("{trouble}"));
 }
 
 #[test]

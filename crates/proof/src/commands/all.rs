@@ -8,7 +8,7 @@ use retake_proof::flips::Options as FlipOptions;
 use retake_proof::processes::Options;
 use retake_proof::violation::Trouble;
 
-use super::{api, cuts, edits, errors, files, flips, kill, model, processes, projection, turns};
+use super::{api, cuts, edits, errors, files, flips, kill, model, processes, projection, turns, worktrees};
 
 const STEPS: u64 = 1_000_000;
 const PROCESSES: usize = 8;
@@ -18,6 +18,7 @@ const POINTS: u64 = 5_000;
 const CUTS: u64 = 300;
 const EDITS: u64 = 100_000;
 const HISTORIES: u64 = 100_000;
+const COMMANDS: u64 = 300;
 const TURNS: u64 = 1_000;
 const CHAOS: u64 = 30;
 const REQUESTS: u64 = 1_000_000;
@@ -48,7 +49,7 @@ impl All {
             kills: KILLS,
             early: false,
         };
-        let rows: [(&str, Row<'_>); 30] = [
+        let rows: [(&str, Row<'_>); 32] = [
             ("kill, control", &kill::controlled),
             ("kill", &|| kill::campaign(seed, None)),
             ("errors, control", &errors::controlled),
@@ -63,6 +64,8 @@ impl All {
             ("cuts", &|| cuts::campaign(seed, CUTS, Home::Beside)),
             ("edits, control", &|| edits::control(seed)),
             ("edits", &|| edits::campaign(seed, EDITS)),
+            ("worktrees, control", &|| worktrees::control(seed)),
+            ("worktrees", &|| worktrees::campaign(seed, COMMANDS)),
             ("model, control", &|| model::controls(seed)),
             ("model", &|| model::campaign(seed, STEPS)),
             ("processes, control", &|| processes::control(&party)),

@@ -15,6 +15,7 @@ mod model;
 mod processes;
 mod projection;
 mod turns;
+mod worktrees;
 
 use clap::{Parser, Subcommand};
 use retake_proof::violation::Trouble;
@@ -41,6 +42,8 @@ enum Campaign {
     Edits(edits::Edits),
     /// Two processes on one folder, some killed at random.
     Crowd(crowd::Crowd),
+    /// Two processes in two takes of one thread, one of them in a worktree.
+    Worktrees(worktrees::Worktrees),
     /// A folder that never rests while it is recorded and moved.
     Restless(crowd::Restless),
     /// Random questions to the timeline and to a naive model, which must agree.
@@ -80,6 +83,7 @@ impl Proof {
             Campaign::Edits(edits) => edits.run(),
             Campaign::Crowd(crowd) => crowd.run(),
             Campaign::Restless(restless) => restless.run(),
+            Campaign::Worktrees(worktrees) => worktrees.run(),
             Campaign::Files(files) => files.run(),
             Campaign::Mistaken(mistaken) => mistaken.run(),
             Campaign::Model(model) => model.run(),

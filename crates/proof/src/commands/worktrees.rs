@@ -1,0 +1,43 @@
+//! `proof worktrees`.
+
+use clap::Args;
+use retake_proof::violation::{Trouble, caught};
+use retake_proof::worktrees::{WorktreePlan, worktrees};
+
+/// Commands of each worker within which the control is caught.
+const CONTROL_COMMANDS: u64 = 40;
+
+/// Two processes in two takes of one thread: one in the project's folder, one in a worktree.
+#[derive(Args, Debug)]
+pub(crate) struct Worktrees {
+    /// What the dice start from.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How many commands each runs.
+    #[arg(long, default_value_t = 500)]
+    commands: u64,
+    /// Undo in the wrong folder instead; this must be caught.
+    #[arg(long)]
+    control: bool,
+}
+
+impl Worktrees {
+    pub(super) fn run(self) -> Result<(), Trouble> {
+        println!("worktrees: seed {}", self.seed);
+        let line = if self.control { control(self.seed)? } else { campaign(self.seed, self.commands)? };
+        println!("worktrees: {line}");
+        Ok(())
+    }
+}
+
+pub(super) fn campaign(seed: u64, commands: u64) -> Result<String, Trouble> {
+    let workers = worktrees(WorktreePlan { seed, commands, misplaced: false })?;
+    let changes: u64 = workers.iter().map(|worker| worker.changes).sum();
+    let moves: u64 = workers.iter().map(|worker| worker.moves).sum();
+    Ok(format!("{changes} changes and {moves} moves in two takes at once: each folder agrees with its take"))
+}
+
+pub(super) fn control(seed: u64) -> Result<String, Trouble> {
+    let plan = WorktreePlan { seed, commands: CONTROL_COMMANDS, misplaced: true };
+    Ok(format!("the control was caught: {}", caught("undo in the wrong folder", worktrees(plan))?.what))
+}
