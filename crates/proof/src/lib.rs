@@ -13,7 +13,7 @@
 //! | [`crowd`] | two processes on one folder, some killed: all that was acknowledged is there | kills taken for answers |
 //! | [`worktrees`] | two processes in two takes of one thread: each folder agrees with its take, and neither changes the other | undo in the wrong folder |
 //! | [`restless`] | files that others rewrite and remove meanwhile are recorded whole and left alone | files replaced in place |
-//! | [`model`] | every answer is the one that plain vectors and copies give | fifteen small mistakes, one at a time |
+//! | [`model`] | every answer is the one that plain vectors and copies give | seventeen small mistakes, one at a time |
 //! | [`processes`] | what any of eight processes was told is done stays done, in one serial order | a worker that says so before it is true |
 //! | [`projection`] | every history, told to any provider, keeps that provider's rules | an encoder without care for pairs and order |
 //! | [`turns`] | whole turns under failing servers, meddling people and kills: no orphan, nothing apart, nothing twice | three mistakes of a driver; syncs that lie |

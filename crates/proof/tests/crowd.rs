@@ -24,10 +24,10 @@ fn a_killed_command_taken_for_done_is_caught() {
 
 #[test]
 fn two_takes_at_once_each_agree_with_their_folder() {
-    let plan = WorktreePlan { seed: 1, commands: 25, misplaced: false };
+    let plan = WorktreePlan { seed: 1, commands: 15, misplaced: false };
     let workers = worktrees(plan).unwrap_or_else(|failed| panic!("{failed}"));
     assert!(
-        workers.iter().all(|worker| worker.changes > 5 && worker.moves > 5),
+        workers.iter().all(|worker| worker.changes > 3 && worker.moves > 3),
         "{workers:?}: too little for a proof"
     );
 }
