@@ -3,23 +3,31 @@
 //! - every operation that was there before is still there, unchanged and in its place;
 //! - a command that was acknowledged did all that it does; one that was not did all of it, or a part that is
 //!   whole in itself, or nothing;
+//! - context presets, shared prompts and roles, and which folders are projects, are as before or as after the command;
 //! - every state in the log loads, and `verify` finds nothing;
 //! - the next change works.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use retake_model::content::ContentId;
 use retake_model::entry::EntryVersion;
 use retake_model::id::ThreadId;
-use retake_store::{Deleted, ThreadFilter};
-use retake_timeline::{Caller, Command, Rules, Spot, Timeline, Unit};
+use retake_store::{Deleted, SettingScope, ThreadFilter};
+use retake_timeline::{Caller, Command, LookError, Looking, Rules, Spot, Timeline, Unit};
 
 use super::script::Step;
 
-/// The log of every thread: the names of its operations, in order.
+/// The log of every thread: the names of its operations, in order; and what is beside the logs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Logs(BTreeMap<ThreadId, Vec<ContentId>>);
+pub struct Logs {
+    threads: BTreeMap<ThreadId, Vec<ContentId>>,
+    beside: Beside,
+}
+
+/// What is in no log: for each folder that is a project, the context presets with their former versions, and the prompts and
+/// roles that its threads show.
+type Beside = BTreeMap<String, BTreeSet<String>>;
 
 /// What a command does when nothing goes wrong.
 #[derive(Clone, Debug)]
@@ -30,6 +38,8 @@ pub struct Expectation {
     pub operations: usize,
     /// How many threads it takes away.
     pub purged: usize,
+    /// What is beside the logs after it.
+    after: Beside,
 }
 
 /// What became of the command, as its caller saw it.
@@ -76,25 +86,39 @@ impl Logs {
             }
             logs.insert(row.summary.id, operations.iter().map(|stored| stored.id).collect());
         }
-        Ok(Self(logs))
+        let beside = beside(timeline, &looking).map_err(|error| text(&error))?;
+        Ok(Self { threads: logs, beside })
     }
 
     fn operations(&self) -> usize {
-        self.0.values().map(Vec::len).sum()
+        self.threads.values().map(Vec::len).sum()
     }
+}
 
-    fn threads(&self) -> usize {
-        self.0.len()
+fn beside(timeline: &Timeline, looking: &Looking<'_>) -> Result<Beside, LookError> {
+    let mut beside = Beside::new();
+    for project in looking.queries().projects()? {
+        let shared = timeline.store().shared_settings(SettingScope::Project(project.id))?;
+        let mut facts = BTreeSet::from([format!("{:?}", (shared.presets, shared.former_presets))]);
+        let filter = ThreadFilter { project: Some(project.id), ..ThreadFilter::default() };
+        for row in looking.threads(&filter)? {
+            let settings = looking.effective_settings(row.summary.id)?;
+            let prompts = (settings.global_system_prompt, settings.project_system_prompt);
+            facts.insert(format!("{:?}", (prompts, looking.effective_roles(row.summary.id)?)));
+        }
+        beside.insert(project.path, facts);
     }
+    Ok(beside)
 }
 
 impl Expectation {
     /// What a command did, seen from the logs before and after it.
     pub fn between(before: Logs, after: &Logs) -> Self {
-        let gone = before.0.keys().filter(|thread| !after.0.contains_key(thread)).count();
-        let kept: usize =
-            before.0.iter().filter(|(id, _)| after.0.contains_key(id)).map(|(_, log)| log.len()).sum();
-        Self { operations: after.operations() - kept, purged: gone, before }
+        let gone = before.threads.keys().filter(|thread| !after.threads.contains_key(thread)).count();
+        let left = before.threads.iter().filter(|(id, _)| after.threads.contains_key(id));
+        let kept: usize = left.map(|(_, log)| log.len()).sum();
+        let operations = after.operations() - kept;
+        Self { operations, purged: gone, before, after: after.beside.clone() }
     }
 
     /// Looks at the store after a fault. The error says which promise was broken.
@@ -124,6 +148,13 @@ impl Expectation {
         if made > self.operations || gone > self.purged {
             return Err(format!("{made} operations where there should be at most {}", self.operations));
         }
+        let whole = logs.beside == self.after || (told != Told::Done && logs.beside == self.before.beside);
+        if !whole {
+            return Err(format!(
+                "beside the logs: {:?} is neither {:?} nor {:?}",
+                logs.beside, self.before.beside, self.after
+            ));
+        }
         verified(&timeline)?;
         next_change_works(&timeline, &logs)
     }
@@ -132,15 +163,15 @@ impl Expectation {
     fn compare(&self, after: &Logs, step: &Step) -> Result<(usize, usize), String> {
         let mut kept = 0;
         let mut gone = 0;
-        for (thread, log) in &self.before.0 {
-            match after.0.get(thread) {
+        for (thread, log) in &self.before.threads {
+            match after.threads.get(thread) {
                 Some(now) if now.starts_with(log) => kept += log.len(),
                 Some(_) => return Err(format!("acknowledged operations of {thread} were lost or altered")),
                 None if step.destroys => gone += 1,
                 None => return Err(format!("thread {thread} was lost")),
             }
         }
-        if after.threads() + gone < self.before.threads() {
+        if after.threads.len() + gone < self.before.threads.len() {
             return Err("threads were lost".to_owned());
         }
         Ok((after.operations() - kept, gone))
@@ -166,7 +197,7 @@ fn verified(timeline: &Timeline) -> Result<(), String> {
 
 fn next_change_works(timeline: &Timeline, logs: &Logs) -> Result<(), String> {
     let fail = |error: &dyn std::fmt::Display| format!("the next change failed: {error}");
-    for thread in logs.0.keys().take(1) {
+    for thread in logs.threads.keys().take(1) {
         let looking = timeline.look().map_err(|error| fail(&error))?;
         let state = looking.state(*thread).map_err(|error| fail(&error))?;
         drop(looking);

@@ -6,6 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use super::script::INNER;
 use crate::ground::Ground;
 use crate::shim::{Faults, Report, Shim};
 use crate::violation::Trouble;
@@ -47,7 +48,7 @@ impl Laboratory {
     /// A place with that program.
     pub fn new(program: &Path) -> Result<Self, Trouble> {
         let ground = Ground::new()?;
-        fs::create_dir(ground.path().join("project"))?;
+        fs::create_dir_all(ground.path().join("project").join(INNER))?;
         fs::create_dir(ground.path().join("home"))?;
         Ok(Self { ground, program: program.to_owned(), shim: Shim::build()? })
     }

@@ -17,6 +17,9 @@ const fn destroying(arguments: &'static [&'static str]) -> Step {
     Step { arguments, destroys: true }
 }
 
+/// A folder in the project that becomes a project of its own for a while.
+pub(super) const INNER: &str = "inner";
+
 /// The script. The first command finds no store at all.
 pub const SCRIPT: &[Step] = &[
     step(&["thread", "new", "Fix the login"]),
@@ -42,7 +45,17 @@ pub const SCRIPT: &[Step] = &[
     step(&["thread", "pin"]),
     step(&["settings", "set", "temperature", "0.7"]),
     step(&["role", "add", "Reviewer"]),
+    step(&["settings", "set", "project_system_prompt", "Be brief."]),
+    step(&["settings", "set", "global_system_prompt", "Be kind."]),
     step(&["context", "add", "src/main.rs", "README.md"]),
+    step(&["context", "preset", "save", "mine"]),
+    step(&["context", "add", "Cargo.toml"]),
+    step(&["context", "preset", "save", "mine"]),
+    step(&["context", "preset", "delete", "mine"]),
+    step(&["context", "preset", "restore", "mine"]),
+    step(&["context", "preset", "load", "mine"]),
+    step(&["-C", INNER, "project", "init"]),
+    step(&["-C", INNER, "project", "forget"]),
     step(&["draft", "set", "half a thought"]),
     step(&["save", "before the reset"]),
     step(&["reset", "--yes"]),
