@@ -12,6 +12,7 @@ fn turns_under_chaos_leave_nothing_apart_and_nothing_behind() {
     assert!(
         walked.completed > 10
             && walked.forks > 2
+            && walked.beside > 0
             && walked.moves > 5
             && walked.failures > 10
             && walked.silenced > 0

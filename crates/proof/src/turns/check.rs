@@ -23,6 +23,9 @@ pub(super) struct Checked {
     pub(super) projections: u64,
 }
 
+/// Operations with files that are asked for the last one in the folder: more takes than that are not made in a turn.
+const FILES: usize = 8;
+
 /// A check says what is broken, if anything is.
 pub(super) type Verdict = Result<(), String>;
 
@@ -73,7 +76,9 @@ fn files(world: &World) -> Verdict {
         return Err(format!("files changed without an operation that says so: {}", paths.join(", ")));
     }
     let looking = world.shop.timeline.look().map_err(trouble)?;
-    let last = looking.files(world.thread, None, 1).map_err(trouble)?.into_iter().next();
+    // A take that is made in the background brings files that are not in the folder.
+    let mut last = looking.files(world.thread, None, FILES).map_err(trouble)?.into_iter();
+    let last = last.find(|last| !last.files.apart);
     let Some(known) = last.map(|last| last.files.after) else { return Ok(()) };
     let recorded = recorded(&looking, known).map_err(trouble)?;
     let there = Folder::read(&world.project).map_err(trouble)?;

@@ -53,6 +53,8 @@ pub struct Walked {
     pub failed: u64,
     /// Takes that retries made.
     pub forks: u64,
+    /// Takes that were made while a turn ran in the one that they came from.
+    pub beside: u64,
     /// Retries that could not begin.
     pub refused: u64,
     /// Undos, redos and jumps.
@@ -145,11 +147,15 @@ enum Way {
 
 impl Walk {
     fn note(&mut self) -> Result<(), Failed> {
+        self.note_until(self.world.version()?);
+        Ok(())
+    }
+
+    fn note_until(&mut self, last: u64) {
         let first = self.known.last_key_value().map_or(1, |(version, _)| version + 1);
-        for version in first..=self.world.version()? {
+        for version in first..=last {
             self.known.insert(version, self.takes);
         }
-        Ok(())
     }
 
     fn step(&mut self) -> Result<Said, Failed> {
@@ -234,6 +240,7 @@ impl Walk {
             0 | 1 => Meddling::Interrupt,
             2 => Meddling::Steer,
             3 => Meddling::Undo,
+            4 | 5 if self.takes + 1 < MOST_TAKES => Meddling::NewTake { fork: self.dice.once_in(2) },
             _ => Meddling::None,
         };
         let left = self.dice.below(14);
@@ -255,6 +262,7 @@ impl Walk {
             left,
             ended: Vec::new(),
             undone: false,
+            made: None,
             told: None,
         };
         let outcome = match way {
@@ -276,7 +284,7 @@ impl Walk {
                 }
             }
         };
-        let (ended, undone) = (watcher.ended, watcher.undone);
+        let (ended, undone, made) = (watcher.ended, watcher.undone, watcher.made);
         self.walked.turns += 1;
         if let Some(took) = watcher.told.map(|told| told.elapsed()) {
             self.walked.silenced += 1;
@@ -304,6 +312,15 @@ impl Walk {
                 self.note()?;
             }
             self.settle()?;
+        }
+        match made {
+            Some(Ok(version)) => {
+                self.note_until(version - 1);
+                self.takes += 1;
+                self.walked.beside += 1;
+            }
+            Some(Err(problem)) => return wrong("a take that is made while a turn runs", problem),
+            None => {}
         }
         let said = self.judge(way, name, outcome, undone, &before, &ended)?;
         // What closed a turn that was left is a part of that one, and stays.
@@ -410,6 +427,7 @@ impl Walk {
             left: 0,
             ended: Vec::new(),
             undone: false,
+            made: None,
             told: None,
         };
         let again = Again {

@@ -10,12 +10,12 @@ use retake_agent::provider::{Client, Endpoint, Secret, Timeouts, Wire};
 use retake_agent::{Audience, Beginning, Brain, Cancel, Sender, TurnEvent, Workshop};
 use retake_model::agent::{Policy, ToolOutcome};
 use retake_model::command::Prompt;
-use retake_model::entry::EntryVersion;
+use retake_model::entry::{EntryVersion, RoleKind};
 use retake_model::id::{TakeId, ThreadId};
 use retake_model::operation::Actor;
 use retake_model::projection::Dialect;
 use retake_model::take::Take;
-use retake_timeline::{Caller, Desk, EntryView, Goal, Handling, NewThread, Rules, Timeline, Unit};
+use retake_timeline::{Caller, Command, Desk, EntryView, Goal, Handling, NewThread, Rules, Timeline, Unit};
 use retake_workspace::snapshot::Workspace;
 
 use super::TurnsPlan;
@@ -125,6 +125,26 @@ impl World {
         Ok(looking.state(self.thread)?.all_takes(&looking.queries())?)
     }
 
+    /// Makes another take of one while a turn runs in it; gives the version that made it, and nothing if no turn runs.
+    fn make_take(&self, from: TakeId, fork: bool) -> Result<Option<u64>, String> {
+        let text = |error: Trouble| error.to_string();
+        let take = self.active().map_err(text)?;
+        if take.id != from || !take.agent.is_some_and(|agent| agent.state.is_running()) {
+            return Ok(None);
+        }
+        let entries = self.entries().map_err(text)?;
+        let message = entries.iter().find(|view| RoleKind::of(&view.entry.role) == RoleKind::User);
+        let command = match message.filter(|_| fork) {
+            Some(message) => Command::Fork { from, at: message.id, name: None },
+            None => Command::Branch { from, at: None, name: None },
+        };
+        let changed = self.desk.change(self.thread, command, Caller::human(), Handling::default());
+        match changed.map_err(|error| error.to_string())?.done {
+            Some(done) => Ok(Some(done.version)),
+            None => Err("nothing was done".to_owned()),
+        }
+    }
+
     pub(super) fn version(&self) -> Result<u64, Trouble> {
         Ok(self.shop.timeline.look()?.head(self.thread)?.operation.version)
     }
@@ -155,6 +175,11 @@ pub(super) enum Meddling {
     Steer,
     /// Undoes it while it runs.
     Undo,
+    /// Makes another take of the one that it runs in: a branch, or a fork at a message.
+    NewTake {
+        /// Whether it is a fork.
+        fork: bool,
+    },
     /// Stops it by a letter, while a tool prints all the time.
     StopNoise,
     /// The mistake: claims to have stopped it.
@@ -171,6 +196,8 @@ pub(super) struct Watcher<'world> {
     /// Calls that ended, in order.
     pub(super) ended: Vec<(String, ToolOutcome)>,
     pub(super) undone: bool,
+    /// The version that made another take while the turn ran; the error says why there is none.
+    pub(super) made: Option<Result<u64, String>>,
     /// When it was told to stop by a letter.
     pub(super) told: Option<Instant>,
 }
@@ -206,6 +233,7 @@ impl Audience for Watcher<'_> {
                     let _ = sender.steer(self.take, "And one more thing.");
                 }
             }
+            Meddling::NewTake { fork } => self.made = self.world.make_take(self.take, fork).transpose(),
             Meddling::Undo => {
                 let goal = Goal::Undo(Unit::Turn, 1);
                 let gone = self.world.desk.go(self.world.thread, goal, Caller::human(), Handling::default());
