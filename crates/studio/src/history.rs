@@ -200,9 +200,9 @@ pub(crate) fn jump_route(
     thread: ThreadId,
     take: Option<TakeId>,
 ) -> Result<String, Failed> {
-    let Some(take) = take else { return Ok("jump".to_owned()) };
+    let Some(take) = take else { return Ok("jump?".to_owned()) };
     let is_there = looking.state(thread)?.take(&looking.queries(), take).map_err(LookError::from)?.is_some();
-    Ok(if is_there { format!("jump?take={take}") } else { "jump".to_owned() })
+    Ok(if is_there { format!("jump?take={take}") } else { "jump?".to_owned() })
 }
 
 /// The way to a moment.

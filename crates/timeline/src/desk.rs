@@ -41,6 +41,7 @@ mod report;
 mod restore;
 mod roots;
 mod sealed;
+mod take_folder;
 mod takes;
 mod turn;
 mod work;

@@ -434,20 +434,14 @@ fn a_folder_itself_becomes_a_project_and_is_forgotten() {
     let (outer, inner) = (world.folder().join("outer"), world.folder().join("outer/inner"));
     std::fs::create_dir_all(&inner).expect("folders");
     let above = client.post("/v1/projects", &json!({"folder": outer})).done();
-    assert_eq!(
-        client.post("/v1/projects", &json!({"folder": inner, "init": true})).done()["id"],
-        above["id"]
-    );
+    assert_eq!(client.post("/v1/projects", &json!({"folder": inner})).done()["id"], above["id"]);
     let made = client.post("/v1/projects", &json!({"folder": inner, "init": true})).done();
     assert_ne!(made["id"], above["id"]);
-    assert_eq!(client.post("/v1/projects", &json!({"folder": inner, "init": true})).done()["id"], made["id"]);
+    assert_eq!(client.post("/v1/projects", &json!({"folder": inner})).done()["id"], made["id"]);
     let path = format!("/v1/projects/{}", made["id"].as_str().expect("an id"));
     assert_eq!(client.delete(&path).done()["threads"], 0);
     client.delete(&path).refused(404, "not_found");
-    assert_eq!(
-        client.post("/v1/projects", &json!({"folder": inner, "init": true})).done()["id"],
-        above["id"]
-    );
+    assert_eq!(client.post("/v1/projects", &json!({"folder": inner})).done()["id"], above["id"]);
     for system in ["/", "/usr", "/proc/self"] {
         client.post("/v1/projects", &json!({"folder": system})).refused(422, "refused");
     }

@@ -95,7 +95,7 @@ fn an_interrupted_move_of_files_is_shown_and_an_undo_finishes_it_first() {
     studio.browser.until_text("[data-about=pending-move]", "A move of files was interrupted");
     studio.browser.picture("interrupted move");
     studio.browser.click("#bar [data-act=undo]");
-    studio.browser.until_text("#toasts", "what a crash had interrupted was finished");
+    studio.browser.until_text("#toasts", "An interrupted move was finished first");
     studio.browser.until("document.querySelector('dialog[open]')");
     assert_eq!(studio.server.sandbox.read("a").as_deref(), Some("one\n"));
     studio.browser.until_gone("[data-about=pending-move]");

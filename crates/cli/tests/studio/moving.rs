@@ -98,7 +98,7 @@ fn files_that_do_not_merge_show_both_versions_and_a_choice() {
         if way == "keep" {
             // What was left as it is is told path by path.
             browser.click("#dialog-yes");
-            browser.until_text("#dialog-body h2", "Done, but not everywhere");
+            browser.until_text("#dialog-body h2", "Done in part");
             browser.until_text("#dialog-body .paths", &file);
             studio.confirm();
             studio.until_idle();

@@ -17,17 +17,18 @@ use retake_model::intent::{FolderRecord, Running};
 use retake_model::operation::Version;
 use retake_model::path::RootPath;
 use retake_store::{Queries, StoreError};
-use retake_workspace::snapshot::{OpenError, Options};
+use retake_workspace::snapshot::Options;
 
 use super::carry_out::CarriedOut;
 use super::recover::Recovery;
 use super::report::{FileReport, of_plan};
+use super::take_folder::TakeFolder;
 use super::work::{self, Work};
 use super::{
     ApartFolder, Desk, FileError, Halves, Handling, Preview, Restored, SharedChanges, WorktreeChange,
 };
 use crate::change::{head_of, stays_in_background};
-use crate::moves::{RouteFiles, check_take};
+use crate::moves::RouteFiles;
 use crate::{Caller, ChangeError, Command, Done, Goal, Moved, Promoted, Timeline};
 
 /// What a plan is made for.
@@ -91,17 +92,6 @@ pub(super) struct Order {
     pub(super) background: bool,
     /// What a move does where it passes over changes of files and has no folder.
     pub(super) route_files: RouteFiles,
-}
-
-/// Where the files of a take are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TakeFolder {
-    /// In the project's folder: it is the active take.
-    Project,
-    /// In its worktree.
-    Worktree,
-    /// In no folder.
-    None,
 }
 
 /// What a plan was made for: it holds as long as this does.
@@ -208,99 +198,14 @@ impl Timeline {
         Ok(Order { timeline, desk, take, thread, request, caller, options, background, route_files })
     }
 
-    /// Where the files of a take are; without a take, those of the active one.
-    fn folder_of_take(&self, thread: ThreadId, take: Option<TakeId>) -> Result<TakeFolder, FileError> {
-        let looking = self.look()?;
-        let state = looking.state(thread)?;
-        check_take(&looking.queries(), &state, take)?;
-        Ok(match take {
-            Some(take) if looking.apart_folder_of(thread, take)?.is_some() => TakeFolder::Worktree,
-            Some(take) if take != state.active => TakeFolder::None,
-            _ => TakeFolder::Project,
-        })
-    }
-
-    fn name_of_take(&self, thread: ThreadId, take: Option<TakeId>) -> Result<String, FileError> {
-        let looking = self.look()?;
-        let state = looking.state(thread)?;
-        let take = state.take(&looking.queries(), take.unwrap_or(state.active))?;
-        Ok(take.map(|take| take.name).unwrap_or_default())
-    }
-
-    /// The folder whose files a request involves, resolved from the thread; none if only the conversation is involved.
-    fn folder_for(
-        &self,
-        thread: ThreadId,
-        request: &PlanRequest,
-        options: Handling,
-        (files, worktree): (Option<&Options>, Option<TakeId>),
-    ) -> Result<Option<Desk>, FileError> {
-        let needed = matches!(request, PlanRequest::Restore { .. })
-            || request.is_of_worktree()
-            || options.halves == Halves::Files;
-        let Some(files) = files else {
-            return if needed { Err(FileError::NotKept) } else { Ok(None) };
-        };
-        match request {
-            PlanRequest::OpenWorktree { .. } => {
-                let home = self.look()?.thread(thread)?.home;
-                return Desk::of_project(self, home, files).map(Some);
-            }
-            PlanRequest::CloseWorktree { folder, .. } => {
-                let gone = folder.is_gone()?;
-                return if gone { Ok(None) } else { Desk::of_apart(self, folder, files).map(Some) };
-            }
-            _ => {}
-        }
-        if !self.involves_files(thread, request, options, worktree)? {
-            return Ok(None);
-        }
-        // Which take is active decides which files are in the project's folder, wherever the command was given.
-        let worktree = if matches!(request, PlanRequest::Change(_)) { None } else { worktree };
-        let take = match worktree {
-            Some(take) => take,
-            None => self.look()?.state(thread)?.active,
-        };
-        match Desk::of_take(self, thread, take, files) {
-            // No file of this thread can be in a folder that is not there, or that files cannot be kept of, as long as
-            // the thread has never had any.
-            Err(error) if has_no_folder(&error) && !needed && !self.has_files(thread, worktree)? => Ok(None),
-            other => other.map(Some),
-        }
-    }
-
-    /// Whether a request involves files at all.
-    fn involves_files(
-        &self,
-        thread: ThreadId,
-        request: &PlanRequest,
-        options: Handling,
-        worktree: Option<TakeId>,
-    ) -> Result<bool, FileError> {
-        let always = matches!(request, PlanRequest::Restore { .. }) || request.is_of_worktree();
-        if options.halves == Halves::Conversation {
-            return Ok(always);
-        }
-        Ok(match request {
-            PlanRequest::Restore { .. }
-            | PlanRequest::OpenWorktree { .. }
-            | PlanRequest::CloseWorktree { .. } => true,
-            PlanRequest::Move(_) => options.halves == Halves::Files || self.has_files(thread, worktree)?,
-            PlanRequest::Change(command) => {
-                work::may_switch(command) && !self.is_background(thread, command)?
-            }
-            PlanRequest::Promote { take, .. } => self.look()?.state(thread)?.active == *take,
-        })
-    }
-
     /// Whether a command makes a take that stays in the background.
-    fn is_background(&self, thread: ThreadId, command: &Command) -> Result<bool, FileError> {
+    pub(super) fn is_background(&self, thread: ThreadId, command: &Command) -> Result<bool, FileError> {
         let looking = self.look()?;
         let (active, leases) = (looking.state(thread)?.active, self.store.leases());
         Ok(stays_in_background(&looking.queries(), thread, active, &leases, command)?)
     }
 
-    fn has_files(&self, thread: ThreadId, worktree: Option<TakeId>) -> Result<bool, FileError> {
+    pub(super) fn has_files(&self, thread: ThreadId, worktree: Option<TakeId>) -> Result<bool, FileError> {
         Ok(has_files(&self.look()?.queries(), thread, worktree)?)
     }
 }
@@ -333,20 +238,6 @@ fn route_files(request: &PlanRequest, options: Handling, desk: Option<&Desk>) ->
             RouteFiles::Absent
         }
         _ => RouteFiles::Leave,
-    }
-}
-
-/// Whether an error says that a thread has no folder whose files could be kept. A mistake in the configuration does not.
-fn has_no_folder(error: &FileError) -> bool {
-    match error {
-        FileError::ProjectAway(_)
-        | FileError::NoSuchProject(_)
-        | FileError::ProjectForgotten(_)
-        | FileError::RootReplaced { .. } => true,
-        FileError::Open(error) => {
-            matches!(error, OpenError::NotAFolder { .. } | OpenError::Home { .. } | OpenError::System { .. })
-        }
-        _ => false,
     }
 }
 

@@ -2,15 +2,17 @@
 
 // --- moving along the log -----------------------------------------------------------------------------------------
 
+const pathsOf = report => report?.paths ?? [];
+
 function pathList(report) {
-  const items = (report?.paths ?? []).map(({ path, root, outcome, reason, note }) =>
+  const items = pathsOf(report).map(({ path, root, outcome, reason, note }) =>
     element("li", { className: outcome }, element("code", {}, root ? `${root}:${path}` : path), ` ${reason ?? outcome}${note ? `, ${note}` : ""}`));
   return items[0] ? element("ul", { className: "paths", tabIndex: 0 }, ...items) : "No files move.";
 }
 
 /** What is to become of files that two have changed, with both versions of each. */
 function choice(report) {
-  const conflicts = (report?.paths ?? []).filter(({ outcome }) => outcome === "conflicted");
+  const conflicts = pathsOf(report).filter(({ outcome }) => outcome === "conflicted");
   if (!conflicts[0]) return [];
   const set = copyOf("choice");
   for (const { path, root = "", theirs = "" } of conflicts) {
@@ -20,25 +22,24 @@ function choice(report) {
   return [set];
 }
 
-/** Looks ahead, asks, moves, and reports. A quiet move is asked about only where files move. What moves files as another
+/** Looks ahead, asks, moves, and reports. The route ends in its query, which may be empty. A quiet move is asked about only where files move. What moves files as another
  * route does is looked ahead at there, and then done with what it needs beside. */
 async function move(route, body, yes, { quiet, then, does, more } = {}) {
   const to = route[0] === "/" ? route : at(route);
-  const ahead = await asked("POST", `${to}${to.includes("?") ? "&" : "?"}dry_run=true`, body);
+  const ahead = await asked("POST", `${to}&dry_run=true`, body);
   if (!ahead) return;
-  const { kind, recovered, emptied } = ahead.would ?? {};
-  if (recovered || emptied) say("First, what a crash had interrupted was finished.");
+  const { kind, recovered, emptied, shared } = ahead.would ?? {};
+  if (recovered || emptied) say("An interrupted move was finished first.");
   const differs = +kind?.to && (await drawn(`${page}/between?${query({ about: "move", before: kind.from, at: kind.to })}`));
   const chosen = choice(ahead.files);
-  const shared = ahead.would?.shared?.map(({ path }) => path).join(", ");
-  const note = shared ? element("p", {}, `Changed while another command ran; not known whose: ${shared}`) : "";
+  const note = shared ? element("p", {}, `Changed while another command ran: ${shared.map(({ path }) => path).join(", ")}`) : "";
   const asks = !quiet || ahead.files?.paths.length;
   if (asks && !(await confirmed([element("h2", {}, `${yes}?`), note, ...chosen, differs || "", pathList(ahead.files)], yes))) return;
   const done = await asked("POST", does ? at(does) : to, { ...body, ...more, ...(note && { shared: true }), ...(chosen[0] ? fieldsOf(chosen[0]) : {}) });
   if (!done) return;
-  const paths = done.files?.paths ?? [];
+  const paths = pathsOf(done.files);
   if (paths.some(one => !one.written && /conflicted|kept|skipped/.test(one.outcome))) {
-    await confirmed([element("h2", {}, "Done, but not everywhere; the history has both versions"), pathList(done.files)], "Understood");
+    await confirmed([element("h2", {}, "Done in part; the history has both versions"), pathList(done.files)], "Understood");
   } else say("Done.", "", ...(paths[0] ? [pathList(done.files)] : []));
   if (then) return goOn(then, done);
   await renewAll();
@@ -80,8 +81,8 @@ const acts = {
   jump: b => move(b.dataset.ask, { version: +b.dataset.version }, `Go to version ${b.dataset.version}`),
   branch: b => move(ofTake("branch"), { entry: idOf(b) }, "Branch here", goes),
   retry: b => move(ofTake("fork"), { entry: idOf(b) }, "Retry", { quiet: true, then: `${page}?take={take}`, does: ofTake("retry"), more: approval() }),
-  switch: b => move(`takes/${b.dataset.take}/switch`, {}, "Work on this take", goes),
-  restore: b => move(b.dataset.ask, JSON.parse(b.dataset.body), "Restore these files", { then: b.dataset.then }),
+  switch: b => move(`takes/${b.dataset.take}/switch?`, {}, "Work on this take", goes),
+  restore: b => move(`${b.dataset.ask}?`, JSON.parse(b.dataset.body), "Restore these files", { then: b.dataset.then }),
   delete: b => request(["DELETE", `entries/${idOf(b)}`, undefined, "Deleted."]),
   collapse: shown,
   source: shown,
