@@ -261,7 +261,7 @@ impl Cursor {
         let (before, after) = (log.active(version - 1)?, log.active(version)?);
         let switches = before != after && !self.view.worktree && direction == Direction::Forward;
         let seen = if switches { after } else { self.view.take };
-        if self.is_in_turn_of_another(log, (version, &step), seen, direction)? {
+        if self.is_in_turn_of_another(log, (version, &step), seen)? {
             return Ok(true);
         }
         // A step from before takes had chains may belong to any take.
@@ -276,24 +276,21 @@ impl Cursor {
         Ok(before != after && self.view.worktrees.contains(&becomes))
     }
 
-    /// Whether a step of the thread, such as a setting, was made by a turn of another take, which it is undone with.
+    /// Whether a step of the thread, such as a setting, was made by a turn of another take. It is undone and redone with
+    /// that turn alone, in both directions: a redo here must find all that an undo here took back.
     fn is_in_turn_of_another<L: Log>(
         &self,
         log: &L,
         (version, step): (Version, &Step),
         seen: TakeId,
-        direction: Direction,
     ) -> Result<bool, L::Error> {
         let next = version + 1;
         if step.chains.is_none() || next > self.head {
             return Ok(false);
         }
         let after = log.step(next)?;
-        let Some(take) = after.take().filter(|take| *take != seen) else { return Ok(false) };
-        if after.moves_only || after.turn != step.turn {
-            return Ok(false);
-        }
-        Ok(direction == Direction::Forward || contains(log, self.position_of(log, take)?.position, next)?)
+        let is_of_another = after.take().is_some_and(|take| take != seen);
+        Ok(is_of_another && !after.moves_only && after.turn == step.turn)
     }
 
     /// Passes over one change.

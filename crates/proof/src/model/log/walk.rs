@@ -33,9 +33,12 @@ pub struct Way {
 }
 
 impl<'thread> Walk<'thread> {
-    /// Starts at the present, in a take that has a folder of its own, or in the active one.
-    pub fn new(thread: &'thread NaiveThread, worktree: Option<TakeId>, mutant: Option<Mutant>) -> Self {
-        let take = worktree.unwrap_or(thread.picture().active);
+    /// Starts at the present, in a take that is named and still there, or in the active one.
+    pub fn new(thread: &'thread NaiveThread, named: Option<TakeId>, mutant: Option<Mutant>) -> Self {
+        let active = thread.picture().active;
+        let is_there = |take: &TakeId| thread.picture().take(*take).is_some();
+        let worktree = named.filter(|take| *take != active && is_there(take));
+        let take = worktree.unwrap_or(active);
         let chains = thread.head().chains.clone();
         Self { thread, take, worktree: worktree.is_some(), chains, passed: Vec::new(), mutant }
     }
@@ -68,7 +71,15 @@ impl<'thread> Walk<'thread> {
     }
 
     fn is_blocked(&self, version: usize) -> bool {
-        version == 1 || (self.worktree && self.active(version - 1) != self.active(version))
+        version == 1
+            || (self.worktree
+                && (self.active(version - 1) != self.active(version) || self.is_origin(version)))
+    }
+
+    /// Whether a step made the take that is seen, which nobody takes away from under themselves.
+    fn is_origin(&self, version: usize) -> bool {
+        let has = |version: usize| self.thread.at(version).takes.contains(&self.take);
+        self.thread.at(version).event == Event::Made && has(version) && !has(version - 1)
     }
 
     /// A step of the thread that another take's turn made right before a step of its own is for that take to redo.
@@ -89,11 +100,8 @@ impl<'thread> Walk<'thread> {
         let worked_on = |take: &TakeId| {
             !self.thread.at(version - 1).takes.contains(take) && self.chain(Some(*take)).position != 0
         };
-        let in_turn_of_another = |take: TakeId| {
-            take != self.take && self.thread.path(self.chain(Some(take)).position).contains(&(version + 1))
-        };
         self.is_blocked(version)
-            || self.next_in_turn(version).is_some_and(in_turn_of_another)
+            || self.next_in_turn(version).is_some_and(|take| take != self.take)
             || self.thread.at(version).event == Event::Made
                 && self.thread.at(version).takes.iter().any(worked_on)
     }
