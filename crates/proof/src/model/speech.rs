@@ -49,25 +49,22 @@ pub fn turn(take: &TakePicture, id: TakeId, now: i64, dice: &mut Dice) -> Comman
         let text = format!("{} so", words::sentence(dice));
         NewEntry::from(EntryVersion::from_text(role, &text, Timestamp::from_millis(now)))
     };
-    match take.running.filter(|_| !dice.once_in(8)) {
-        Some(turn) => {
-            let goes_on = AgentState::Calling { attempt: 1, steered: false };
-            let advance = Advance {
-                turn: turn_id(turn),
-                entries: vec![said("AI", dice)],
-                settings,
-                state: if dice.once_in(3) { goes_on } else { AgentState::Waiting },
-                step: TurnStep::Answered,
-            };
-            Command::AdvanceTurn { take: id, advance }
-        }
-        None => {
-            // Numbers that no other turn has.
-            let turn = turn_id(1 << 48 | dice.roll() >> 32);
-            let prompt = Prompt::Entry(said("User", dice));
-            let start = Start { turn, context: Vec::new(), prompt, settings, sent: None };
-            Command::StartTurn { take: id, start }
-        }
+    if let Some(turn) = take.running.filter(|_| !dice.once_in(8)) {
+        let goes_on = AgentState::Calling { attempt: 1, steered: false };
+        let advance = Advance {
+            turn: turn_id(turn),
+            entries: vec![said("AI", dice)],
+            settings,
+            state: if dice.once_in(3) { goes_on } else { AgentState::Waiting },
+            step: TurnStep::Answered,
+        };
+        Command::AdvanceTurn { take: id, advance }
+    } else {
+        // Numbers that no other turn has.
+        let turn = turn_id(1 << 48 | dice.roll() >> 32);
+        let prompt = Prompt::Entry(said("User", dice));
+        let start = Start { turn, context: Vec::new(), prompt, settings, sent: None };
+        Command::StartTurn { take: id, start }
     }
 }
 
