@@ -186,7 +186,10 @@ impl Store {
             return Ok(0);
         }
         let _lock = self.lock_shared_settings()?;
-        for path in files_of(&folder_of(&self.folder))? {
+        // Unfinished copies go first: writing a record replaces its own.
+        let mut files = files_of(&folder_of(&self.folder))?;
+        files.sort_by_key(|path| path.extension().is_none());
+        for path in files {
             if path.ends_with(LOCK) {
                 continue;
             }
