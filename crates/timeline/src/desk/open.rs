@@ -47,9 +47,9 @@ impl Desk {
 
     /// The timeline at the folder that a take has for itself.
     pub fn of_apart(timeline: &Timeline, folder: &ApartFolder, options: &Options) -> Result<Self, FileError> {
-        folder.check_there()?;
+        let folder = folder.at_present()?;
         let workspace = Workspace::open(&folder.path, &[], options.clone())?;
-        Ok(Self::at_apart(timeline.clone(), folder, workspace))
+        Ok(Self::at_apart(timeline.clone(), &folder, workspace))
     }
 
     /// The folder, without its further roots.

@@ -73,13 +73,12 @@ impl ApartFolder {
         if self.path.symlink_metadata().is_ok() { Whereabouts::Replaced } else { Whereabouts::Gone }
     }
 
-    /// Refuses to use a folder that is not the one that the take was given.
-    pub(in super::super) fn check_there(&self) -> Result<(), FileError> {
-        let path = self.path.clone();
+    /// The folder with the path that it has now: one that was renamed is still the take's.
+    pub(in super::super) fn at_present(&self) -> Result<Self, FileError> {
         match self.whereabouts() {
-            Whereabouts::There => Ok(()),
-            Whereabouts::Moved(to) => Err(FileError::WorktreeMoved { from: path, to }),
-            Whereabouts::Replaced | Whereabouts::Gone => Err(FileError::WorktreeReplaced(path)),
+            Whereabouts::There => Ok(self.clone()),
+            Whereabouts::Moved(path) => Ok(Self { path, ..self.clone() }),
+            Whereabouts::Replaced | Whereabouts::Gone => Err(FileError::WorktreeReplaced(self.path.clone())),
         }
     }
 
