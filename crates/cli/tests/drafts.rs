@@ -132,3 +132,23 @@ fn pictures_go_along_with_a_draft() {
     let cleared = sandbox.json(&["draft"]);
     assert_eq!((&cleared["draft"], &cleared["pictures"]), (&"".into(), &serde_json::json!([])));
 }
+
+#[test]
+fn redacting_a_picture_keeps_a_file_with_the_same_content() {
+    let sandbox = forked();
+    sandbox.write("a.gif", "GIF89a a");
+    sandbox.write("b.gif", "GIF89a b");
+    sandbox.done(&["exec", "--", "sh", "-c", "rm b.gif; echo 1 > other"]);
+    for (name, kept) in [("a.gif", 1), ("c.gif", 0)] {
+        sandbox.write("c.gif", "GIF89a c");
+        sandbox.done(&["draft", "set", "See the picture"]);
+        sandbox.done(&["draft", "attach", name]);
+        std::fs::remove_file(sandbox.project().join("c.gif")).expect("it is ours");
+        sandbox.done(&["entry", "add", "--draft"]);
+        let redacted = sandbox.json(&["redact", "last", "--yes"]);
+        assert_eq!(redacted["kept_pictures"].as_array().map(Vec::len), Some(kept), "{name}: {redacted}");
+    }
+    sandbox.done(&["exec", "--", "rm", "a.gif"]);
+    sandbox.done(&["undo", "--yes"]);
+    assert_eq!(sandbox.read("a.gif").as_deref(), Some("GIF89a a"));
+}

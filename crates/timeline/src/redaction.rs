@@ -29,6 +29,8 @@ pub struct RedactionPlan {
     pub entries: Vec<RedactedEntry>,
     /// The threads that have or had them.
     pub threads: Vec<ThreadId>,
+    /// Their pictures that stay, because a captured file or another entry has the same content.
+    pub kept_pictures: BTreeSet<ContentId>,
     contents: BTreeSet<(Kind, ContentId)>,
     secrets: Secrets,
 }
@@ -92,6 +94,7 @@ impl Timeline {
         }
         let unreferenced = holding.into_iter().map(|version| (Kind::Entry, version));
         plan.contents.extend(unreferenced);
+        let mut pictures = BTreeSet::new();
         for found in entries.values_mut() {
             let mut left = BTreeSet::new();
             for version in &found.versions {
@@ -101,8 +104,8 @@ impl Timeline {
                 let content: EntryVersion = load(&queries, *version)?;
                 found.preview = format!("{}: {}", content.role, content.preview());
                 plan.secrets.add_entry(&content);
-                plan.contents.extend(content.blocks.iter().filter_map(|block| match block {
-                    Block::Image { blob, .. } => Some((Kind::Blob, *blob)),
+                pictures.extend(content.blocks.iter().filter_map(|block| match block {
+                    Block::Image { blob, .. } => Some(*blob),
                     _ => None,
                 }));
                 plan.contents.insert((Kind::Entry, *version));
@@ -110,6 +113,11 @@ impl Timeline {
             }
             found.versions = left;
         }
+        let of_entries = |(kind, id): &(Kind, ContentId)| (*kind == Kind::Entry).then_some(*id);
+        let versions: BTreeSet<ContentId> = plan.contents.iter().filter_map(of_entries).collect();
+        plan.kept_pictures = queries.blobs_in_use(&pictures, &versions)?;
+        let destroyed = pictures.difference(&plan.kept_pictures).map(|picture| (Kind::Blob, *picture));
+        plan.contents.extend(destroyed);
         // Where nothing is left of an entry, its threads were cleaned before it went.
         entries.retain(|entry, found| !found.versions.is_empty() || request.entry == Some(*entry));
         let touched = entries.values().filter(|found| !found.versions.is_empty());

@@ -75,6 +75,8 @@ struct Answer {
     redacted: Redacted,
     /// Where the same text still is.
     remaining: Vec<SecretLocation>,
+    /// Pictures that stay, because a captured file or another entry has the same content.
+    kept_pictures: BTreeSet<ContentId>,
 }
 
 impl Arguments {
@@ -112,6 +114,7 @@ impl Arguments {
             versions: plan.versions(),
             remaining: std::mem::take(&mut redacted.remaining),
             redacted,
+            kept_pictures: plan.kept_pictures,
             entries: plan.entries,
         };
         context.report(&answer, |out, styles| answer.write(out, styles))
@@ -202,6 +205,13 @@ impl Answer {
             writeln!(
                 out,
                 "It was in titles, drafts or names as well: {operations} written anew without it."
+            )?;
+        }
+        if !self.kept_pictures.is_empty() {
+            let pictures = counted(self.kept_pictures.len() as u64, "picture stays", "pictures stay");
+            writeln!(
+                out,
+                "{warning}note:{warning:#} {pictures}: a captured file or another entry has the same content."
             )?;
         }
         if !self.remaining.is_empty() {

@@ -8,6 +8,7 @@ use std::path::Path;
 use memchr::memmem;
 use retake_model::content::{ContentId, Kind, decode};
 use retake_model::entry::EntryVersion;
+use retake_model::reference::references;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 use serde::Serialize;
@@ -69,6 +70,29 @@ impl Queries<'_> {
                 found.insert(ContentId::of(Kind::Entry, bytes));
             }
         })?;
+        Ok(found)
+    }
+
+    /// The blobs among these that are captured files, or pictures of other versions of entries than those.
+    pub fn blobs_in_use(
+        &self,
+        blobs: &BTreeSet<ContentId>,
+        versions: &BTreeSet<ContentId>,
+    ) -> Result<BTreeSet<ContentId>, StoreError> {
+        let mut found = BTreeSet::new();
+        if blobs.is_empty() {
+            return Ok(found);
+        }
+        for kind in [Kind::Tree, Kind::Entry] {
+            self.each_stored(Some(kind), &mut |_, bytes| {
+                let used = references(kind, bytes).unwrap_or_default();
+                let used = used.into_iter().filter(|(kind, id)| *kind == Kind::Blob && blobs.contains(id));
+                let mut used = used.map(|(_, id)| id).peekable();
+                if used.peek().is_some() && !versions.contains(&ContentId::of(kind, bytes)) {
+                    found.extend(used);
+                }
+            })?;
+        }
         Ok(found)
     }
 
