@@ -6,7 +6,7 @@ const pathsOf = report => report?.paths ?? [];
 
 function pathList(report) {
   const items = pathsOf(report).map(({ path, root, outcome, reason, note }) =>
-    element("li", { className: outcome }, element("code", {}, root ? `${root}:${path}` : path), ` ${reason ?? outcome}${note ? `, ${note}` : ""}`));
+    element("li", { className: outcome }, element("code", {}, root ? `${root}:${path}` : path), ` ${reason ?? outcome} ${note ?? ""}`));
   return items[0] ? element("ul", { className: "paths", tabIndex: 0 }, ...items) : "No files move.";
 }
 
@@ -33,13 +33,12 @@ async function move(route, body, yes, { quiet, then, does, more } = {}) {
   const differs = +kind?.to && (await drawn(`${page}/between?${query({ about: "move", before: kind.from, at: kind.to })}`));
   const chosen = choice(ahead.files);
   const note = shared ? element("p", {}, `Changed while another command ran: ${shared.map(({ path }) => path).join(", ")}`) : "";
-  const asks = !quiet || ahead.files?.paths.length;
-  if (asks && !(await confirmed([element("h2", {}, `${yes}?`), note, ...chosen, differs || "", pathList(ahead.files)], yes))) return;
-  const done = await asked("POST", does ? at(does) : to, { ...body, ...more, ...(note && { shared: true }), ...(chosen[0] ? fieldsOf(chosen[0]) : {}) });
+  if ((!quiet || pathsOf(ahead.files)[0]) && !(await confirmed([element("h2", {}, `${yes}?`), note, ...chosen, differs || "", pathList(ahead.files)], yes))) return;
+  const done = await asked("POST", does ? at(does) : to, { ...body, ...more, ...(note && { shared: true }), ...(chosen[0] && fieldsOf(chosen[0])) });
   if (!done) return;
   const paths = pathsOf(done.files);
   if (paths.some(one => !one.written && /conflicted|kept|skipped/.test(one.outcome))) {
-    await confirmed([element("h2", {}, "Done in part; the history has both versions"), pathList(done.files)], "Understood");
+    await confirmed([element("h2", {}, "Done in part; history has both versions"), pathList(done.files)], "Understood");
   } else say("Done.", "", ...(paths[0] ? [pathList(done.files)] : []));
   if (then) return goOn(then, done);
   await renewAll();
@@ -53,7 +52,7 @@ const goOn = (then, done) => location.assign(then.replace(/{(\w+)}/, (_, at) => 
 // --- what buttons do ------------------------------------------------------------------------------------------------
 
 const entryOf = b => b.closest(".entry");
-const approval = () => (byId("approve")?.value ? { approve: byId("approve").value } : {});
+const approval = () => ({ approve: byId("approve")?.value || undefined });
 
 const shown = b => {
   const [collapsed, source] = [...b.dataset.shown].map(one => one === "1");
@@ -78,11 +77,11 @@ const goes = { quiet: true, then: page };
 const acts = {
   undo: () => move(ofTake("undo"), {}, "Undo this turn"),
   redo: () => move(ofTake("redo"), {}, "Redo"),
-  jump: b => move(b.dataset.ask, { version: +b.dataset.version }, `Go to version ${b.dataset.version}`),
+  jump: ({ dataset: { ask, version } }) => move(ask, { version: +version }, `Go to version ${version}`),
   branch: b => move(ofTake("branch"), { entry: idOf(b) }, "Branch here", goes),
   retry: b => move(ofTake("fork"), { entry: idOf(b) }, "Retry", { quiet: true, then: `${page}?take={take}`, does: ofTake("retry"), more: approval() }),
   switch: b => move(`takes/${b.dataset.take}/switch?`, {}, "Work on this take", goes),
-  restore: b => move(`${b.dataset.ask}?`, JSON.parse(b.dataset.body), "Restore these files", { then: b.dataset.then }),
+  restore: b => move(`${b.dataset.ask}?`, JSON.parse(b.dataset.body), "Restore these files", b.dataset),
   delete: b => request(["DELETE", `entries/${idOf(b)}`, undefined, "Deleted."]),
   collapse: shown,
   source: shown,
