@@ -361,3 +361,39 @@ fn a_budget_is_a_plan_and_nothing_goes_unasked() {
     assert!(sandbox.run(&["thread", "show", "first"]).code != 0);
     sandbox.done(&["thread", "restore", "second"]);
 }
+
+#[test]
+fn a_worktree_that_was_renamed_is_used_where_it_is() {
+    let sandbox = two_takes();
+    open_apart(&sandbox, "main");
+    let renamed = apart(&sandbox).with_file_name("renamed");
+    fs::rename(apart(&sandbox), &renamed).expect("a rename");
+    let there = renamed.to_string_lossy().into_owned();
+    sandbox.done(&["-C", &there, "exec", "--", "sh", "-c", "echo there > b"]);
+    assert!(renamed.join("b").exists());
+    sandbox.done(&["-C", &there, "undo", "--yes"]);
+    assert!(!renamed.join("b").exists(), "the undo moved the files of the folder that was renamed");
+    assert_eq!(sandbox.read("a").as_deref(), Some("second\n"), "the project's folder is as it was");
+}
+
+#[test]
+fn a_saved_version_has_the_files_that_were_there() {
+    let sandbox = two_takes();
+    sandbox.write("notes", "by hand\n");
+    sandbox.done(&["save", "before"]);
+    sandbox.agent("rm notes; echo new > new");
+    sandbox.done(&["restore", "before", "--yes"]);
+    assert_eq!((sandbox.read("notes").as_deref(), sandbox.read("new")), (Some("by hand\n"), None));
+}
+
+#[test]
+fn a_version_has_the_files_of_the_project_and_not_those_of_a_worktree() {
+    let sandbox = two_takes();
+    open_apart(&sandbox, "main");
+    let there = apart(&sandbox).to_string_lossy().into_owned();
+    sandbox.done(&["-C", &there, "exec", "--", "sh", "-c", "echo there > a"]);
+    let added = sandbox.json(&["entry", "add", "A word"]);
+    assert_eq!(sandbox.done(&["diff"]), "", "nothing was changed by hand");
+    sandbox.done(&["restore", &added["version"].to_string(), "--yes"]);
+    assert_eq!(sandbox.read("a").as_deref(), Some("second\n"));
+}

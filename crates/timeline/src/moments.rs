@@ -19,6 +19,7 @@ use retake_model::operation::{OperationKind, Version};
 use retake_store::{StoreError, ThreadRow};
 use serde::Serialize;
 
+use crate::desk::FilesAt;
 use crate::{FindError, LookError, Looking, Timeline};
 
 /// The files as they are.
@@ -173,7 +174,12 @@ impl<'timeline, E: From<MomentError>> Moments<'timeline, E> {
         let mut before = None;
         loop {
             let page = looking.files(self.thread.summary.id, before, PAGE)?;
-            let made = page.iter().find(|at| !matches!(at.kind, OperationKind::FilesSeen { .. }));
+            let is_here = |at: &&FilesAt| match self.here {
+                Some(take) => at.files.apart && at.files.take == take,
+                None => !at.files.apart,
+            };
+            let is_made = |at: &&FilesAt| !matches!(at.kind, OperationKind::FilesSeen { .. });
+            let made = page.iter().filter(is_here).find(is_made);
             if let Some(at) = made {
                 let (name, version) = (format!("version {}", at.version), Some(at.version));
                 return Ok(NamedFiles { name, snapshot: at.files.after, version });

@@ -39,7 +39,13 @@ impl Arguments {
         };
         let name = given.trim().to_owned();
         let save = Command::Save { name: given };
-        let done = context.change(thread.summary.id, save, self.target.expect)?;
+        // A version is saved with the files that are there: hand edits are recorded before it.
+        let mut expect = self.target.expect;
+        if let Ok(desk) = context.desk_of(thread.summary.id) {
+            let seen = desk.look(thread.summary.id, context.caller(thread.summary.id, expect)?)?;
+            expect = expect.map(|_| seen.version);
+        }
+        let done = context.change(thread.summary.id, save, expect)?;
         context.report(&done, |out, styles| {
             let (muted, active) = (styles.muted, &done.summary.active);
             let take = sanitize(&active.name, Lines::Fold);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use retake_model::content::ContentId;
+use retake_model::history::Log as _;
 use retake_model::id::{FolderId, TakeId, ThreadId};
 use retake_model::intent::FolderRecord;
 use retake_model::object::{Objects, load};
@@ -141,10 +142,22 @@ impl Looking<'_> {
         found.collect()
     }
 
-    /// The files of a thread just after an operation, in the folder of the take that was active then.
+    /// The files of a thread just after an operation: those that it left, or else those of the project's folder then.
+    /// What takes did in worktrees, or in no folder, was not there.
     pub fn files_at(&self, thread: ThreadId, version: Version) -> Result<Option<FilesAt>, LookError> {
-        let before = version.checked_add(1);
-        Ok(self.files(thread, before, 1)?.into_iter().next())
+        let row = self.thread(thread)?;
+        let queries = self.queries();
+        let log = queries.log(row.number);
+        for filed in Filed::up_to(&queries, row.number, version)? {
+            let (operation, files) = filed?;
+            let is_meant = operation.version == version
+                || (!files.apart && files.take == log.active(operation.version)?);
+            if is_meant {
+                let (version, time, kind) = (operation.version, operation.time, operation.kind);
+                return Ok(Some(FilesAt { version, time, kind, files }));
+            }
+        }
+        Ok(None)
     }
 
     /// The last files of a take that are known.
