@@ -62,8 +62,7 @@ impl Store {
         reached.mark_folders(&queries)?;
         let cutoff = (now.millis() / 1000).saturating_sub(i64::try_from(grace.as_secs()).unwrap_or(i64::MAX));
         let garbage = Garbage::find(&queries, &reached, cutoff)?;
-        // A purge that was killed may leave frames to wipe, or packs that nothing names any more.
-        let unfinished = queries.has_doomed_frames()? || queries.has_abandoned_packs(cutoff)?;
+        let unfinished = queries.has_doomed_frames()?;
         // The reading would keep the log from being emptied.
         drop(reading);
         if mode == Mode::DryRun || (garbage.old.is_empty() && garbage.packed.is_empty() && !unfinished) {

@@ -47,9 +47,10 @@ impl Arguments {
         );
         let mut collected = store.collect(grace, now, Mode::DryRun)?;
         let nothing = collected.unreachable == 0;
-        if !self.dry_run && !nothing {
-            let question = format!("Delete {}?", what(&collected));
-            if confirm(&question, Consent::from_flag(self.yes))? == Said::No {
+        if !self.dry_run {
+            // Bytes that an interrupted purge left are no objects any more, and their deletion was confirmed then.
+            let consent = Consent::from_flag(self.yes || nothing);
+            if confirm(&format!("Delete {}?", what(&collected)), consent)? == Said::No {
                 return Err(Failure::new(Code::Refused, "nothing was deleted"));
             }
             collected = store.collect(grace, now, Mode::Collect)?;
@@ -57,7 +58,9 @@ impl Arguments {
         let answer = Answer { dry_run: self.dry_run, collected };
         context.report(&answer, |out, styles| {
             let muted = styles.muted;
-            if nothing {
+            if nothing && collected.bytes > 0 {
+                writeln!(out, "No object to delete; an interrupted purge left {}.", size(collected.bytes))?;
+            } else if nothing {
                 writeln!(out, "Nothing to delete.")?;
             } else if self.dry_run {
                 writeln!(out, "Would delete {}.", what(&collected))?;

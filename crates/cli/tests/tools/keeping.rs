@@ -253,6 +253,21 @@ fn gc_has_nothing_to_do_where_all_is_history() {
 }
 
 #[test]
+fn gc_removes_the_packs_that_an_interrupted_purge_left() {
+    let user = User::new();
+    user.talk("Fix the login");
+    let packs = user.path("store").join("packs");
+    std::fs::create_dir_all(&packs).expect("the store is ours");
+    let left = packs.join("00000099.pack");
+    std::fs::write(&left, "purged").expect("the store is ours");
+    user.run(&["gc", "--dry-run", "--grace", "0"]);
+    assert!(left.exists(), "a dry run removes nothing");
+    let said = user.run(&["gc", "--grace", "0"]);
+    assert!(said.contains("an interrupted purge left 6 B"), "{said}");
+    assert!(!left.exists());
+}
+
+#[test]
 fn usage_is_told_against_the_budget_and_a_change_warns() {
     let user = User::new();
     user.talk("Fix the login");

@@ -14,7 +14,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use retake_model::content::{ContentId, Kind};
 use rusqlite::params;
@@ -127,14 +127,6 @@ impl Queries<'_> {
     /// Whether a maintenance was cut off before it had overwritten what it took out.
     pub(crate) fn has_doomed_frames(&self) -> Result<bool, StoreError> {
         Ok(self.connection.query_row("SELECT EXISTS (SELECT 1 FROM doomed)", [], |row| row.get(0))?)
-    }
-
-    /// Whether there is a pack that no content is in any more, last written before the cutoff.
-    pub(crate) fn has_abandoned_packs(&self, cutoff: i64) -> Result<bool, StoreError> {
-        let named: HashSet<i64> = packs(self)?.into_keys().collect();
-        let files = files_of(self.cache.packs.folder())?;
-        let is_unnamed = |file: &&PathBuf| number_of(file).is_some_and(|number| !named.contains(&number));
-        Ok(files.iter().filter(is_unnamed).any(|file| is_abandoned(file, cutoff)))
     }
 
     /// Rows of all packs, or of one.
