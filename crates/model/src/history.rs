@@ -14,7 +14,8 @@
 //!
 //! In a take, undo takes back the newest step of the take's chain and the thread's: steps of other takes are passed over, and
 //! so are their running turns. The operations of one turn go together, whatever lies between them. Redo makes first what was
-//! taken back last; each chain knows the move that took back its next step, and finds the one before in the log.
+//! taken back last; each chain knows the move that took back its next step, and finds the one before in the log. A move that
+//! took back steps of several chains has written down in which order.
 //!
 //! A chain may have a hundred thousand changes, and redo from the far end must cost no more than an undo, so
 //! each change also knows one far ancestor (`jump`), placed such that any ancestor is found in O(log n) hops.
@@ -26,9 +27,7 @@ mod cursor;
 mod tests;
 
 use crate::id::{TakeId, TurnId};
-use crate::operation::{
-    Actor, ChainPosition, Chains, Operation, OperationKind, Place, TakePosition, Version,
-};
+use crate::operation::{Actor, ChainMoves, ChainPosition, Chains, Operation, OperationKind, Place, Version};
 use crate::time::Timestamp;
 
 pub use cursor::{Cursor, RouteStep, View};
@@ -70,7 +69,7 @@ impl Step {
     }
 
     /// The take whose step it is; `None` for the thread's.
-    fn take(&self) -> Option<TakeId> {
+    pub fn take(&self) -> Option<TakeId> {
         self.chains.as_ref().and_then(|chains| chains.take)
     }
 }
@@ -143,7 +142,7 @@ pub fn link_change<L: Log>(
         None => (thread, ChainPosition::at(version)),
     };
     let place = place_of_change(log, at.position, version)?;
-    Ok((place, Chains { take, thread, takes: Vec::new(), other: other(&last, head, take) }))
+    Ok((place, Chains { take, thread, takes: Vec::new(), other: other(&last, head, take), order: None }))
 }
 
 /// Where an operation stands that changes nothing in any chain, such as a name for a version.
@@ -151,7 +150,8 @@ pub fn link_note<L: Log>(log: &L, head: Version) -> Result<(Place, Chains), L::E
     let last = log.step(head)?;
     let Place { position, tip, .. } = last.place;
     let thread = thread_position(&last, head);
-    let chains = Chains { take: None, thread, takes: Vec::new(), other: other(&last, head, None) };
+    let chains =
+        Chains { take: None, thread, takes: Vec::new(), other: other(&last, head, None), order: None };
     Ok((place_of_move(&last.place, position, tip), chains))
 }
 
@@ -160,16 +160,16 @@ pub fn link_move<L: Log>(
     log: &L,
     head: Version,
     view: TakeId,
-    thread: ChainPosition,
-    takes: Vec<TakePosition>,
+    moves: ChainMoves,
 ) -> Result<(Place, Chains), L::Error> {
+    let ChainMoves { thread, takes, order } = moves;
     let last = log.step(head)?;
     let at = match takes.iter().find(|moved| moved.take == view) {
         Some(moved) => moved.at,
         None => take_position(log, head, view)?,
     };
     let place = place_of_move(&last.place, at.position.max(thread.position), at.tip.max(thread.tip));
-    let chains = Chains { take: Some(view), thread, takes, other: other(&last, head, Some(view)) };
+    let chains = Chains { take: Some(view), thread, takes, other: other(&last, head, Some(view)), order };
     Ok((place, chains))
 }
 
@@ -232,7 +232,8 @@ impl Link {
                 if !moves_are_sound(log, head, chains)? {
                     return Ok(false);
                 }
-                link_move(log, head, view, chains.thread, chains.takes.clone())?
+                let Chains { thread, takes, order, .. } = chains.clone();
+                link_move(log, head, view, ChainMoves { thread, takes, order })?
             }
         };
         Ok((self.place, chains) == (expected.0, &expected.1))
@@ -264,6 +265,12 @@ fn moves_are_sound<L: Log>(log: &L, head: Version, chains: &Chains) -> Result<bo
         return Ok(false);
     }
     if !chains.takes.is_sorted_by(|left, right| left.take < right.take) {
+        return Ok(false);
+    }
+    // No step is taken back twice.
+    let runs = chains.order.iter().flatten();
+    let passed = runs.clone().try_fold(0, |sum: u64, run| sum.checked_add(run.steps));
+    if passed.is_none_or(|passed| passed > head) || runs.clone().any(|run| run.steps == 0) {
         return Ok(false);
     }
     for moved in &chains.takes {
@@ -354,10 +361,15 @@ pub fn is_done<L: Log>(log: &L, head: Version, change: Version) -> Result<bool, 
 
 /// How many changes lie between a position of a chain and the tip that redo would lead back to.
 fn distance<L: Log>(log: &L, at: ChainPosition) -> Result<u64, L::Error> {
+    steps_between(log, at.position, at.tip)
+}
+
+/// How many changes of a chain lead from a position to a later one.
+fn steps_between<L: Log>(log: &L, position: Version, later: Version) -> Result<u64, L::Error> {
     let count = |version: Version| -> Result<u64, L::Error> {
         Ok(if version == 0 { 0 } else { log.step(version)?.place.depth + 1 })
     };
-    Ok(count(at.tip)?.saturating_sub(count(at.position)?))
+    Ok(count(later)?.saturating_sub(count(position)?))
 }
 
 /// The last change that the ways to two positions of a chain have in common; 0 if there is none.
@@ -377,6 +389,22 @@ fn common<L: Log>(log: &L, left: Version, right: Version) -> Result<Version, L::
             if here.jump == there.jump { (here.parent, there.parent) } else { (here.jump, there.jump) };
     }
     Ok(left)
+}
+
+/// The steps that lead from one position of a chain to another.
+pub fn route_between<L: Log>(log: &L, from: Version, to: Version) -> Result<Vec<RouteStep>, L::Error> {
+    let meeting = common(log, from, to)?;
+    let back_to_meeting = |mut version: Version| -> Result<Vec<Version>, L::Error> {
+        let mut passed = Vec::new();
+        while version != meeting {
+            passed.push(version);
+            version = log.step(version)?.place.parent;
+        }
+        Ok(passed)
+    };
+    let back = back_to_meeting(from)?.into_iter().map(RouteStep::Back);
+    let forward = back_to_meeting(to)?.into_iter().rev().map(RouteStep::Forward);
+    Ok(back.chain(forward).collect())
 }
 
 /// The change after a position of a chain, on the way to a tip; `None` at the tip.

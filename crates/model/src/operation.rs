@@ -26,7 +26,7 @@ use crate::take::FileList;
 use crate::time::Timestamp;
 
 pub use actor::Actor;
-pub use chains::{ChainPosition, Chains, TakePosition};
+pub use chains::{ChainMoves, ChainPosition, ChainRun, Chains, TakePosition};
 pub use turn::{Added, Forked, TurnStep};
 
 /// How many operations a thread has had. The first has version 1.

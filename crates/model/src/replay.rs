@@ -191,9 +191,29 @@ pub fn replay<O: Objects + ?Sized>(
             how: touched.how,
         })
         .collect();
+    name_excluded(additions, present, &mut paths)?;
     paths.extend(sealed::carry(additions, present, &mut snapshot, way, on_conflict)?);
     paths.sort_by(|left, right| left.path.cmp(&right.path));
     Ok(Replayed { snapshot, paths: with_unknown(paths, unknown) })
+}
+
+/// Names the paths that the steps would leave empty, and where something stands now that is not captured: it stays.
+fn name_excluded<O: Objects + ?Sized>(
+    additions: &Additions<'_, O>,
+    present: &Snapshot,
+    paths: &mut [ReplayedPath],
+) -> Result<(), Unavailable> {
+    for root in &present.roots {
+        let Some(id) = root.left_out else { continue };
+        let left_out: LeftOut = load(additions, id)?;
+        let here = paths.iter_mut().filter(|path| path.path.root == root.name);
+        for path in here.filter(|path| path.present.is_none() && path.wanted.is_none()) {
+            if let (How::Exact, Some(found)) = (&path.how, left_out.covering(&path.path.path.bytes())) {
+                path.how = How::NotHeld(found.reason);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The paths, which are in order, and those that a step may have touched as well.

@@ -18,6 +18,7 @@ mod budget;
 mod cache;
 mod collect;
 mod derive;
+mod erasing;
 mod facets;
 mod folders;
 mod head;

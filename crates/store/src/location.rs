@@ -38,6 +38,11 @@ pub(crate) fn lock(folder: &Path) -> PathBuf {
     folder.join("writer.lock")
 }
 
+/// The mark that something is being destroyed.
+pub(crate) fn erasing(folder: &Path) -> PathBuf {
+    folder.join("erasing")
+}
+
 /// What is remembered of folders that files are kept of: locks, and what files looked like.
 pub(crate) fn folders(folder: &Path) -> PathBuf {
     folder.join("folders")

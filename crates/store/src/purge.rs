@@ -18,7 +18,7 @@ use crate::maintenance::LogState;
 use crate::packs::{Care, Row};
 use crate::queries::Queries;
 use crate::reach::{OnDamage, Reached, each_operation};
-use crate::{Deleted, Store, StoreError, ThreadFilter, Writing};
+use crate::{Deleted, SearchError, Store, StoreError, ThreadFilter, Writing};
 
 /// What was destroyed, or would be.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -52,8 +52,9 @@ impl Store {
     /// Destroys these threads with everything that only they reach.
     ///
     /// A store in which content of other threads cannot be read is refused: what they reach must be known
-    /// before anything can be said to be reached by nobody else.
-    pub fn purge_threads(&self, threads: &[ThreadId]) -> Result<Purged, StoreError> {
+    /// before anything can be said to be reached by nobody else. A purge that is killed on the way is finished by
+    /// [`Store::finish_erasing`].
+    pub fn purge_threads(&self, threads: &[ThreadId]) -> Result<Purged, SearchError> {
         let mut marked = Marked::default();
         let reading = self.read()?;
         let victims = numbers(&reading.queries(), threads)?;
@@ -70,7 +71,8 @@ impl Store {
                 ledger_log = ledger_log.and(ledger.forget_thread(*thread)?);
             }
         }
-        self.alone(|alone| {
+        let erasing = self.begin_erasing()?;
+        let mut purged = self.alone(|alone| {
             let mut purged = alone.transact(|writing| {
                 writing.sort_recent()?;
                 // What was published meanwhile counts too, on either side.
@@ -101,7 +103,10 @@ impl Store {
             alone.give_back_pages()?;
             purged.log = Some(alone.empty_log()?.and(ledger_log));
             Ok(purged)
-        })
+        })?;
+        let index_log = self.erase_words(erasing)?;
+        purged.log = purged.log.map(|log| log.and(index_log));
+        Ok(purged)
     }
 
     fn counted(

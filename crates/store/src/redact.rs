@@ -10,7 +10,7 @@
 //!
 //! ```text
 //!   shared settings ► ledger ► search index ► content, states and logs: one transaction ► packs, pages, log
-//!   └──── the content still tells what to look for ────┘                                  └─ finished by any redaction
+//!   └──── the content still tells what to look for ────┘                                  └─ finished by the next command
 //! ```
 //!
 //! So a redaction that was cut off is finished by running it again.
@@ -111,6 +111,7 @@ impl Store {
             None => LogState::Emptied,
         };
         self.redact_words(contents)?;
+        let erasing = self.begin_erasing()?;
         let mut redacted = self.alone(|alone| {
             let mut redacted = alone.transact(|writing| {
                 writing.sort_recent()?;
@@ -139,7 +140,8 @@ impl Store {
         })?;
         // A reader may have filled the cache while the transaction ran, and a search may have made the index anew.
         self.cache.clear();
-        redacted.log = redacted.log.and(self.redact_words(contents)?);
+        self.redact_words(contents)?;
+        redacted.log = redacted.log.and(self.erase_words(erasing)?);
         redacted.objects += in_settings;
         redacted.backups = files_of(&backups(&self.folder))?.len() as u64;
         redacted.remaining = self.locate(secrets)?;
@@ -147,15 +149,14 @@ impl Store {
     }
 
     /// Takes the words of these contents out of the search index, if there is one.
-    fn redact_words(&self, contents: &[(Kind, ContentId)]) -> Result<LogState, RedactError> {
+    fn redact_words(&self, contents: &[(Kind, ContentId)]) -> Result<(), RedactError> {
         if !search(&self.folder).exists() {
-            return Ok(LogState::Emptied);
+            return Ok(());
         }
         let entries = contents.iter().filter(|(kind, _)| *kind == Kind::Entry);
         let versions: Vec<ContentId> = entries.map(|(_, id)| *id).collect();
-        let index = SearchIndex::open(&self.folder)?;
-        index.forget(&versions)?;
-        Ok(if index.has_leftovers()? { LogState::HeldByReader } else { LogState::Emptied })
+        SearchIndex::open(&self.folder)?.forget(&versions)?;
+        Ok(())
     }
 }
 

@@ -445,7 +445,8 @@ pub(crate) fn compose_change<'writing, 'transaction>(
     clock: &dyn Clock,
     rules: Rules,
 ) -> Result<Composed<'writing, 'transaction>, ChangeError> {
-    if state.active != at.state.active || state.takes.len() < at.state.takes.len() {
+    let deleted = state.deleted.is_some() && at.state.deleted.is_none();
+    if deleted || state.active != at.state.active || state.takes.len() < at.state.takes.len() {
         check_apart(writing, &additions, at, state)?;
     }
     let after = additions.add(state);
@@ -532,13 +533,14 @@ pub(crate) fn compose_move<'writing, 'transaction>(
     }
     let turn = caller.turn.unwrap_or_else(|| TurnId::fresh(&mut Ticks(clock)));
     let mut operation = at.follow(additions.add(&state), kind, turn, caller, clock);
-    let (place, chains) = link_move(&log, head, cursor.view(), cursor.thread(), cursor.takes(&log)?)?;
+    let (place, chains) = link_move(&log, head, cursor.view(), cursor.moves(&log)?)?;
     (operation.place, operation.chains) = (place, Some(chains));
     operation.surroundings = caller.surroundings.as_ref().map(|around| additions.add(around));
     Ok(Composed { operation, additions })
 }
 
-/// A take that has a folder of its own stays a take, and is not the one whose files are in the project's folder.
+/// A take that has a folder of its own stays a take, in a thread that is not deleted, and is not the one whose files are
+/// in the project's folder.
 fn check_apart(
     writing: &Writing<'_>,
     objects: &impl Objects,
@@ -551,8 +553,9 @@ fn check_apart(
             continue;
         }
         let comes_here = state.active == take && at.state.active != take;
+        let deleted = state.deleted.is_some() && at.state.deleted.is_none();
         let Some(before) = at.state.take(&**writing, take)? else { continue };
-        if comes_here || state.take(objects, take)?.is_none() {
+        if comes_here || deleted || state.take(objects, take)?.is_none() {
             let path = path_from_text(folder.path());
             return Err(FileError::TakeApart { take: before.name, path }.into());
         }

@@ -23,9 +23,10 @@ use retake_store::{Publication, PublishError, Queries, StoreError, WriteError, W
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Ticks;
+use crate::desk::stay_with_files;
 use crate::export::{FORMAT, kind_named};
 use crate::project::Unrecorded;
-use crate::{Clock, Project, ProjectError, Timeline};
+use crate::{ChangeError, Clock, Project, ProjectError, Timeline};
 
 /// The longest line: the largest entry in base64, with room to spare.
 const LONGEST_LINE: u64 = 128 * 1024 * 1024;
@@ -53,6 +54,10 @@ pub struct Imported {
     pub version: Version,
     /// How many operations were new.
     pub new_operations: u64,
+    /// Set where the new operations changed files of a thread whose files are in a folder here: conversation and files stay
+    /// where they were, and a jump to this version brings both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jump_to: Option<Version>,
 }
 
 /// Why nothing was imported.
@@ -97,6 +102,9 @@ pub enum ImportError {
         /// The last version that both have.
         common: Version,
     },
+    /// The thread that is here cannot go on as the export does.
+    #[error("{0}; nothing was imported")]
+    Refused(Box<ChangeError>),
     /// The folder cannot be a project.
     #[error(transparent)]
     Project(#[from] ProjectError),
@@ -207,7 +215,14 @@ fn bring_in(
         previous: None,
         new_operations: 0,
     };
-    import.run(progress)
+    let arrived = import.run(progress)?;
+    import.finish(arrived, clock)
+}
+
+/// A thread that was imported, and where it was before.
+struct Arrived {
+    thread: ThreadId,
+    before: Option<Version>,
 }
 
 #[derive(Deserialize)]
@@ -273,10 +288,12 @@ impl Objects for Arriving<'_> {
 }
 
 impl<R: BufRead> Import<'_, '_, R> {
-    fn run(&mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<Imported, ImportError> {
+    fn run(&mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<Arrived, ImportError> {
         let header = self.header()?;
         let thread = self.copy.unwrap_or(header.thread);
-        let here = self.writing.thread(thread)?.map(|row| row.summary.sharing());
+        let known = self.writing.thread(thread)?;
+        let before = known.as_ref().map(|row| row.summary.version);
+        let here = known.map(|row| row.summary.sharing());
         let mut next: Version = 1;
         loop {
             let before = self.hasher.finalize();
@@ -313,11 +330,26 @@ impl<R: BufRead> Import<'_, '_, R> {
         if let Some(sharing) = here.filter(|here| *here != row.summary.sharing()) {
             self.writing.put_sharing(&row, sharing)?;
         }
+        Ok(Arrived { thread, before })
+    }
+
+    /// Keeps conversation and files together, and says what became of the thread.
+    fn finish(&self, arrived: Arrived, clock: &dyn Clock) -> Result<Imported, ImportError> {
+        let Arrived { thread, before } = arrived;
+        let continued = before.filter(|_| self.new_operations > 0);
+        let jump_to = match continued.map(|before| stay_with_files(self.writing, thread, before, clock)) {
+            Some(Err(ChangeError::Store(error))) => return Err(error.into()),
+            Some(Err(error)) => return Err(ImportError::Refused(Box::new(error))),
+            Some(Ok(jump_to)) => jump_to,
+            None => None,
+        };
+        let row = self.writing.thread(thread)?.ok_or_else(|| self.damaged("it holds no operation"))?;
         Ok(Imported {
             thread,
             title: row.summary.title.clone(),
             version: row.summary.version,
             new_operations: self.new_operations,
+            jump_to,
         })
     }
 

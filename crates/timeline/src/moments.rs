@@ -178,7 +178,9 @@ impl<'timeline, E: From<MomentError>> Moments<'timeline, E> {
                 Some(take) => at.files.apart && at.files.take == take,
                 None => !at.files.apart,
             };
-            let is_made = |at: &&FilesAt| !matches!(at.kind, OperationKind::FilesSeen { .. });
+            let is_made = |at: &&FilesAt| {
+                !matches!(at.kind, OperationKind::FilesSeen { .. } | OperationKind::Saved { .. })
+            };
             let made = page.iter().filter(is_here).find(is_made);
             if let Some(at) = made {
                 let (name, version) = (format!("version {}", at.version), Some(at.version));

@@ -118,10 +118,19 @@ impl Timeline {
                 check_take(writing, &start.state, take)?;
                 let view = view_of(writing, thread, &start.state, take)?;
                 let worktree = view.worktree.then_some(view.take);
-                if files == RouteFiles::Absent && has_files(writing, thread, worktree)? {
+                let head = start.last.operation.version;
+                if files == RouteFiles::Absent
+                    && has_files(writing, thread, worktree)?
+                    && !goal.only_brings_back(
+                        writing,
+                        (start.row.number, head),
+                        &start.state,
+                        rules,
+                        &view,
+                    )?
+                {
                     return Ok(None);
                 }
-                let head = start.last.operation.version;
                 let way = goal.destination(writing, start.row.number, head, rules, view)?;
                 if way.cursor.route().is_empty() {
                     let nothing = Way { steps: 0, ..way };
@@ -144,7 +153,7 @@ impl Timeline {
 pub(crate) enum RouteFiles {
     /// The files stay as they are.
     Leave,
-    /// The thread has no files; it is not moved if it has some by then.
+    /// The thread has no files, or is only brought back after a deletion; it is not moved if that is no longer so.
     Absent,
     /// The move is refused: the files of the take are in no folder, and would no longer match its conversation.
     Refuse,
@@ -261,6 +270,9 @@ impl Goal {
             if !moved {
                 break;
             }
+            if matches!(self, Self::Redo(..)) {
+                cursor = past_restored_deletion(queries, thread, cursor)?;
+            }
             if let (Self::Undo(..), Some(depth)) = (self, rules.depth)
                 && cursor.distance(&log)? > depth
             {
@@ -282,6 +294,30 @@ impl Goal {
         Ok(Way { cursor, from, to, steps, now })
     }
 
+    /// Whether it leads from a deleted thread to the same one that is not, and nowhere else. A deletion changes no files, so
+    /// neither does that; nor are changes that are found in the folder meanwhile those of a thread that was deleted.
+    pub(crate) fn only_brings_back(
+        self,
+        queries: &Queries<'_>,
+        (thread, head): (i64, Version),
+        state: &ThreadState,
+        rules: Rules,
+        view: &View,
+    ) -> Result<bool, ChangeError> {
+        if state.deleted.is_none() {
+            return Ok(false);
+        }
+        let way = self.destination(queries, thread, head, rules, view.clone())?;
+        for step in way.cursor.route() {
+            let found = queries.operation(thread, step.version())?;
+            let kind = found.map(|found| found.operation.kind);
+            if !matches!(kind, Some(OperationKind::Deleted | OperationKind::Restored)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// The move as it is written down.
     pub(crate) fn kind(self, from: Version, to: Version) -> OperationKind {
         match self {
@@ -290,6 +326,21 @@ impl Goal {
             Self::Jump(_) => OperationKind::Jumped { from, to },
         }
     }
+}
+
+/// The cursor behind the restoration of a thread, if the deletion before it was just made again: what was restored since
+/// stays restored.
+fn past_restored_deletion(queries: &Queries<'_>, thread: i64, cursor: Cursor) -> Result<Cursor, ChangeError> {
+    let last_is = |cursor: &Cursor, kind: &OperationKind| -> Result<bool, StoreError> {
+        let Some(step) = cursor.route().last() else { return Ok(false) };
+        Ok(queries.operation(thread, step.version())?.is_some_and(|found| found.operation.kind == *kind))
+    };
+    if !last_is(&cursor, &OperationKind::Deleted)? {
+        return Ok(cursor);
+    }
+    let mut ahead = cursor.clone();
+    let moved = ahead.redo(&queries.log(thread), Unit::Operation)?;
+    Ok(if moved && last_is(&ahead, &OperationKind::Restored)? { ahead } else { cursor })
 }
 
 /// The state where a cursor is. It depends on where the chains are alone, and not on the way there: the thread is as it was

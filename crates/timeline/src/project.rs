@@ -202,10 +202,9 @@ impl Timeline {
 
     /// The project of the folder that a take has for itself, if that is where the path leads. Its current thread is the
     /// take's.
-    pub fn project_of_apart(&self, path: &Path) -> Result<Option<Project>, StoreError> {
-        let looking = self.look()?;
-        let Some(apart) = looking.apart_folder_at(path)? else { return Ok(None) };
-        let row = looking.queries().project(apart.project)?;
+    pub fn project_of_apart(&self, path: &Path) -> Result<Option<Project>, ProjectError> {
+        let Some(apart) = self.recognise_apart(path)? else { return Ok(None) };
+        let row = self.look()?.queries().project(apart.project)?;
         Ok(row.map(|row| Project {
             id: row.id,
             path: row.path,

@@ -143,9 +143,11 @@ pub(crate) fn follow(
             continue;
         }
         let promoted = Head::of(writing, row.summary.id, &caller)?;
-        // What differs from the first state by nothing but having been put away has nobody's work in it.
+        // What differs from the first state by nothing but having been put away, and has recorded no files since, has
+        // nobody's work in it.
         let untouched = ThreadState { deleted: None, ..promoted.state.clone() };
-        if ContentId::of(Kind::State, &encode(&untouched)) != first.operation.after {
+        let has_new_files = promoted.last.operation.filed != first.operation.filed;
+        if has_new_files || ContentId::of(Kind::State, &encode(&untouched)) != first.operation.after {
             continue;
         }
         let (deleted, kind) = match (stays, promoted.state.deleted) {

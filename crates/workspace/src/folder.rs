@@ -13,7 +13,7 @@ use std::time::UNIX_EPOCH;
 
 use retake_model::id::{FolderId, ID_TEXT, ProjectId};
 use retake_model::project::Folder;
-use rustix::fs::XattrFlags;
+use rustix::fs::{CWD, RenameFlags, XattrFlags};
 use rustix::io::Errno;
 
 use crate::git;
@@ -131,6 +131,18 @@ pub fn renamed_beside(path: &Path, identity: &Identity) -> Option<PathBuf> {
             && Identity::of(&name.path()).is_ok_and(|found| found == *identity)
     };
     names.take(NAMES_BESIDE).flatten().find(same).map(|name| name.path())
+}
+
+/// Gives a folder a name that must be free; anything that has the name stays, and the error is `AlreadyExists`.
+pub fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
+    match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // The file system does not know how to refuse: whoever makes the empty folder may replace it.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+            std::fs::create_dir(to)?;
+            std::fs::rename(from, to)
+        }
+        renamed => Ok(renamed?),
+    }
 }
 
 /// Writes the mark that names a folder's project.

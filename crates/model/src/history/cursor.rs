@@ -11,12 +11,14 @@
 //!   undo from the end:  8  7  6  5  4  3  2        each time the newest step of what is seen
 //! ```
 
+mod jump;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Log, Step, Unit, common, contains, distance, next_on, take_position, thread_position};
+use super::{Log, Step, Unit, distance, next_on, steps_between, take_position, thread_position};
 use crate::id::TakeId;
-use crate::operation::{ChainPosition, TakePosition, Version};
+use crate::operation::{ChainMoves, ChainPosition, ChainRun, TakePosition, Version};
 
 /// The take that a move is made in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +58,7 @@ pub struct Cursor {
     thread_before: ChainPosition,
     takes: BTreeMap<TakeId, ChainPosition>,
     route: Vec<RouteStep>,
+    order: Vec<ChainRun>,
 }
 
 /// Which chain a candidate comes from.
@@ -75,20 +78,17 @@ impl Cursor {
     /// Where the chains are after the operation with that version.
     pub fn new<L: Log>(log: &L, head: Version, view: View) -> Result<Self, L::Error> {
         let thread = thread_position(&log.step(head)?, head);
-        let (takes, route) = (BTreeMap::new(), Vec::new());
-        Ok(Self { view, head, thread, thread_before: thread, takes, route })
+        let (takes, route, order) = (BTreeMap::new(), Vec::new(), Vec::new());
+        Ok(Self { view, head, thread, thread_before: thread, takes, route, order })
     }
 
-    /// Starts from where chains were at an older version; redo leads to the present of the thread, and to that change of
-    /// the take.
+    /// Starts from where all that is seen was at an older version; redo leads to the present of the thread, and to that
+    /// change of the take.
     pub fn starting_at<L: Log>(mut self, log: &L, version: Version, tip: Version) -> Result<Self, L::Error> {
-        let thread = thread_position(&log.step(version)?, version);
-        self.thread =
-            ChainPosition { position: thread.position, tip: self.thread.position, undone: 0, ..self.thread };
         let now = self.take(log)?;
-        let then = take_position(log, version, self.view.take)?;
-        let at = ChainPosition { position: then.position, tip, undone: 0, ..now };
-        self.takes.insert(self.view.take, at);
+        self.takes.insert(self.view.take, ChainPosition { position: tip, tip, undone: 0, ..now });
+        self.jump(log, version)?;
+        self.route.clear();
         Ok(self)
     }
 
@@ -135,6 +135,12 @@ impl Cursor {
             return before;
         }
         ChainPosition { since: self.head + 1, ..now }
+    }
+
+    /// What the next operation does to the chains, if it makes the move.
+    pub fn moves<L: Log>(&self, log: &L) -> Result<ChainMoves, L::Error> {
+        let order = (self.order.len() > 1).then(|| self.order.clone());
+        Ok(ChainMoves { thread: self.thread(), takes: self.takes(log)?, order })
     }
 
     /// Where the chains of takes are that the route touched, if the next operation makes the move.
@@ -198,8 +204,9 @@ impl Cursor {
         }
         loop {
             let mut same = None;
-            for (version, chain) in self.candidates(log, direction)? {
-                if log.step(version)?.turn == turn {
+            for (at, (version, chain)) in self.candidates(log, direction)?.into_iter().enumerate() {
+                // A switch waits for what comes before it in the take that it leaves, which would be left behind.
+                if log.step(version)?.turn == turn && (at == 0 || !switches(log, version)?) {
                     same = Some((version, chain));
                     break;
                 }
@@ -236,12 +243,64 @@ impl Cursor {
         }
         match direction {
             Direction::Back => found.sort_by_key(|(version, _)| Reverse(*version)),
-            Direction::Forward => found.sort_by_key(|(version, chain)| {
-                let at = if *chain == Chain::Take { take } else { thread };
-                (Reverse(at.undone), *version)
-            }),
+            Direction::Forward => {
+                if let [(of_take, Chain::Take), (of_thread, Chain::Thread)] = *found
+                    && !self.take_goes_first(log, (take.undone, of_take), (thread.undone, of_thread))?
+                {
+                    found.reverse();
+                }
+            }
         }
         Ok(found)
+    }
+
+    /// Whether the take's next step was taken back after the thread's, and so is made again before it. Each comes with the
+    /// move that took it back.
+    ///
+    /// ```text
+    ///   thread   4 branched B   5 switched to A                 8 switched to B
+    ///   take B                                   6   7                             9
+    ///
+    ///   undone  9  8  5  7  6  4        made again  4  6  7  5  8  9
+    /// ```
+    fn take_goes_first<L: Log>(
+        &self,
+        log: &L,
+        (take_undone, of_take): (Version, Version),
+        (thread_undone, of_thread): (Version, Version),
+    ) -> Result<bool, L::Error> {
+        if take_undone != thread_undone {
+            return Ok(take_undone > thread_undone);
+        }
+        let earlier_first = of_take < of_thread;
+        let seen = self.view.take;
+        if take_undone > self.head {
+            let mut runs = self.order.iter().rev();
+            let last = runs.find(|run| run.take.is_none_or(|take| take == seen));
+            return Ok(last.map_or(earlier_first, |run| run.take.is_some()));
+        }
+        if take_undone == 0 {
+            return Ok(earlier_first);
+        }
+        let step = log.step(take_undone)?;
+        let Some(order) = step.chains.as_ref().and_then(|chains| chains.order.as_ref()) else {
+            return Ok(earlier_first);
+        };
+        // How many steps of its chain the move took back after this one, and this one itself.
+        let mut take = steps_between(log, take_position(log, take_undone, seen)?.position, of_take)?;
+        let mut thread = steps_between(log, thread_position(&step, take_undone).position, of_thread)?;
+        for run in order.iter().rev() {
+            let left = match run.take {
+                None => &mut thread,
+                Some(owner) if owner == seen => &mut take,
+                Some(_) => continue,
+            };
+            if *left <= run.steps {
+                return Ok(run.take.is_some());
+            }
+            *left -= run.steps;
+        }
+        Ok(earlier_first)
     }
 
     /// Whether a step of the thread would reach into another folder or another take's turn, would take away a take that
@@ -306,6 +365,7 @@ impl Cursor {
             Direction::Forward => (version, RouteStep::Forward(version)),
         };
         self.route.push(step);
+        self.note_order((chain == Chain::Take).then_some(self.view.take), direction);
         let (take, thread) = (self.take(log)?, self.thread);
         match chain {
             Chain::Take => {
@@ -327,6 +387,23 @@ impl Cursor {
             }
         }
         Ok(())
+    }
+
+    /// Notes the step of a chain that is taken back; one that is made again counts no more.
+    fn note_order(&mut self, take: Option<TakeId>, direction: Direction) {
+        let last = match direction {
+            Direction::Back => self.order.len().checked_sub(1).filter(|last| self.order[*last].take == take),
+            Direction::Forward => self.order.iter().rposition(|run| run.take == take),
+        };
+        match (direction, last) {
+            (Direction::Back, Some(last)) => self.order[last].steps += 1,
+            (Direction::Back, None) => self.order.push(ChainRun { take, steps: 1 }),
+            (Direction::Forward, Some(last)) if self.order[last].steps == 1 => {
+                self.order.remove(last);
+            }
+            (Direction::Forward, Some(last)) => self.order[last].steps -= 1,
+            (Direction::Forward, None) => {}
+        }
     }
 
     /// Where a chain is when it has passed over a change; `at_version` says where it was.
@@ -355,78 +432,6 @@ impl Cursor {
         Ok(ChainPosition { position, tip, since: now, undone, ..at })
     }
 
-    /// Goes to where everything that is seen was just after the operation with that version.
-    pub fn jump<L: Log>(&mut self, log: &L, version: Version) -> Result<(), L::Error> {
-        let target = thread_position(&log.step(version)?, version).position;
-        let meeting = common(log, self.thread.position, target)?;
-        if !self.view.worktree || self.thread_is_free(log, meeting, target)? {
-            while self.thread.position != meeting {
-                let last = self.thread.position;
-                self.take_back_to(log, last)?;
-                self.pass(log, last, Chain::Thread, Direction::Back)?;
-            }
-            while let Some(next) = next_on(log, self.thread.position, target)? {
-                self.take_to_version(log, next - 1)?;
-                self.pass(log, next, Chain::Thread, Direction::Forward)?;
-            }
-        }
-        self.take_to_version(log, version)?;
-        self.keep_tips(log)
-    }
-
-    /// Whether no step of the thread on the way reaches into another folder.
-    fn thread_is_free<L: Log>(&self, log: &L, meeting: Version, target: Version) -> Result<bool, L::Error> {
-        for (from, direction) in [(self.thread.position, Direction::Back), (target, Direction::Forward)] {
-            let mut version = from;
-            while version != meeting {
-                if self.is_blocked(log, version, direction)? {
-                    return Ok(false);
-                }
-                version = log.step(version)?.place.parent;
-            }
-        }
-        Ok(true)
-    }
-
-    /// Takes back what the take did after a version.
-    fn take_back_to<L: Log>(&mut self, log: &L, version: Version) -> Result<(), L::Error> {
-        loop {
-            let last = self.take(log)?.position;
-            if last <= version {
-                return Ok(());
-            }
-            self.pass(log, last, Chain::Take, Direction::Back)?;
-        }
-    }
-
-    /// Brings the chain of the take to where it was just after the operation with that version.
-    fn take_to_version<L: Log>(&mut self, log: &L, version: Version) -> Result<(), L::Error> {
-        let target = take_position(log, version, self.view.take)?.position;
-        let at = self.take(log)?;
-        let meeting = common(log, at.position, target)?;
-        while self.take(log)?.position != meeting {
-            let last = self.take(log)?.position;
-            self.pass(log, last, Chain::Take, Direction::Back)?;
-        }
-        while let Some(next) = next_on(log, self.take(log)?.position, target)? {
-            self.pass(log, next, Chain::Take, Direction::Forward)?;
-        }
-        Ok(())
-    }
-
-    /// Going back along the present branch keeps what lies ahead for redo; elsewhere nothing lies ahead.
-    fn keep_tips<L: Log>(&mut self, log: &L) -> Result<(), L::Error> {
-        let kept = |at: ChainPosition| -> Result<ChainPosition, L::Error> {
-            let ahead = contains(log, at.tip, at.position)?;
-            Ok(if ahead { at } else { ChainPosition { tip: at.position, undone: 0, ..at } })
-        };
-        self.thread = kept(self.thread)?;
-        for at in self.takes.values_mut() {
-            *at = kept(*at)?;
-        }
-        Ok(())
-    }
-
     /// Where the chain of the take is that is seen.
     fn take<L: Log>(&mut self, log: &L) -> Result<ChainPosition, L::Error> {
         let at = self.position_of(log, self.view.take)?;
@@ -441,4 +446,9 @@ impl Cursor {
             None => take_position(log, self.head, take),
         }
     }
+}
+
+/// Whether a step makes another take the active one.
+fn switches<L: Log>(log: &L, version: Version) -> Result<bool, L::Error> {
+    Ok(log.active(version - 1)? != log.active(version)?)
 }

@@ -94,8 +94,8 @@ impl Steps {
 
     /// Publishes the move; gives the newest change that is done then.
     fn go(&mut self, worktree: Option<TakeId>, mut cursor: Cursor) -> Version {
-        let (Ok(takes), Ok(position)) = (cursor.takes(self), cursor.position(self));
-        let Ok(linked) = link_move(self, self.head(), cursor.view(), cursor.thread(), takes);
+        let (Ok(moves), Ok(position)) = (cursor.moves(self), cursor.position(self));
+        let Ok(linked) = link_move(self, self.head(), cursor.view(), moves);
         let active = if worktree.is_some() { self.now_active() } else { cursor.view() };
         self.push(linked, 255, true, active);
         position
@@ -318,4 +318,58 @@ fn an_undo_is_taken_back_by_one_redo_though_the_take_that_it_leads_to_was_moved_
     assert!(!log.done(switched));
     log.redo();
     assert!(log.done(switched) && !log.done(said), "the switch, and not what was undone in the other folder");
+}
+
+/// A switch away from B, after which B got two more steps; then back to B, and one more.
+fn a_take_that_goes_on_while_another_is_active() -> Steps {
+    let mut log = Steps::new();
+    log.change(Some(A), 1); // 2
+    log.switch(B, 2); // 3
+    log.switch(A, 3); // 4
+    log.change(Some(B), 4); // 5
+    log.change(Some(B), 5); // 6
+    log
+}
+
+#[test]
+fn a_jump_there_and_back_brings_back_the_takes_that_were_passed() {
+    for target in 1..=6 {
+        let mut log = a_take_that_goes_on_while_another_is_active();
+        log.jump(target);
+        log.jump(6);
+        let done: Vec<Version> = (2..=6).filter(|version| log.done(*version)).collect();
+        assert_eq!((done, log.now_active()), (vec![2, 3, 4, 5, 6], A), "by way of {target}");
+    }
+}
+
+#[test]
+fn redo_makes_all_steps_again_that_one_undo_took_back_over_a_switch() {
+    for returns in [false, true] {
+        let mut log = a_take_that_goes_on_while_another_is_active();
+        let mut all = vec![6, 5, 4, 3, 2];
+        if returns {
+            log.switch(B, 6); // 7
+            log.change(Some(B), 7); // 8
+            all = vec![8, 7, 4, 6, 5, 3, 2];
+        }
+        let (head, active) = (log.head(), log.now_active());
+        let steps = all.len();
+        for count in 1..=steps {
+            let mut cursor = log.cursor(None);
+            for _ in 0..count {
+                let Ok(true) = cursor.undo(&log, Unit::Turn) else { panic!("{count} steps back") };
+            }
+            let undone: Vec<Version> = cursor.route().iter().map(|step| step.version()).collect();
+            log.go(None, cursor);
+            let mut cursor = log.cursor(None);
+            let mut made = Vec::new();
+            while let Ok(true) = cursor.redo(&log, Unit::Turn) {}
+            made.extend(cursor.route().iter().map(|step| step.version()));
+            log.go(None, cursor);
+            made.reverse();
+            assert_eq!(made, undone, "{count} of {steps}");
+            assert!((2..=head).all(|version| log.done(version)));
+            assert_eq!(log.now_active(), active);
+        }
+    }
 }

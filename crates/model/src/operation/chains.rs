@@ -22,6 +22,31 @@ pub struct Chains {
     /// step of a take passes over whole runs of another's.
     #[n(3)]
     pub other: Version,
+    /// The order in which a move took back the steps of several chains: redo goes the other way. Missing for one chain.
+    #[n(4)]
+    pub order: Option<Vec<ChainRun>>,
+}
+
+/// Steps of one chain that a move took back in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct ChainRun {
+    /// The take; `None` for the thread's chain.
+    #[n(0)]
+    pub take: Option<TakeId>,
+    /// How many steps.
+    #[n(1)]
+    pub steps: u64,
+}
+
+/// What a move does to the chains of a thread.
+#[derive(Clone, Debug)]
+pub struct ChainMoves {
+    /// Where the thread's own chain is then.
+    pub thread: ChainPosition,
+    /// Where the chains of takes are then that it moved, ordered by take.
+    pub takes: Vec<TakePosition>,
+    /// The order in which it took back steps of several chains.
+    pub order: Option<Vec<ChainRun>>,
 }
 
 /// Where a chain is.

@@ -6,12 +6,14 @@ use super::{How, OnConflict, ReplayedPath, Selection, Way};
 use crate::object::{Additions, Objects, Unavailable, load};
 use crate::path::{RootPath, TreePath};
 use crate::sealed::{SealedFiles, SealedMap, SealedState, sealed_changes, sealed_of};
-use crate::tree::{Reason, Snapshot, SnapshotRoot};
+use crate::tree::{Reason, Snapshot, SnapshotRoot, TreeCursor};
 
 /// A sealed path as the steps so far leave it.
 struct Carried {
     present: Option<SealedState>,
     wanted: SealedState,
+    /// Whether it is captured now like any other file, because it stopped being excluded.
+    captured: bool,
     how: How,
     settled: bool,
 }
@@ -30,6 +32,7 @@ pub(super) fn carry<O: Objects + ?Sized>(
         let here = sealed_of(additions, Some(root))?;
         let mut carried: BTreeMap<TreePath, Carried> = BTreeMap::new();
         let mut passed_over = SealedMap::new();
+        let mut now = TreeCursor::new(root.tree);
         for (number, step) in way.back.iter().chain(&way.steps).enumerate() {
             if number == way.back.len() {
                 for carried in carried.values_mut() {
@@ -48,9 +51,11 @@ pub(super) fn carry<O: Objects + ?Sized>(
                     passed_over.insert(path, after);
                     continue;
                 }
+                let captured = !here.contains_key(&path) && now.get(additions, &path)?.is_some();
                 let found = carried.entry(path.clone()).or_insert_with(|| Carried {
                     present: here.get(&path).cloned(),
                     wanted: here.get(&path).unwrap_or(&before).clone(),
+                    captured,
                     how: How::Exact,
                     settled: false,
                 });
@@ -65,7 +70,7 @@ pub(super) fn carry<O: Objects + ?Sized>(
                 if !carried.contains_key(&path) && !now.same(left) && !now.same(&theirs) {
                     let how = How::Conflict { theirs: theirs.node() };
                     let (present, wanted) = (Some(now.clone()), now.clone());
-                    carried.insert(path, Carried { present, wanted, how, settled: true });
+                    carried.insert(path, Carried { present, wanted, captured: false, how, settled: true });
                 }
             }
         }
@@ -93,6 +98,7 @@ pub(super) fn take_over<O: Objects + ?Sized>(
             let mut found = Carried {
                 present: Some(before.clone()),
                 wanted: before.clone(),
+                captured: false,
                 how: How::Exact,
                 settled: false,
             };
@@ -109,9 +115,9 @@ impl Carried {
         if self.settled || !matches!(self.how, How::Exact) || self.wanted.same(&after) {
             return;
         }
-        if self.present.is_none() || matches!(after, SealedState::NotKept { .. }) {
+        if (self.present.is_none() && !self.captured) || matches!(after, SealedState::NotKept { .. }) {
             self.how = How::NotHeld(Reason::NotSealed);
-        } else if self.wanted.same(before) {
+        } else if self.wanted.same(before) && !self.captured {
             self.wanted = after;
         } else {
             // Both versions of a secret between markers would be worse than either.

@@ -1,11 +1,12 @@
 //! What the paths of a replay demand of each other: a folder goes only when it is empty, and nothing is put
 //! below what is not a folder.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{How, Touched};
 use crate::object::{Additions, Objects, Unavailable, load};
 use crate::path::{RootPath, TreePath};
+use crate::sealed::sealed_of;
 use crate::tree::{LeftOut, Node, Reason, Snapshot, SnapshotCursor, Tree};
 
 /// Makes the wanted paths fit together. What does not fit becomes a conflict and stays as it is.
@@ -16,21 +17,24 @@ pub(super) fn settle<O: Objects + ?Sized>(
 ) -> Result<(), Unavailable> {
     let mut now = SnapshotCursor::new(present);
     let others = other_projects(additions, present)?;
+    let holders = holders_of_excluded(additions, present)?;
     let is_elsewhere = |path: &RootPath| {
         others.iter().any(|other| other.root == path.root && path.path.starts_with(&other.path))
     };
     // Each round can only turn more paths into ones that stay, so this comes to an end.
     loop {
         let mut staying = Vec::new();
+        let mut above = Above::default();
         for (path, at) in touched.iter() {
             let moves = at.wanted != at.present;
-            if (moves && is_elsewhere(path)) || stands_in_the_way(additions, &mut now, touched, path, at)? {
+            let comes = moves && at.wanted.is_some();
+            if (moves && is_elsewhere(path)) || (comes && above.blocks(additions, &mut now, touched, path)?) {
                 staying.push(path.clone());
             }
         }
         // Folders that are not empty come after what is in them, so the deepest are seen to first.
         for (path, at) in touched.iter().rev() {
-            if holds_more(additions, touched, path, at)? {
+            if holds_more(additions, touched, &holders, path, at)? {
                 staying.push(path.clone());
             }
         }
@@ -62,6 +66,28 @@ fn other_projects<O: Objects + ?Sized>(
     Ok(others)
 }
 
+/// The folders that hold something that snapshots leave out, such as an ignored file or a pipe. A sealed file may go with
+/// the same move.
+fn holders_of_excluded<O: Objects + ?Sized>(
+    additions: &Additions<'_, O>,
+    present: &Snapshot,
+) -> Result<BTreeSet<RootPath>, Unavailable> {
+    let mut holders = BTreeSet::new();
+    for root in &present.roots {
+        let Some(id) = root.left_out else { continue };
+        let (left_out, sealed): (LeftOut, _) = (load(additions, id)?, sealed_of(additions, Some(root))?);
+        for left in &left_out.0 {
+            let is_sealed = TreePath::new(&left.path).is_ok_and(|path| sealed.contains_key(&path));
+            let slash = left.path.iter().rposition(|byte| *byte == b'/');
+            let folder = slash.and_then(|slash| TreePath::new(&left.path[..slash]).ok());
+            if let Some(path) = folder.filter(|_| !is_sealed) {
+                holders.insert(RootPath { root: root.name.clone(), path });
+            }
+        }
+    }
+    Ok(holders)
+}
+
 /// Lets a path be as it is. A folder that merely is not empty is no conflict: nobody asked for its content to go.
 fn stay(at: &mut Touched) {
     let theirs = std::mem::replace(&mut at.wanted, at.present.clone());
@@ -69,42 +95,69 @@ fn stay(at: &mut Touched) {
     at.how = if only_not_empty { How::Merged } else { How::Conflict { theirs } };
 }
 
-/// Whether something is wanted below what is not a folder.
-fn stands_in_the_way<O: Objects + ?Sized>(
-    additions: &Additions<'_, O>,
-    now: &mut SnapshotCursor,
-    touched: &BTreeMap<RootPath, Touched>,
-    path: &RootPath,
-    at: &Touched,
-) -> Result<bool, Unavailable> {
-    if at.wanted.is_none() || at.wanted == at.present {
-        return Ok(false);
-    }
-    let mut above = path.path.parent();
-    while let Some(folder) = above {
-        let key = RootPath { root: path.root.clone(), path: folder };
-        let node = match touched.get(&key) {
-            Some(found) => found.wanted.clone(),
-            None => now.get(additions, &key)?,
+/// The folders above the last path, and whether one of them, or one above it, is to be something else. Paths in order
+/// cost one look per folder; going up from each path anew would be cubic in how deep folders are.
+#[derive(Default)]
+struct Above {
+    folders: Vec<(RootPath, bool)>,
+}
+
+impl Above {
+    /// Whether a path is below what is not a folder.
+    fn blocks<O: Objects + ?Sized>(
+        &mut self,
+        additions: &Additions<'_, O>,
+        now: &mut SnapshotCursor,
+        touched: &BTreeMap<RootPath, Touched>,
+        path: &RootPath,
+    ) -> Result<bool, Unavailable> {
+        let is_above = |folder: &RootPath| {
+            folder.root == path.root && folder.path != path.path && path.path.starts_with(&folder.path)
         };
-        if node.is_some_and(|node| !node.is_folder()) {
-            return Ok(true);
+        while self.folders.last().is_some_and(|(folder, _)| !is_above(folder)) {
+            self.folders.pop();
         }
-        above = key.path.parent();
+        let mut missing = Vec::new();
+        let mut next = path.path.parent();
+        while let Some(folder) = next.filter(|folder| !self.ends_with(folder)) {
+            next = folder.parent();
+            missing.push(RootPath { root: path.root.clone(), path: folder });
+        }
+        for folder in missing.into_iter().rev() {
+            let node = match touched.get(&folder) {
+                Some(found) => found.wanted.clone(),
+                None => now.get(additions, &folder)?,
+            };
+            let blocks = self.last_blocks() || node.is_some_and(|node| !node.is_folder());
+            self.folders.push((folder, blocks));
+        }
+        Ok(self.last_blocks())
     }
-    Ok(false)
+
+    fn ends_with(&self, folder: &TreePath) -> bool {
+        self.folders.last().is_some_and(|(last, _)| last.path == *folder)
+    }
+
+    fn last_blocks(&self) -> bool {
+        self.folders.last().is_some_and(|(_, blocks)| *blocks)
+    }
 }
 
 /// Whether a folder that is to go, or to become something else, holds what is to stay.
 fn holds_more<O: Objects + ?Sized>(
     additions: &Additions<'_, O>,
     touched: &BTreeMap<RootPath, Touched>,
+    holders: &BTreeSet<RootPath>,
     path: &RootPath,
     at: &Touched,
 ) -> Result<bool, Unavailable> {
     let Some(Node::Folder { tree, .. }) = &at.present else { return Ok(false) };
     if at.wanted.as_ref().is_some_and(Node::is_folder) {
         return Ok(false);
+    }
+    let is_here = |holder: &RootPath| holder.root == path.root && holder.path.starts_with(&path.path);
+    if holders.range(path..).next().is_some_and(is_here) {
+        return Ok(true);
     }
     let tree: Tree = load(additions, *tree)?;
     Ok(tree.entries().iter().any(|entry| {

@@ -266,6 +266,33 @@ fn what_a_replay_reads_grows_with_the_files_and_not_with_their_square() {
     }
 }
 
+/// How long an undo and its redo of folders take that are so deep; the shortest of some runs, for others run here too.
+fn time_of_deep_folders(depth: usize) -> std::time::Duration {
+    let mut world = World::default();
+    let deep = format!("{}file", "d/".repeat(depth));
+    let (empty, full) = (world.snapshot(&[("other", "stays\n")]), world.snapshot(&[(&deep, "1\n")]));
+    let undo = Way { back: Vec::new(), steps: vec![Step::new(full, empty)] };
+    let redo = Way { back: vec![Step::new(empty, full)], steps: vec![Step::new(empty, full)] };
+    let run = |_| {
+        let started = std::time::Instant::now();
+        for (present, way) in [(full, &undo), (empty, &redo)] {
+            let mut additions = Additions::new(&world.memory);
+            let present = world.load(present);
+            let replayed = replay(&mut additions, &present, way, OnConflict::Keep, LABELS);
+            assert!(replayed.expect("all is in memory").paths.len() > depth);
+        }
+        started.elapsed()
+    };
+    (0..5).map(run).min().expect("some runs")
+}
+
+#[test]
+fn the_time_of_a_replay_grows_with_the_text_of_deep_paths_and_not_with_its_square() {
+    // The paths of folders in each other are as long as the square of how many there are; going up from each, cubic.
+    let (few, many) = (time_of_deep_folders(200), time_of_deep_folders(800));
+    assert!(many < few * 32, "4 times as deep took {few:?} and then {many:?}");
+}
+
 #[test]
 fn a_step_between_folders_leaves_sealed_files_alone() {
     let mut world = World::default();

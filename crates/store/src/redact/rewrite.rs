@@ -1,4 +1,4 @@
-//! Redaction of what is part of states and of the log itself: titles, drafts, names, messages.
+//! Redaction of what is part of states and of the log itself: titles, drafts, names, messages, settings, actors.
 //!
 //! ```text
 //!   operation 1 ◄── operation 2 ◄── operation 3         each names the one before it by its hash
@@ -20,9 +20,10 @@ use retake_model::id::ThreadId;
 use retake_model::json::Json;
 use retake_model::list::{List, NodeContents, TakeCell, parse_node};
 use retake_model::object::{Additions, Objects, Unavailable, load};
-use retake_model::operation::{OperationKind, TurnStep};
+use retake_model::operation::{Actor, OperationKind, TurnStep};
 use retake_model::settings::Settings;
 use retake_model::state::ThreadState;
+use retake_model::surroundings::Surroundings;
 use retake_model::take::{FileItem, Sent, Take};
 use retake_model::time::Timestamp;
 use rusqlite::params;
@@ -94,6 +95,11 @@ impl Writing<'_> {
             let mut operation = stored.operation.clone();
             operation.after = rewriter.state(operation.after)?;
             clean(&mut operation.kind, secrets, held);
+            if let Actor::Client { name } | Actor::ToolCall { call: name } = &mut operation.actor {
+                redact(name, secrets, Secrets::are_in);
+            }
+            operation.surroundings =
+                operation.surroundings.map(|around| rewriter.surroundings(around)).transpose()?;
             operation.previous = previous.or(operation.previous);
             let body = encode(&operation);
             let id = ContentId::of(Kind::Operation, &body);
@@ -199,6 +205,23 @@ impl Rewriter<'_, '_, '_> {
                 if this.secrets.are_in(prompt) {
                     REDACTED.clone_into(prompt);
                 }
+            }
+            // A name that nothing serves would stop every turn; without one the default holds.
+            for name in [&mut settings.provider, &mut settings.model] {
+                name.take_if(|name| this.secrets.are_in(name));
+            }
+            Ok(())
+        })
+    }
+
+    fn surroundings(&mut self, id: ContentId) -> Result<ContentId, StoreError> {
+        self.replace(id, |this, around: &mut Surroundings| {
+            let Surroundings { workspace_root, working_directory, git_branch, git_remote, .. } = around;
+            for text in [workspace_root, working_directory, git_branch, git_remote].into_iter().flatten() {
+                redact(text, this.secrets, Secrets::are_in);
+            }
+            for text in around.environment.iter_mut().flat_map(|variables| variables.values_mut()) {
+                redact(text, this.secrets, Secrets::are_in);
             }
             Ok(())
         })

@@ -14,7 +14,7 @@ use retake_model::id::{Fresh, TurnId};
 use retake_model::list::{EntryCell, List, TakeCell};
 use retake_model::object::{Additions, load};
 use retake_model::operation::{
-    Actor, ChainPosition, Chains, Operation, OperationKind, Place, TakePosition, Version,
+    Actor, ChainMoves, ChainPosition, Chains, Operation, OperationKind, Place, TakePosition, Version,
 };
 use retake_model::state::ThreadState;
 use retake_model::take::Take;
@@ -204,7 +204,8 @@ impl Recovery<'_, '_> {
         let takes = takes.into_iter().map(|(take, at)| TakePosition { take, at }).collect();
         let then = thread_position(&log.step(version)?, version);
         let now = thread_position(&log.step(head)?, head);
-        link_move(&log, head, log.active(version)?, moved(then, now), takes)
+        let moves = ChainMoves { thread: moved(then, now), takes, order: None };
+        link_move(&log, head, log.active(version)?, moves)
     }
 
     /// With no state left to go back to, the thread starts over; its log stays.

@@ -16,7 +16,7 @@ use retake_model::history::{self, FIRST, Log as _, link_change, link_move, link_
 use retake_model::id::{ProjectId, TakeId, ThreadId};
 use retake_model::object::load;
 use retake_model::operation::{
-    Actor, ChainPosition, Chains, Operation, OperationKind, Place, TakePosition, Version,
+    Actor, ChainMoves, ChainPosition, Chains, Operation, OperationKind, Place, TakePosition, Version,
 };
 use retake_model::state::ThreadState;
 use retake_model::time::Timestamp;
@@ -238,8 +238,9 @@ impl<'join, 'transaction> Joining<'join, 'transaction> {
                 None if operation.files.is_none() => return Ok(()),
                 None => {
                     after = self.head.as_ref().map_or(after, |head| head.operation.after);
-                    let (view, thread) = (self.view(&operation)?, thread_position(&log.step(head)?, head));
-                    (link_move(&log, head, view, thread, Vec::new())?, kind)
+                    let thread = thread_position(&log.step(head)?, head);
+                    let stays = ChainMoves { thread, takes: Vec::new(), order: None };
+                    (link_move(&log, head, self.view(&operation)?, stays)?, kind)
                 }
             }
         } else if operation.kind.moves_only() {
@@ -290,7 +291,9 @@ impl<'join, 'transaction> Joining<'join, 'transaction> {
             let Some(at) = now(moved.at, before) else { return Ok(None) };
             takes.push(TakePosition { take: moved.take, at });
         }
-        let (place, chains) = link_move(&log, head, self.view(operation)?, thread, takes)?;
+        let order = operation.chains.as_ref().and_then(|chains| chains.order.clone());
+        let moves = ChainMoves { thread, takes, order };
+        let (place, chains) = link_move(&log, head, self.view(operation)?, moves)?;
         let again = Operation { place, chains: Some(chains.clone()), ..operation.clone() };
         Ok(history::Link::of(&again).follows(&log, head)?.then_some((place, chains)))
     }

@@ -15,7 +15,8 @@ use retake_model::operation::{Operation, OperationKind, Version};
 use retake_store::{Queries, StoreError};
 
 use super::FileError;
-use super::plan::{Here, changes_files};
+use super::plan::Here;
+use super::route::changes_files;
 use crate::moves::Way;
 use crate::{Goal, Rules};
 

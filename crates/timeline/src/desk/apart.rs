@@ -20,7 +20,7 @@ use retake_model::tree::{Snapshot, SnapshotRoot};
 use retake_store::{Queries, StoreError};
 use retake_workspace::apply::{Identity, OpenRoot};
 use retake_workspace::copy::{self, MaterialiseError, Materialised, Nearby};
-use retake_workspace::folder::{path_from_text, path_to_text};
+use retake_workspace::folder::{path_from_text, path_to_text, rename_to_new};
 use retake_workspace::snapshot::{Known, Options, Workspace};
 use serde::{Serialize, Serializer};
 
@@ -33,7 +33,7 @@ use remove::Filling;
 use super::plan::files_of_take;
 use super::{Desk, FileError, Handling, PlanRequest, Seen};
 use crate::clock::Ticks;
-use crate::{Caller, LookError, Looking, Timeline};
+use crate::{Caller, LookError, Looking, ProjectError, Timeline};
 
 /// A take that was given a folder.
 #[derive(Clone, Debug, Serialize)]
@@ -185,7 +185,7 @@ impl Desk {
     }
 
     /// Fills a new folder, from the project's own files where those are known to be the same. The folder is made
-    /// under another name, so that a crash does not leave half of one.
+    /// under a temporary name, so that a crash does not leave half of one.
     fn fill(
         &self,
         queries: &Queries<'_>,
@@ -194,18 +194,35 @@ impl Desk {
         mark: &Mark,
     ) -> Result<Materialised, FileError> {
         let path = &self.free_location(path)?;
-        let unfinished = unfinished(path);
+        let write = |error| FileError::Copy(MaterialiseError::Write(error));
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        std::fs::create_dir_all(parent).map_err(write)?;
+        let filling = Filling::begin(&self.timeline, self.folder, parent).map_err(write)?;
+        let made = self.fill_and_publish(queries, tree, &filling.temporary(), path, mark);
+        if made.is_ok() {
+            filling.end();
+        } else {
+            mark.remove();
+            filling.clear();
+        }
+        std::fs::File::open(parent).and_then(|parent| parent.sync_all()).map_err(write)?;
+        made
+    }
+
+    fn fill_and_publish(
+        &self,
+        queries: &Queries<'_>,
+        tree: ContentId,
+        temporary: &Path,
+        path: &Path,
+        mark: &Mark,
+    ) -> Result<Materialised, FileError> {
+        let write = |error| FileError::Copy(MaterialiseError::Write(error));
         let main = self.workspace.main();
         let known = Known::of(&self.timeline.store, main)?;
-        let write = |error| FileError::Copy(MaterialiseError::Write(error));
-        // What an earlier crash left is ours by its name.
-        if std::fs::symlink_metadata(&unfinished).is_ok() {
-            std::fs::remove_dir_all(&unfinished).map_err(write)?;
-        }
-        let filling = Filling::begin(&self.timeline, self.folder, &unfinished).map_err(write)?;
-        std::fs::create_dir_all(&unfinished).map_err(write)?;
+        std::fs::create_dir(temporary).map_err(write)?;
         let (target, nearby) =
-            (OpenRoot::open(&unfinished).map_err(write)?, OpenRoot::open(&main.path).map_err(write)?);
+            (OpenRoot::open(temporary).map_err(write)?, OpenRoot::open(&main.path).map_err(write)?);
         let unchanged = |path: &TreePath, identity: &Identity, content| known.is(path, identity, content);
         let made = copy::materialise(&copy::Request {
             target: &target,
@@ -215,11 +232,12 @@ impl Desk {
             progress: None,
             cancel: &AtomicBool::new(false),
         })?;
-        mark.put(&unfinished).map_err(write)?;
-        std::fs::rename(&unfinished, path).map_err(write)?;
-        filling.end();
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        std::fs::File::open(parent).and_then(|parent| parent.sync_all()).map_err(write)?;
+        mark.put(temporary).map_err(write)?;
+        // The lock is the project's: another project, or another store, may make the same folder meanwhile.
+        rename_to_new(temporary, path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::AlreadyExists => FileError::InTheWay(path.to_owned()),
+            _ => write(error),
+        })?;
         Ok(made)
     }
 
@@ -236,13 +254,14 @@ impl Desk {
         closed.into_closed()?.ok_or(FileError::NotApart)
     }
 
-    /// Refuses to close the folder under a turn that runs in it, or to remove another one with it.
+    /// Refuses to close the folder under a turn or a command that runs in it, or to remove another one with it.
     fn check_closing(&self, apart: Apart, remove: bool) -> Result<(), FileError> {
         if self.timeline.store.turn_runs(apart.take)? {
             let looking = self.timeline.look()?;
             let take = looking.state(apart.thread)?.take(&looking.queries(), apart.take)?;
             return Err(FileError::TurnRuns(take.map(|take| take.name).unwrap_or_default()));
         }
+        self.check_idle()?;
         if remove { self.check_holds_no_other(self.path()) } else { Ok(()) }
     }
 }
@@ -305,7 +324,7 @@ struct Mark {
 
 impl Mark {
     fn new(timeline: &Timeline, path: &Path, text: String) -> Self {
-        let name = blake3::hash(path_to_text(path).as_bytes()).to_hex();
+        let name = blake3::hash(format!("{}\0{text}", path_to_text(path)).as_bytes()).to_hex();
         Self { file: timeline.store.folder().join("folders").join(format!("opening-{name}")), text }
     }
 
@@ -334,6 +353,27 @@ impl Mark {
 }
 
 impl Timeline {
+    /// The folder that a take has for itself and that holds a path, as [`Looking::apart_folder_at`] finds it. Where it was
+    /// moved, its new path is recorded, so that whoever asks for the take's folder next is shown there.
+    pub fn recognise_apart(&self, path: &Path) -> Result<Option<ApartFolder>, ProjectError> {
+        let looking = self.look()?;
+        let Some(found) = looking.apart_folder_at(path)? else { return Ok(None) };
+        let known = looking.queries().folder(found.id)?.map(|record| path_from_text(record.path()));
+        drop(looking);
+        if known.is_some_and(|known| known != found.path) {
+            let (id, path) = (found.id, path_to_text(&found.path));
+            self.store.write(move |writing| -> Result<(), StoreError> {
+                match writing.folder(id)? {
+                    Some(record) => {
+                        writing.put_folder(&FolderRecord { roots: vec![(String::new(), path)], ..record })
+                    }
+                    None => Ok(()),
+                }
+            })?;
+        }
+        Ok(Some(found))
+    }
+
     /// Ends the folder that a take has for itself, as [`Desk::close_apart`] does; `None` if it is gone or
     /// another folder took its place, and it is forgotten now.
     pub fn close_apart(
@@ -375,13 +415,6 @@ pub(super) fn clear_unfinished(timeline: &Timeline, project: FolderId) {
     if let Some(left) = Filling::left(timeline, project) {
         left.clear();
     }
-}
-
-/// What a folder is called while it is being filled.
-fn unfinished(path: &Path) -> PathBuf {
-    let mut name = std::ffi::OsString::from(".retake-tmp-open-");
-    name.push(path.file_name().unwrap_or_default());
-    path.with_file_name(name)
 }
 
 impl Looking<'_> {

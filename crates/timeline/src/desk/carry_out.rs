@@ -20,6 +20,7 @@ use retake_workspace::apply::{self, ApplyError, Cause, OpenRoot, Report, Request
 use retake_workspace::folder::path_from_text;
 
 use super::look::with_files;
+use super::plan::take_in_folder;
 use super::report::{FileReport, Outcome, of_plan};
 use super::sealed::{self, move_sealed};
 use super::{FileError, Present, Session};
@@ -87,7 +88,9 @@ impl Session<'_> {
             writing.put_contents(&objects, clock.now())?;
             let state: ThreadState = load(&composed.additions, composed.operation.after)?;
             let take = apart.map_or(state.active, |apart| apart.take);
-            let left = (apart.is_none() && at.state.active != take).then_some(at.state.active);
+            // A take that was shown without its files does not leave them here.
+            let here = take_in_folder(writing, at.row.number, at.last.operation.version, &at.state)?;
+            let left = (apart.is_none() && here != take).then_some(here);
             let files =
                 FileChange { before, after: wanted, take, apart: apart.is_some(), left, shared: None };
             let composed = with_files(composed, files);

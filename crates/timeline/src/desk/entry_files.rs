@@ -8,12 +8,16 @@
 //!   C at entry 2: `e`, `d` and `b` are undone, newest first; `c` is not in the files of C
 //! ```
 //!
+//! A summary has the files of the last entry that it replaces, and an inserted entry those of the entry before it: what counts
+//! is where an entry is, not when it was made.
+//!
 //! The log is read once, from its end. Where a take begins, the walk continues in the take that it was split off from; where
 //! the thread begins, in the thread that it was promoted from.
 
 use retake_model::content::ContentId;
 use retake_model::history;
 use retake_model::id::{EntryId, TakeId};
+use retake_model::list::{EntryCell, List};
 use retake_model::object::load;
 use retake_model::operation::{FileChange, Forked, Operation, OperationKind, TurnStep, Version};
 use retake_model::replay::Step;
@@ -21,7 +25,9 @@ use retake_model::state::ThreadState;
 use retake_store::{Queries, StoredOperation};
 
 use super::FileError;
+use super::plan::Filed;
 use super::takes::last_entry;
+use crate::ChangeError;
 
 /// How many operations are read at a time.
 const PAGE: usize = 500;
@@ -45,8 +51,8 @@ pub(super) struct TakeEnd {
     pub(super) files: ContentId,
 }
 
-/// The changes that lead from the last files of a take back to those of one of its entries, newest first; `None` if it is
-/// not known when the entry was added.
+/// The changes that lead from the last files of a take back to those of one of its entries, newest first; `None` if they are
+/// not known: many entries came at once, or the thread that it was promoted from is not in the store.
 pub(super) fn reversals_to_entry(
     queries: &Queries<'_>,
     end: TakeEnd,
@@ -68,7 +74,8 @@ pub(super) fn reversals_to_entry(
             return Ok(Some(walk.finish(thread, found)?));
         }
         let Some(source) = promoted_from(queries, thread)?.filter(|source| source.take == walk.take) else {
-            return Ok(None);
+            let same = walk.reversals.is_empty() && !has_older_files(queries, thread)?;
+            return Ok(same.then(Vec::new));
         };
         walk.enter_source(&source);
         (thread, version) = (source.thread, source.version);
@@ -116,13 +123,19 @@ impl Walk<'_, '_> {
     /// Passes an operation; whether it added the entry.
     fn pass(&mut self, operation: &Operation) -> Result<bool, FileError> {
         for index in 0..self.skips.len() {
-            if adds(self.queries, operation, self.skips[index].entry)? {
-                self.skip(index);
-                break;
+            match brought(self.queries, operation, self.skips[index].entry)? {
+                Some(Brought::AtEnd) => {
+                    self.skip(index);
+                    break;
+                }
+                Some(Brought::WithFilesOf(other)) => self.skips[index].entry = other,
+                None => {}
             }
         }
-        if adds(self.queries, operation, self.entry)? {
-            return Ok(true);
+        match brought(self.queries, operation, self.entry)? {
+            Some(Brought::AtEnd) => return Ok(true),
+            Some(Brought::WithFilesOf(other)) => self.entry = other,
+            None => {}
         }
         if let Some(files) = operation.files.filter(|_| operation.version > 1) {
             if !files.apart || files.take == self.take {
@@ -183,7 +196,8 @@ impl Walk<'_, '_> {
     /// Continues in the thread that this one was promoted from. What another take had left in the folder by then is undone too:
     /// the promoted take comes with its own files.
     fn enter_source(&mut self, source: &Source) {
-        let from = self.first_files;
+        // What was done in the folder after the promotion is not the take's.
+        let from = source.found.unwrap_or(self.first_files);
         if let Some(to) = source.files.filter(|files| *files != from) {
             self.reversals.push(Reversal { step: Step::new(from, to), shared: false });
             self.first_files = to;
@@ -226,14 +240,33 @@ struct Source {
     take: TakeId,
     /// The files that it took along.
     files: Option<ContentId>,
+    /// The files that were in the folder at that time.
+    found: Option<ContentId>,
 }
 
 fn promoted_from(queries: &Queries<'_>, thread: i64) -> Result<Option<Source>, FileError> {
     let Some(first) = queries.operation(thread, 1)? else { return Ok(None) };
     let OperationKind::ThreadPromoted { from, take, by, .. } = first.operation.kind else { return Ok(None) };
     let files = first.operation.files.map(|files| files.after);
-    let source = queries.thread(from)?;
-    Ok(source.map(|row| Source { thread: row.number, version: by.saturating_sub(1), take, files }))
+    let Some(row) = queries.thread(from)? else { return Ok(None) };
+    let (thread, version) = (row.number, by.saturating_sub(1));
+    let mut found = None;
+    for filed in Filed::up_to(queries, thread, version)? {
+        let (_, files) = filed?;
+        if !files.apart {
+            found = Some(files.after);
+            break;
+        }
+    }
+    Ok(Some(Source { thread, version, take, files, found }))
+}
+
+/// Whether a thread began with entries and their files: what was changed between them was changed elsewhere.
+fn has_older_files(queries: &Queries<'_>, thread: i64) -> Result<bool, FileError> {
+    let Some(first) = queries.operation(thread, 1)? else { return Ok(false) };
+    let state: ThreadState = load(queries, first.operation.after)?;
+    let began = last_entry(queries, &state, state.active)?;
+    Ok(first.operation.files.is_some() && began.is_some())
 }
 
 /// Whether an entry was added up to an operation, in a thread or in one that it was promoted from.
@@ -243,7 +276,7 @@ fn is_added(queries: &Queries<'_>, thread: i64, version: Version, entry: EntryId
         while from > 0 {
             let page = queries.operations_back(thread, from, PAGE)?;
             for stored in &page {
-                if adds(queries, &stored.operation, entry)? {
+                if brought(queries, &stored.operation, entry)?.is_some() {
                     return Ok(true);
                 }
             }
@@ -254,21 +287,88 @@ fn is_added(queries: &Queries<'_>, thread: i64, version: Version, entry: EntryId
     }
 }
 
-/// Whether an operation added an entry, alone or with a few others.
-fn adds(queries: &Queries<'_>, operation: &Operation, entry: EntryId) -> Result<bool, FileError> {
+/// How an operation brought an entry into a take.
+enum Brought {
+    /// As the newest one: it has the files of that time.
+    AtEnd,
+    /// Elsewhere: it has the files of an older entry.
+    WithFilesOf(EntryId),
+}
+
+/// How an operation brought an entry, alone or with a few others; `None` if it did not.
+fn brought(
+    queries: &Queries<'_>,
+    operation: &Operation,
+    entry: EntryId,
+) -> Result<Option<Brought>, FileError> {
     /// More come from an import or a script, where no single one stands for a moment.
     const FEW: u64 = 16;
-    let Some(added) = operation.kind.added() else { return Ok(false) };
-    if added.entry == entry {
-        return Ok(true);
+    if let OperationKind::Compressed { take, entry: summary, removed, .. } = operation.kind {
+        return if summary == entry { replaced(queries, operation, take, entry, removed) } else { Ok(None) };
     }
-    let OperationKind::TurnAdvanced { take, .. } = &operation.kind else { return Ok(false) };
-    if !(2..FEW).contains(&added.count) {
-        return Ok(false);
+    let (Some(added), Some(take)) = (operation.kind.added(), added_to(&operation.kind)) else {
+        return Ok(None);
+    };
+    let of_turn = matches!(operation.kind, OperationKind::TurnAdvanced { .. });
+    let is_first = added.entry == entry;
+    let may_follow = of_turn && (2..FEW).contains(&added.count);
+    if !is_first && !may_follow {
+        return Ok(None);
     }
+    let Some(entries) = entries_of(queries, operation.after, take)? else { return Ok(None) };
+    let end = added.position + added.count;
     // A prompt comes behind what goes along with it.
-    let state: ThreadState = load(queries, operation.after)?;
-    let Some(take) = state.take(queries, *take)? else { return Ok(false) };
-    let cells = take.entries.page(queries, added.position..added.position + added.count)?;
-    Ok(cells.iter().any(|cell| cell.entry == entry))
+    if !is_first {
+        let cells = entries.page(queries, added.position..end)?;
+        if !cells.iter().any(|cell| cell.entry == entry) {
+            return Ok(None);
+        }
+    }
+    if end >= entries.len() {
+        return Ok(Some(Brought::AtEnd));
+    }
+    // Nothing was changed before the first entry: what came next was added with the files of that time.
+    let neighbour = added.position.checked_sub(1).unwrap_or(end);
+    let neighbour = entries.get(queries, neighbour)?;
+    Ok(Some(neighbour.map_or(Brought::AtEnd, |cell| Brought::WithFilesOf(cell.entry))))
+}
+
+/// How an operation brought a summary: in place of that many entries.
+fn replaced(
+    queries: &Queries<'_>,
+    operation: &Operation,
+    take: TakeId,
+    summary: EntryId,
+    removed: u64,
+) -> Result<Option<Brought>, FileError> {
+    let Some(after) = entries_of(queries, operation.after, take)? else { return Ok(None) };
+    let Some((position, _)) = after.find(queries, summary.bytes())? else { return Ok(None) };
+    let before = thread_number(queries, operation)?;
+    let before = queries.operation(before, operation.version.saturating_sub(1))?;
+    let Some(before) = before else { return Ok(None) };
+    let Some(entries) = entries_of(queries, before.operation.after, take)? else { return Ok(None) };
+    let last = entries.get(queries, (position + removed).saturating_sub(1))?;
+    Ok(last.map(|cell| Brought::WithFilesOf(cell.entry)))
+}
+
+/// The take that an operation added entries to.
+fn added_to(kind: &OperationKind) -> Option<TakeId> {
+    match kind {
+        OperationKind::EntriesAdded { take, .. } | OperationKind::TurnAdvanced { take, .. } => Some(*take),
+        _ => None,
+    }
+}
+
+fn thread_number(queries: &Queries<'_>, operation: &Operation) -> Result<i64, FileError> {
+    let row = queries.thread(operation.thread)?;
+    Ok(row.ok_or(ChangeError::NoSuchThread(operation.thread))?.number)
+}
+
+fn entries_of(
+    queries: &Queries<'_>,
+    state: ContentId,
+    take: TakeId,
+) -> Result<Option<List<EntryCell>>, FileError> {
+    let state: ThreadState = load(queries, state)?;
+    Ok(state.take(queries, take)?.map(|take| take.entries))
 }

@@ -71,6 +71,12 @@ pub enum FileError {
     /// There is nothing for the files to do.
     #[error("the files are already as they would be; nothing was changed")]
     NothingMoves,
+    /// The files alone were to move with a change of takes.
+    #[error(
+        "only undo, redo and jump move files alone; `retake restore` brings back the files of any version, and \
+         --conversation changes the take without its files"
+    )]
+    FilesAlone,
     /// The snapshot is not one of this thread's.
     #[error("this thread has no such snapshot; `retake snapshot list` shows those there are")]
     NoSuchSnapshot,
@@ -217,6 +223,17 @@ pub enum FileError {
         root: PathBuf,
         /// The folder that is kept already.
         other: PathBuf,
+    },
+    /// A further root of a project holds the store, or is inside it.
+    #[error(
+        "{} shares files with the store at {}, whose files belong to Retake; name another folder",
+        .root.display(), .store.display()
+    )]
+    RootIsStore {
+        /// The root.
+        root: PathBuf,
+        /// The store.
+        store: PathBuf,
     },
     /// The folder of a take has no further roots.
     #[error("this is a take's own folder; go to the project's folder to name further ones")]

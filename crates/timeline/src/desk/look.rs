@@ -18,9 +18,9 @@ use super::place::{Known, Place};
 use super::report::{FileReport, Outcome, PathReport};
 use super::sealed::{WithSealed, changed_sealed};
 use super::{Desk, FileError, Session};
-use crate::change::{Composed, Head, compose_change, finish};
+use crate::change::{Composed, Head, compose_change, compose_command, finish};
 use crate::clock::Clock;
-use crate::{Caller, ChangeError, Done, Rules};
+use crate::{Caller, ChangeError, Command, Done, Rules};
 
 /// The files as they are.
 #[derive(Clone, Debug)]
@@ -78,6 +78,34 @@ impl Desk {
     /// What a hand changed before the caller began should have been recorded by [`Desk::look`] then.
     pub fn record(&self, thread: ThreadId, caller: Caller) -> Result<Seen, FileError> {
         self.look_as(thread, caller, Whose::Caller)
+    }
+
+    /// Gives the present version of a thread a name, with the files that are in the folder: hand edits are recorded
+    /// before it.
+    pub fn save(&self, thread: ThreadId, name: String, caller: Caller) -> Result<Done, FileError> {
+        self.timeline.settled_files(|| {
+            let mut session = self.begin()?;
+            let seen = session.look(thread, &Caller { request: None, ..caller.clone() }, Whose::Hand)?;
+            let caller = Caller { expected: caller.expected.map(|_| seen.version), ..caller.clone() };
+            let (place, command) = (Place::of(self), Command::Save { name: name.clone() });
+            let (clock, rules) = (self.timeline.clock.clone(), self.timeline.rules);
+            let done = self.timeline.store.write(move |writing| -> Result<Done, FileError> {
+                let at = Head::of(writing, thread, &caller)?;
+                if at.state.deleted.is_some() {
+                    return Err(ChangeError::ThreadDeleted.into());
+                }
+                // Another thread may have changed the folder since this one last recorded its files.
+                let known = place.files_known(writing, &at)?;
+                let composed = compose_command(writing, &at, command, &caller, &*clock, rules)?;
+                let Some(mut composed) = composed else { return Ok(at.unchanged()) };
+                if known.is_some_and(|known| known != seen.snapshot) {
+                    let take = place.take_in_folder(writing, &at)?;
+                    composed = with_files(composed, place.change(seen.snapshot, seen.snapshot, take));
+                }
+                Ok(finish(writing, &at, composed)?.0)
+            })?;
+            Ok(done)
+        })
     }
 
     fn look_as(&self, thread: ThreadId, caller: Caller, whose: Whose) -> Result<Seen, FileError> {
@@ -231,9 +259,6 @@ impl Found {
     ) -> Result<Recorded, FileError> {
         let Self { thread, caller, whose, dead, snapshot: id } = self;
         let at = Head::of(writing, thread, &caller)?;
-        if at.state.deleted.is_some() {
-            return Err(ChangeError::ThreadDeleted.into());
-        }
         let here = at.last.operation.version;
         let Known { before, runs } = place.known(writing, id)?;
         // What the caller has just done itself is over, and so is what its program did not live to end.
@@ -241,6 +266,9 @@ impl Found {
         let left = runs.iter().filter(|run| !dead.contains(&run.turn) && !own(run)).cloned().collect();
         place.put(writing, id, left)?;
         let Some((before, found)) = before else { return Ok((here, None, None)) };
+        if at.state.deleted.is_some() {
+            return Err(ChangeError::ThreadDeleted.into());
+        }
         let recorder = match whose {
             Whose::Hand => Recorder::Looker,
             Whose::Caller => Recorder::Author(caller.turn),
@@ -286,7 +314,10 @@ pub(super) fn publish_shares(
             (Owner::Caller, None) => {
                 (OperationKind::FilesChanged { paths }, caller.clone(), place.take(&at.state))
             }
-            (_, None) => (OperationKind::FilesSeen { paths }, by_hand(caller), place.take(&at.state)),
+            (_, None) => {
+                let take = place.take_in_folder(writing, &at)?;
+                (OperationKind::FilesSeen { paths }, by_hand(caller), take)
+            }
         };
         let caller = Caller { take: Some(take), ..caller };
         let composed = compose_change(

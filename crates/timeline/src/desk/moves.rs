@@ -12,7 +12,7 @@ use super::alone::way_of_files;
 use super::plan::Here;
 use super::report::FileReport;
 use super::work::Publishing;
-use super::{Desk, FileError, Halves, Handling, PlanRequest, plan};
+use super::{Desk, FileError, Halves, Handling, PlanRequest, route};
 use crate::change::head_of;
 use crate::moves::view_of;
 use crate::{Caller, Goal, Moved};
@@ -72,14 +72,14 @@ impl Desk {
             Halves::Files => way_of_files(queries, row.number, head.version, goal, rules, (here, view))?,
             _ => goal.destination(queries, row.number, head.version, rules, view)?,
         };
-        let steps = plan::steps_between(queries, row.number, head.version, (&way, halves), here)?;
+        let steps = route::steps_between(queries, row.number, head.version, (&way, halves), here)?;
         let of_thread = |apart: &Apart| apart.thread == thread;
         let open: Vec<TakeId> = queries
             .folders()?
             .into_iter()
             .filter_map(|folder| folder.apart.filter(of_thread).map(|apart| apart.take))
             .collect();
-        if plan::is_elsewhere(queries, row.number, way.cursor.route(), here, &open)? {
+        if route::is_elsewhere(queries, row.number, way.cursor.route(), here, &open)? {
             return Err(FileError::Elsewhere);
         }
         Ok((Publishing::Move { goal, way }, steps))

@@ -10,9 +10,11 @@ use retake_workspace::folder::path_from_text;
 
 use super::apart::identify;
 use super::look::changed_paths;
+use super::plan::{Filed, Here};
 use super::report::PathReport;
 use super::roots::identify_roots;
-use super::{Desk, FileError};
+use super::{Desk, FileError, plan};
+use crate::change::Head;
 
 /// A folder, as it is written down.
 pub(super) struct Place {
@@ -105,9 +107,33 @@ impl Place {
         }
     }
 
-    /// The take whose files are in the folder.
+    /// The take that is worked on in the folder.
     pub(super) fn take(&self, state: &ThreadState) -> TakeId {
         self.apart.map_or(state.active, |apart| apart.take)
+    }
+
+    /// The take whose files are in the folder.
+    pub(super) fn take_in_folder(&self, writing: &Writing<'_>, at: &Head) -> Result<TakeId, StoreError> {
+        match self.apart {
+            Some(apart) => Ok(apart.take),
+            None => plan::take_in_folder(writing, at.row.number, at.last.operation.version, &at.state),
+        }
+    }
+
+    /// The files of the folder that a thread recorded last.
+    pub(super) fn files_known(
+        &self,
+        writing: &Writing<'_>,
+        at: &Head,
+    ) -> Result<Option<ContentId>, StoreError> {
+        let here = self.apart.map_or(Here::Project, |apart| Here::Apart(apart.take));
+        for filed in Filed::up_to(writing, at.row.number, at.last.operation.version)? {
+            let (_, files) = filed?;
+            if here.holds(&files) {
+                return Ok(Some(files.after));
+            }
+        }
+        Ok(None)
     }
 
     /// A change of files in this folder.

@@ -1,19 +1,20 @@
-//! Which changes of files a move along the log takes back, and which it makes again.
-//!
-//! The route of a move ([`retake_model::history::Cursor`]) names the changes in the order in which they are passed over;
-//! those that changed files of the folder are steps from snapshot to snapshot.
+//! The files of takes, by the operations that changed them.
 //!
 //! Operations with files form a row of their own (`filed`), so that a long conversation between two of them
 //! costs nothing.
+
+use std::collections::BTreeMap;
 
 use retake_model::content::ContentId;
 use retake_model::history::{self, RouteStep};
 use retake_model::id::TakeId;
 use retake_model::operation::{FileChange, Operation, OperationKind, Version};
-use retake_model::replay::{Step, Way};
+use retake_model::replay::Step;
+use retake_model::state::ThreadState;
 use retake_store::{Queries, StoreError};
 
 use super::Halves;
+use super::route::{edit_step, is_edit_in_worktree};
 
 /// Which folder is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub(super) enum Here {
 
 impl Here {
     /// Whether an operation's files are in that folder.
-    fn holds(self, files: &FileChange) -> bool {
+    pub(super) fn holds(self, files: &FileChange) -> bool {
         match self {
             Self::Project => !files.apart,
             Self::Apart(take) => files.apart && files.take == take,
@@ -80,92 +81,13 @@ impl Iterator for Filed<'_, '_> {
     }
 }
 
-/// What a move does to the files of a folder.
-pub(super) fn steps_between(
-    queries: &Queries<'_>,
-    thread: i64,
-    head: Version,
-    (moved, halves): (&crate::moves::Way, Halves),
-    here: Here,
-) -> Result<Way, StoreError> {
-    let back = way_back(queries, thread, head, (moved, halves), here)?;
-    let mut steps = Vec::new();
-    for step in moved.cursor.route() {
-        let Some(files) = file_change(queries, thread, step.version())?.filter(|files| here.holds(files))
-        else {
-            continue;
-        };
-        steps.push(match step {
-            RouteStep::Back(_) => Step::new(files.after, files.before),
-            RouteStep::Forward(_) => Step::new(files.before, files.after),
-        });
-    }
-    Ok(Way { back, steps })
-}
-
-/// Whether any step of a route changed files of a folder.
-pub(super) fn changes_files(
-    queries: &Queries<'_>,
-    thread: i64,
-    route: &[RouteStep],
-    here: Here,
-) -> Result<bool, StoreError> {
-    for step in route {
-        if file_change(queries, thread, step.version())?.is_some_and(|files| here.holds(&files)) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-/// Whether any step of a route changed files, in whatever folder.
-pub(crate) fn changes_any_files(
-    queries: &Queries<'_>,
-    thread: i64,
-    route: &[RouteStep],
-) -> Result<bool, StoreError> {
-    for step in route {
-        if file_change(queries, thread, step.version())?.is_some() {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-/// The changes on a route that are taken back although another run may have made them.
-pub(super) fn shared_changes(
-    queries: &Queries<'_>,
-    thread: i64,
-    route: &[RouteStep],
-    here: Here,
-) -> Result<Vec<FileChange>, StoreError> {
-    let mut shared = Vec::new();
-    for step in route {
-        let RouteStep::Back(version) = step else { continue };
-        let files = file_change(queries, thread, *version)?;
-        shared.extend(files.filter(|files| here.holds(files) && files.shared.is_some()));
-    }
-    Ok(shared)
-}
-
-/// The files that an operation changed.
-fn file_change(
-    queries: &Queries<'_>,
-    thread: i64,
-    version: Version,
-) -> Result<Option<FileChange>, StoreError> {
-    let missing = || StoreError::Damaged(format!("operation {version} is missing"));
-    let operation = queries.operation(thread, version)?.ok_or_else(missing)?.operation;
-    Ok(operation.files.filter(|files| files.before != files.after))
-}
-
 /// Back over the moves that led here from just where this one leads: that brings back, byte for byte, what the first of
 /// them found, whatever had to be merged on the way here, and leaves alone what they left alone.
 ///
 /// ```text
 ///   place    P ──undo 2──► Q ──redo──► R ──redo──► P         the second redo: back over the first one, and over the undo
 /// ```
-fn way_back(
+pub(super) fn way_back(
     queries: &Queries<'_>,
     thread: i64,
     head: Version,
@@ -180,7 +102,7 @@ fn way_back(
         let thread = history::thread_position(&history::Log::step(&log, version)?, version);
         Ok((take, history::take_position(&log, version, take)?.position, thread.position))
     };
-    let mut back = Vec::new();
+    let (mut back, mut edits) = (Vec::new(), Vec::new());
     for filed in Filed::up_to(queries, thread, head)? {
         let (operation, files) = filed?;
         // A move between two changes is younger than both.
@@ -188,6 +110,10 @@ fn way_back(
             break;
         }
         if !here.holds(&files) {
+            // What the take got by hand in a worktree since then is no step that would tell the two places apart.
+            if files.take == there.0 && is_edit_in_worktree(&operation, &files) {
+                edits.push(edit_step(&files));
+            }
             continue;
         }
         let version = operation.version;
@@ -197,7 +123,7 @@ fn way_back(
                 let from_here = halves != Halves::Files || place(version, way.now.0)? == way.now;
                 from_here && place(version - 1, there.0)? == there
             }
-            OperationKind::FilesSeen { .. } => continue,
+            OperationKind::FilesSeen { .. } | OperationKind::Saved { .. } => continue,
             // Where the conversation moves too, it passes over such a move as over any other change.
             OperationKind::FilesMoved { from, to, .. } if halves == Halves::Files => {
                 (from, to) == (way.to, way.from)
@@ -212,6 +138,7 @@ fn way_back(
         // have found files that an undo of the conversation alone had left there, and the undo of that takes them back.
         let went = back.iter().any(|step| step.from != step.to);
         if leads_back && (went || redoes) {
+            back.extend(edits.into_iter().rev());
             return Ok(back);
         }
         if leads_back {
@@ -224,9 +151,6 @@ fn way_back(
 /// What brings the files of a take back into the project's folder that it left some time ago: everything that this
 /// thread did there since is taken back, and what the take did in a folder of its own is made. `None` if nothing
 /// is known of the take's files.
-///
-/// Where the take was left is looked for on the way that led to the present position: a move along the log may have
-/// shown older files of the same take since, and those are not its last ones.
 pub(super) fn steps_to_take(
     queries: &Queries<'_>,
     thread: i64,
@@ -234,17 +158,23 @@ pub(super) fn steps_to_take(
     take: TakeId,
     present: ContentId,
 ) -> Result<Option<Vec<Step>>, StoreError> {
+    let mut shown = ShownTakes::new(queries, thread, head.version)?;
     let (mut steps, mut last) = (Vec::new(), None);
     for filed in Filed::up_to(queries, thread, head.version)? {
         let (operation, files) = filed?;
         if files.apart {
-            if files.take == take {
-                last = last.or(Some(files.after));
+            if last.is_none() && shown.shows(&operation, &files, take)?.is_some() {
+                last = Some(files.after);
             }
             continue;
         }
         let back = Step::new(files.after, files.before);
-        if let Some(known) = last_files(queries, thread, head, &operation, files, take)? {
+        // The worktree was filled with the files that the take was left with, whichever they were.
+        let known = match last {
+            Some(_) => files_shown(&files, take),
+            None => shown.shows(&operation, &files, take)?,
+        };
+        if let Some(known) = known {
             if known == files.before && known != files.after {
                 steps.push(back);
             }
@@ -266,54 +196,98 @@ pub(crate) fn files_of_take(
     head: &Operation,
     take: TakeId,
 ) -> Result<Option<ContentId>, StoreError> {
+    let mut shown = ShownTakes::new(queries, thread, head.version)?;
     for filed in Filed::up_to(queries, thread, head.version)? {
         let (operation, files) = filed?;
-        if files.apart && files.take == take {
-            return Ok(Some(files.after));
-        }
-        if let Some(known) = last_files(queries, thread, head, &operation, files, take)? {
+        if let Some(known) = shown.shows(&operation, &files, take)? {
             return Ok(Some(known));
         }
     }
     Ok(None)
 }
 
-/// The files of a take as an operation left them, if it lies on the way to the present position.
-fn last_files(
+/// The take whose files are in the project's folder: not the active one, where the conversation alone was switched.
+pub(super) fn take_in_folder(
     queries: &Queries<'_>,
     thread: i64,
-    head: &Operation,
-    operation: &Operation,
-    files: FileChange,
-    take: TakeId,
-) -> Result<Option<ContentId>, StoreError> {
-    let known = if files.left == Some(take) {
-        files.before
-    } else if files.take == take && !files.apart {
-        files.after
-    } else {
-        return Ok(None);
-    };
-    let done = !operation.kind.moves_only()
-        && history::is_done(&queries.log(thread), head.version, operation.version)?;
-    Ok(done.then_some(known))
-}
-
-/// Whether a route passes over changes of files that are in another folder than this one now.
-pub(super) fn is_elsewhere(
-    queries: &Queries<'_>,
-    thread: i64,
-    route: &[RouteStep],
-    here: Here,
-    open: &[TakeId],
-) -> Result<bool, StoreError> {
-    for step in route {
-        let Some(files) = file_change(queries, thread, step.version())? else { continue };
-        // The folder of a take that was closed is nobody's any more.
-        let there = !files.apart || open.contains(&files.take);
-        if there && !here.holds(&files) {
-            return Ok(true);
+    head: Version,
+    state: &ThreadState,
+) -> Result<TakeId, StoreError> {
+    for filed in Filed::up_to(queries, thread, head)? {
+        let (_, files) = filed?;
+        if !files.apart {
+            let is_there = state.takes.find(queries, files.take.bytes())?.is_some();
+            return Ok(if is_there { files.take } else { state.active });
         }
     }
-    Ok(false)
+    Ok(state.active)
+}
+
+/// The files of a take that an operation recorded.
+fn files_shown(files: &FileChange, take: TakeId) -> Option<ContentId> {
+    if files.left == Some(take) { Some(files.before) } else { (files.take == take).then_some(files.after) }
+}
+
+/// Which operations show takes with the files that belong to their present positions.
+///
+/// A move along the log may have shown older or newer files of a take than those: the take's chain says which steps were
+/// done then, and which are done now.
+pub(super) struct ShownTakes<'queries, 'transaction> {
+    queries: &'queries Queries<'transaction>,
+    thread: i64,
+    head: Version,
+    /// Whether the log is from before takes had chains.
+    is_old: bool,
+    /// The last change of files at a position of a chain.
+    anchors: BTreeMap<Version, Version>,
+}
+
+impl<'queries, 'transaction> ShownTakes<'queries, 'transaction> {
+    pub(super) fn new(
+        queries: &'queries Queries<'transaction>,
+        thread: i64,
+        head: Version,
+    ) -> Result<Self, StoreError> {
+        let is_old = head > 1 && history::Log::step(&queries.log(thread), 2)?.chains.is_none();
+        Ok(Self { queries, thread, head, is_old, anchors: BTreeMap::new() })
+    }
+
+    /// The files of a take that an operation shows, if they are those of its present position.
+    pub(super) fn shows(
+        &mut self,
+        operation: &Operation,
+        files: &FileChange,
+        take: TakeId,
+    ) -> Result<Option<ContentId>, StoreError> {
+        let Some(known) = files_shown(files, take) else { return Ok(None) };
+        let log = self.queries.log(self.thread);
+        if self.is_old {
+            let is_step = !operation.kind.moves_only();
+            let done = is_step && history::is_done(&log, self.head, operation.version)?;
+            return Ok((files.apart || done).then_some(known));
+        }
+        let left = files.left == Some(take);
+        let version = if left { operation.version.saturating_sub(1) } else { operation.version };
+        let present = self.anchor(history::take_position(&log, self.head, take)?.position)?;
+        let then = self.anchor(history::take_position(&log, version, take)?.position)?;
+        Ok((then == present).then_some(known))
+    }
+
+    /// The last change of files at a position of a chain.
+    fn anchor(&mut self, position: Version) -> Result<Version, StoreError> {
+        if let Some(anchor) = self.anchors.get(&position) {
+            return Ok(*anchor);
+        }
+        let mut anchor = position;
+        while anchor != 0 {
+            let missing = || StoreError::Damaged(format!("operation {anchor} is missing"));
+            let operation = self.queries.operation(self.thread, anchor)?.ok_or_else(missing)?.operation;
+            if operation.files.is_some_and(|files| files.before != files.after) {
+                break;
+            }
+            anchor = operation.place.parent;
+        }
+        self.anchors.insert(position, anchor);
+        Ok(anchor)
+    }
 }

@@ -90,6 +90,8 @@ pub(super) struct Order {
     pub(super) options: Handling,
     /// Whether a new take stays in the background, so that no file is involved although files are kept.
     pub(super) background: bool,
+    /// The worktree of the take that a new one in the background comes from: what was changed there is recorded first.
+    pub(super) source: Option<Desk>,
     /// What a move does where it passes over changes of files and has no folder.
     pub(super) route_files: RouteFiles,
 }
@@ -173,6 +175,7 @@ impl Timeline {
         options: Handling,
         (files, take): (Option<&Options>, Option<TakeId>),
     ) -> Result<Order, FileError> {
+        check_halves(&request, options)?;
         let folder = self.folder_of_take(thread, take)?;
         let is_move = matches!(request, PlanRequest::Move(_));
         let has_no_folder = is_move && files.is_some() && folder == TakeFolder::None;
@@ -194,8 +197,10 @@ impl Timeline {
             PlanRequest::Change(command) if desk.is_none() => self.is_background(thread, command)?,
             _ => false,
         };
+        let kept = files.filter(|_| background && options.halves != Halves::Conversation);
+        let source = self.source_worktree(thread, &request, kept)?;
         let timeline = self.clone();
-        Ok(Order { timeline, desk, take, thread, request, caller, options, background, route_files })
+        Ok(Order { timeline, desk, take, thread, request, caller, options, background, source, route_files })
     }
 
     /// Whether a command makes a take that stays in the background.
@@ -228,6 +233,13 @@ pub(crate) fn has_files(
     };
     let ours = |run: &Running| run.thread == thread;
     Ok(queries.folders()?.iter().any(|folder| here(folder) && folder.runs().any(ours)))
+}
+
+/// Refuses to change a take's files without the take: only moves along the log have files of their own.
+fn check_halves(request: &PlanRequest, options: Handling) -> Result<(), FileError> {
+    let alone = options.halves == Halves::Files;
+    let changes_takes = matches!(request, PlanRequest::Change(_) | PlanRequest::Promote { .. });
+    if alone && changes_takes { Err(FileError::FilesAlone) } else { Ok(()) }
 }
 
 /// What a move does where it passes over changes of files. One that involves none does so only because there are none,
@@ -273,6 +285,7 @@ impl Desk {
         caller: Caller,
         options: Handling,
     ) -> Result<Order, FileError> {
+        check_halves(&request, options)?;
         let timeline = self.timeline.clone();
         let worktree = self.apart.map(|apart| apart.take);
         let involved = timeline.involves_files(thread, &request, options, worktree)?;
@@ -296,8 +309,11 @@ impl Desk {
             PlanRequest::Change(command) if desk.is_none() => timeline.is_background(thread, command)?,
             _ => false,
         };
+        let kept = background && options.halves != Halves::Conversation;
+        let kept = kept.then(|| self.workspace.file_options());
+        let source = timeline.source_worktree(thread, &request, kept)?;
         let (take, route_files) = (worktree, route_files(&request, options, desk.as_ref()));
-        Ok(Order { timeline, desk, take, thread, request, caller, options, background, route_files })
+        Ok(Order { timeline, desk, take, thread, request, caller, options, background, source, route_files })
     }
 
     /// Refuses a thread whose files are in another folder than this one.
@@ -409,6 +425,13 @@ impl Order {
                 Executed::moved(moved.ok_or(FileError::PlanOutdated)?, None)
             }
             PlanRequest::Change(command) if self.background => {
+                let caller = match &self.source {
+                    Some(source) => {
+                        let seen = source.look(thread, caller)?;
+                        self.caller.clone().expecting(seen.version)
+                    }
+                    None => caller,
+                };
                 Executed::done(Some(timeline.change_in_background(thread, command, caller)?), None)
             }
             PlanRequest::Change(command) => {
@@ -430,16 +453,17 @@ impl Order {
         // Before the folder is looked at, which a turn that runs in it would stand against in other words.
         self.check_turns()?;
         let present = session.present(thread, &self.caller(basis))?;
-        let (publishing, plan) = {
+        let (publishing, plan, files_unknown) = {
             let looking = self.timeline.look()?;
             let queries = looking.queries();
-            let Work { publishing, steps, shared } = self.work_out(desk, &queries, present.id)?;
+            let Work { publishing, steps, shared, files_unknown } =
+                self.work_out(desk, &queries, present.id)?;
             let refuses = basis.is_none() && self.options.shared == SharedChanges::Refuse;
             if refuses && !shared.is_empty() {
                 return Err(FileError::SharedChanges(shared));
             }
             let plan = work::plan_files(&queries, &present.snapshot, &steps, self.options.on_conflict)?;
-            (publishing, plan)
+            (publishing, plan, files_unknown)
         };
         let moving = plan.moving();
         match (&self.request, self.options.halves) {
@@ -468,7 +492,7 @@ impl Order {
             Err(FileError::Unchanged(done)) => return Ok(Executed::done(Some(*done), None)),
             other => other?,
         };
-        let report = report.in_folder(desk);
+        let report = FileReport { files_unknown, ..report.in_folder(desk) };
         let Some(way) = way else { return Ok(Executed::done(Some(done), Some(report))) };
         let standing = self.timeline.look()?.standing_in(thread, self.take)?;
         let (position, can_undo, can_redo) = (standing.position, standing.can_undo, standing.can_redo);

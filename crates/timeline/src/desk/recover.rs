@@ -209,11 +209,13 @@ pub(super) fn present_roots(
     if let (Some(record), Some((_, main))) = (record, roots.first_mut()) {
         let path = path_from_text(main);
         if record.apart.is_some() {
-            if record.identity.is_some_and(|known| !is_at(&known, record.id, &path, true)) {
+            let now = path_from_text(record.path());
+            if record.identity.is_some_and(|known| !is_at(&known, record.id, &now, true)) {
                 return Err(FileError::FolderGone(path));
             }
+            *main = path_to_text(&now);
         } else {
-            // A project that was moved is recorded where it is now.
+            // A project that was moved is recorded where it is now, as a take's own folder is.
             *main = match timeline.folder_of_project(record.project) {
                 Ok(path) => path_to_text(&path),
                 Err(FileError::ProjectAway(path)) => return Err(FileError::FolderGone(path)),

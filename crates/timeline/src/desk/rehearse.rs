@@ -82,6 +82,7 @@ struct Rehearsed {
     unrecorded: Vec<PathReport>,
     shared: Vec<RootPath>,
     steps: Option<FileSteps>,
+    files_unknown: bool,
 }
 
 impl Order {
@@ -101,14 +102,14 @@ impl Order {
         if self.desk.is_some() {
             self.check_turns()?;
         }
-        let observed = match &self.desk {
+        let observed = match self.desk.as_ref().or(self.source.as_ref()) {
             Some(desk) => Some((desk.clone(), Arc::new(desk.observe()?), desk.dead_runs()?)),
             None => None,
         };
         let (order, folder) = (self.clone(), observed.clone());
         let rehearsed =
             self.timeline.store.rehearse(move |writing| order.rehearse_in(writing, folder.as_ref()))?;
-        let Rehearsed { version, mut kind, entries, unrecorded, shared, steps } = rehearsed;
+        let Rehearsed { version, mut kind, entries, unrecorded, shared, steps, files_unknown } = rehearsed;
         let mut files = None;
         if let (Some((desk, observed, _)), Some(steps)) = (&observed, steps) {
             let looking = self.timeline.look()?;
@@ -130,9 +131,15 @@ impl Order {
                 *paths = plan.moving();
                 kind = kind.filter(|_| plan.moving() > 0);
             }
+            if matches!(self.request, PlanRequest::Move(_))
+                && self.options.halves == Halves::Files
+                && plan.moving() == 0
+            {
+                return Err(FileError::NothingMoves);
+            }
             let paths = of_plan(&plan, None);
             let report = FileReport::new(observed.id, plan.wanted, paths, None);
-            files = Some(FileReport { preview: true, ..report.in_folder(desk) });
+            files = Some(FileReport { preview: true, files_unknown, ..report.in_folder(desk) });
         }
         let seen = observed.as_ref().map(|(desk, observed, _)| (desk, &**observed));
         let worktree = self.preview_worktree(seen)?;
@@ -188,22 +195,30 @@ impl Order {
             let (_, _, changed) = found.record(writing, &Place::of(desk), clock)?;
             unrecorded = changed.map(|(_, paths)| paths).unwrap_or_default();
         }
-        let mut shared = Vec::new();
+        let (mut shared, mut files_unknown) = (Vec::new(), false);
         if self.request.is_of_worktree() {
             let entries = (before, before);
-            return Ok(Rehearsed { version, kind: None, entries, unrecorded, shared, steps: None });
+            return Ok(Rehearsed {
+                version,
+                kind: None,
+                entries,
+                unrecorded,
+                shared,
+                steps: None,
+                files_unknown,
+            });
         }
         let (publishing, steps) = match folder {
-            Some((desk, observed, _)) => {
+            Some((desk, observed, _)) if self.desk.is_some() => {
                 let work = self.work_out(desk, writing, observed.id)?;
-                shared = work.shared;
+                (shared, files_unknown) = (work.shared, work.files_unknown);
                 (work.publishing, Some(work.steps))
             }
-            None => (self.conversation_alone(writing)?, None),
+            _ => (self.conversation_alone(writing)?, None),
         };
         let at = self.head(writing, None)?;
         let (kind, after) = self.outcome(writing, &at, publishing, before)?;
-        Ok(Rehearsed { version, kind, entries: (before, after), unrecorded, shared, steps })
+        Ok(Rehearsed { version, kind, entries: (before, after), unrecorded, shared, steps, files_unknown })
     }
 
     fn head(&self, writing: &Writing<'_>, expected: Option<Version>) -> Result<Head, FileError> {

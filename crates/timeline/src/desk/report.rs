@@ -38,6 +38,10 @@ pub struct FileReport {
     /// Files that a power cut had emptied, and what became of each: those that were written have their content back.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub emptied: Vec<PathReport>,
+    /// Set where the files of the entry that a new take begins at are not known here, such as those from
+    /// before a promotion where the parent thread is not in the store. The new take begins with the last files of its take.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub files_unknown: bool,
 }
 
 /// What became of one path.
@@ -107,6 +111,7 @@ impl FileReport {
             aside: Vec::new(),
             recovered: recovered.map(Box::new),
             emptied: Vec::new(),
+            files_unknown: false,
         }
     }
 

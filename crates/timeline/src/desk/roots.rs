@@ -55,6 +55,14 @@ impl Desk {
         }
         let _session = self.begin_with_any_roots()?;
         let (folder, project, roots) = (self.folder, self.project, self.roots());
+        let store = self.timeline.store.folder();
+        let store = store.canonicalize().unwrap_or_else(|_| store.to_owned());
+        for (_, root) in roots.iter().skip(1) {
+            let root = path_from_text(root);
+            if root.starts_with(&store) || store.starts_with(&root) {
+                return Err(FileError::RootIsStore { root, store });
+            }
+        }
         let added = roots.iter().find(|(name, _)| Some(name.as_str()) == added).map(|(_, path)| path.clone());
         self.timeline.store.write(move |writing| -> Result<(), FileError> {
             for other in writing.folders()?.into_iter().filter(|other| other.id != folder) {

@@ -6,8 +6,9 @@ use retake_workspace::snapshot::{OpenError, Options};
 use super::planning::PlanRequest;
 use super::work;
 use super::{Desk, FileError, Halves, Handling};
-use crate::Timeline;
-use crate::moves::check_take;
+use crate::change::head_of;
+use crate::moves::{check_take, view_of};
+use crate::{Command, Goal, Timeline};
 
 /// Where the files of a take are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +36,23 @@ impl Timeline {
             Some(take) if take != state.active => TakeFolder::None,
             _ => TakeFolder::Project,
         })
+    }
+
+    /// The worktree of the take that a new one is split off from, if files are kept and it has one.
+    pub(super) fn source_worktree(
+        &self,
+        thread: ThreadId,
+        request: &PlanRequest,
+        files: Option<&Options>,
+    ) -> Result<Option<Desk>, FileError> {
+        let PlanRequest::Change(Command::Branch { from, .. } | Command::Fork { from, .. }) = request else {
+            return Ok(None);
+        };
+        let Some(files) = files else { return Ok(None) };
+        match self.look()?.apart_folder_of(thread, *from)? {
+            Some(folder) if !folder.is_gone()? => Desk::of_apart(self, &folder, files).map(Some),
+            _ => Ok(None),
+        }
     }
 
     pub(super) fn name_of_take(&self, thread: ThreadId, take: Option<TakeId>) -> Result<String, FileError> {
@@ -102,12 +120,29 @@ impl Timeline {
             PlanRequest::Restore { .. }
             | PlanRequest::OpenWorktree { .. }
             | PlanRequest::CloseWorktree { .. } => true,
-            PlanRequest::Move(_) => options.halves == Halves::Files || self.has_files(thread, worktree)?,
+            PlanRequest::Move(goal) => {
+                options.halves == Halves::Files
+                    || (self.has_files(thread, worktree)?
+                        && !self.only_brings_back(thread, *goal, worktree)?)
+            }
             PlanRequest::Change(command) => {
                 work::may_switch(command) && !self.is_background(thread, command)?
             }
             PlanRequest::Promote { take, .. } => self.look()?.state(thread)?.active == *take,
         })
+    }
+
+    fn only_brings_back(
+        &self,
+        thread: ThreadId,
+        goal: Goal,
+        worktree: Option<TakeId>,
+    ) -> Result<bool, FileError> {
+        let looking = self.look()?;
+        let (queries, state) = (looking.queries(), looking.state(thread)?);
+        let (row, head) = head_of(&queries, thread)?;
+        let view = view_of(&queries, thread, &state, worktree)?;
+        Ok(goal.only_brings_back(&queries, (row.number, head.version), &state, self.rules, &view)?)
     }
 }
 

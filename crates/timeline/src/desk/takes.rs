@@ -88,14 +88,14 @@ impl Desk {
         Err(FileError::FilesWouldStay { take: name(take)?, heir: name(heir)? })
     }
 
-    /// What a command does to files.
+    /// What a command does to files; the flag says that those of the entry that it names are not known.
     pub(super) fn steps_of(
         &self,
         queries: &Queries<'_>,
         thread: ThreadId,
         command: &Command,
         present: ContentId,
-    ) -> Result<Vec<Reversal>, FileError> {
+    ) -> Result<(Vec<Reversal>, bool), FileError> {
         let (row, head) = head_of(queries, thread)?;
         let state: ThreadState = load(queries, head.after)?;
         let (take, entry) = match command {
@@ -105,25 +105,26 @@ impl Desk {
             }
             _ => match new_take(queries, &state, command)? {
                 Some(new) => new,
-                None => return Ok(Vec::new()),
+                None => return Ok((Vec::new(), false)),
             },
         };
         let (mut steps, mut files) = (Vec::new(), present);
-        if take != state.active {
+        if take != plan::take_in_folder(queries, row.number, head.version, &state)? {
             if !matches!(command, Command::DeleteTake { .. }) {
                 self.check_here(queries, thread, take)?;
             }
             let found = plan::steps_to_take(queries, row.number, &head, take, present)?;
-            let Some(found) = found else { return Ok(steps) };
+            let Some(found) = found else { return Ok((steps, false)) };
             // A take that is left keeps its files: nothing of them is undone.
             steps.extend(found.into_iter().map(|step| Reversal { step, shared: false }));
             files = plan::files_of_take(queries, row.number, &head, take)?.unwrap_or(present);
         }
-        if let Some(entry) = entry {
-            let end = TakeEnd { thread: row.number, version: head.version, take, files };
-            steps.extend(reversals_to_entry(queries, end, entry)?.unwrap_or_default());
-        }
-        Ok(steps)
+        let Some(entry) = entry else { return Ok((steps, false)) };
+        let end = TakeEnd { thread: row.number, version: head.version, take, files };
+        let reversals = reversals_to_entry(queries, end, entry)?;
+        let unknown = reversals.is_none();
+        steps.extend(reversals.unwrap_or_default());
+        Ok((steps, unknown))
     }
 
     /// The take that would be active after a command.

@@ -14,9 +14,9 @@ use super::carry_out::{Compose, FilePlan};
 use super::look::changed_paths;
 use super::mode_bits::paths_with_mode_bits;
 use super::moves::LABELS;
-use super::plan::shared_changes;
 use super::planning::Order;
 use super::restore::check_paths;
+use super::route::shared_changes;
 use super::{Desk, FileError, Halves, PlanRequest};
 use crate::change::{
     Composed, Head, check_no_turn, compose_change, compose_command, compose_move, stays_in_background,
@@ -52,6 +52,8 @@ pub(super) struct Work {
     pub(super) steps: FileSteps,
     /// The paths that are undone although another run may have changed them.
     pub(super) shared: Vec<RootPath>,
+    /// Whether the files of the entry that it begins at are not known.
+    pub(super) files_unknown: bool,
 }
 
 impl Order {
@@ -62,7 +64,7 @@ impl Order {
         queries: &Queries<'_>,
         present: ContentId,
     ) -> Result<Work, FileError> {
-        let mut shared = Vec::new();
+        let (mut shared, mut files_unknown) = (Vec::new(), false);
         let (publishing, steps) = match &self.request {
             PlanRequest::Move(goal) => {
                 let (publishing, way) =
@@ -75,7 +77,8 @@ impl Order {
                 (Publishing::Restore { snapshot }, FileSteps::Restore { snapshot, paths })
             }
             PlanRequest::Change(command) => {
-                let reversals = desk.steps_of(queries, self.thread, command, present)?;
+                let (reversals, unknown) = desk.steps_of(queries, self.thread, command, present)?;
+                files_unknown = unknown;
                 shared.extend(reversals.iter().filter(|reversal| reversal.shared).map(|shared| shared.step));
                 let steps = reversals.into_iter().map(|reversal| reversal.step).collect();
                 let way = replay::Way { back: Vec::new(), steps };
@@ -89,7 +92,7 @@ impl Order {
                 unreachable!("a worktree changes no thread")
             }
         };
-        Ok(Work { publishing, steps, shared: paths_of(queries, &shared)? })
+        Ok(Work { publishing, steps, shared: paths_of(queries, &shared)?, files_unknown })
     }
 
     /// The steps of a move that undo what another run may have changed.

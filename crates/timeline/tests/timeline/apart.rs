@@ -34,7 +34,8 @@ fn a_folder_that_a_crash_left_unknown_is_taken_over_with_what_was_done_in_it() {
     let folder = place.path().join("apart");
     let open = || world.desk.open_apart(thread, take, &folder, &Caller::human());
     let opened = open().expect("a folder");
-    let name = blake3::hash(folder.to_str().expect("text").as_bytes()).to_hex();
+    let whose = format!("{}\0{thread} {take} {}", folder.display(), opened.snapshot);
+    let name = blake3::hash(whose.as_bytes()).to_hex();
     let mark = world.world.folder.path().join("folders").join(format!("opening-{name}"));
     assert!(!mark.exists(), "it is known now");
     // As if the record had never been written.
@@ -260,6 +261,57 @@ fn a_preview_of_a_worktree_makes_and_records_nothing_and_is_executed_as_shown() 
     let closed = plan(&world, close()).expect("a plan").execute().expect("a close").into_closed();
     assert!(closed.expect("it is closed").is_some_and(|closed| closed.removed));
     assert!(!folder.exists() && the_worktree(&world).is_none());
+}
+
+#[test]
+fn a_folder_of_the_user_beside_a_worktree_stays() {
+    let (world, take) = with_second_take();
+    let place = tempfile::tempdir().expect("a folder");
+    let mine = place.path().join(".retake-tmp-open-tree");
+    std::fs::create_dir(&mine).expect("a folder");
+    std::fs::write(mine.join("mine"), "precious").expect("a file");
+    let folder = place.path().join("tree");
+    world.desk.open_apart(world.world.thread, take, &folder, &Caller::human()).expect("a worktree");
+    assert!(folder.join("b").exists());
+    assert_eq!(std::fs::read_to_string(mine.join("mine")).expect("it stays"), "precious");
+}
+
+#[test]
+fn of_two_projects_that_open_a_worktree_at_one_path_one_is_refused() {
+    let worlds = [with_second_take(), with_second_take()];
+    let place = tempfile::tempdir().expect("a folder");
+    for (number, (world, _)) in worlds.iter().enumerate() {
+        // Files of its own, and enough of them that both are at it at once.
+        for file in 0..20 {
+            world.write(&format!("{number}/{file}"), "content\n");
+        }
+    }
+    for round in 0..10 {
+        let folder = place.path().join(format!("deep/{round}"));
+        let barrier = std::sync::Barrier::new(2);
+        let opened = std::thread::scope(|scope| {
+            let opening = worlds.each_ref().map(|(world, _)| {
+                let (folder, barrier) = (&folder, &barrier);
+                let main = world.world.state().active;
+                let command = Command::Branch { from: main, at: Some(world.world.entry(1)), name: None };
+                world.change(command);
+                let take = world.world.state().active;
+                world.change(Command::Switch { take: main });
+                scope.spawn(move || {
+                    barrier.wait();
+                    world.desk.open_apart(world.world.thread, take, folder, &Caller::human())
+                })
+            });
+            opening.map(|opening| opening.join().expect("no panic"))
+        });
+        let winner = opened.iter().position(Result::is_ok).expect("one of them has it");
+        assert!(matches!(opened[1 - winner], Err(FileError::InTheWay(_))), "{opened:?}");
+        let (mine, other) = (folder.join(winner.to_string()), folder.join((1 - winner).to_string()));
+        assert_eq!(std::fs::read_dir(mine).expect("its files").count(), 20);
+        assert!(!other.exists(), "nothing of the other is in it");
+        let left = std::fs::read_dir(place.path().join("deep")).expect("a folder").count();
+        assert_eq!(left, round + 1, "nothing temporary is left");
+    }
 }
 
 #[test]

@@ -2,9 +2,13 @@
 
 use std::io::Cursor;
 
-use crate::support::World;
+use crate::support::{FileWorld, PROJECT, World};
+use retake_model::entry::EntryVersion;
 use retake_model::id::ProjectId;
-use retake_timeline::{Caller, Command, ImportError, Importing, Rules, Timeline};
+use retake_timeline::{
+    Caller, Command, Desk, Goal, Handling, ImportError, Importing, NewThread, Rules, Spot, Timeline,
+};
+use retake_workspace::snapshot::Workspace;
 
 pub(crate) fn export(timeline: &Timeline, thread: retake_model::id::ThreadId) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -196,4 +200,109 @@ fn what_was_redacted_and_stored_again_is_exported_with_its_bytes() {
     });
     let back = export(&world.timeline, world.thread);
     assert!(!String::from_utf8_lossy(&back).contains("\"redacted\""));
+}
+
+#[test]
+fn an_import_that_continues_a_thread_leaves_conversation_and_files_together() {
+    let world = FileWorld::new();
+    let main = world.world.state().active;
+    let turn = |name: &str| {
+        world.world.say("User", name);
+        world.agent(|world| world.write(name, name));
+    };
+    turn("a");
+    let start = export(&world.world.timeline, world.world.thread);
+    turn("b");
+    world.change(Command::Branch { from: main, at: Some(world.world.entry(1)), name: None });
+    turn("c");
+    let newest = export(&world.world.timeline, world.world.thread);
+
+    // Another machine, whose folder has the files of the beginning.
+    let (_store, timeline) = elsewhere();
+    let folder = tempfile::tempdir().expect("a folder");
+    let workspace = Workspace::of(folder.path()).expect("a folder");
+    let (desk, thread) = (Desk::at(timeline.clone(), PROJECT, workspace), world.world.thread);
+    let bring = |bytes| {
+        let from = Cursor::new(bytes);
+        timeline.import(from, PROJECT, Importing::Same, |_, _| {}).expect("an import")
+    };
+    let files = || -> Vec<String> {
+        let names = std::fs::read_dir(folder.path()).expect("a folder").map(|entry| entry.expect("an entry"));
+        let mut names: Vec<String> =
+            names.map(|entry| entry.file_name().into_string().expect("text")).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(bring(start).jump_to, None, "a thread that is new here");
+    std::fs::write(folder.path().join("a"), "a").expect("a file");
+    let other =
+        timeline.create_thread(NewThread::in_project(PROJECT), Caller::human()).expect("a thread").thread;
+    desk.look(other, Caller::human()).expect("a look");
+    let before = timeline.look().expect("a look").state(thread).expect("a state");
+    let imported = bring(newest);
+    let target = imported.jump_to.expect("files would not have followed");
+    let after = timeline.look().expect("a look").state(thread).expect("a state");
+    assert_eq!(after.active, before.active);
+    let texts = || {
+        let looking = timeline.look().expect("a look");
+        let take = looking.state(thread).expect("a state").active_take(&looking.queries()).expect("a take");
+        let page = looking.page(thread, &take, 0..take.entries.len()).expect("a page");
+        page.iter().map(|view| view.entry.text()).collect::<Vec<String>>()
+    };
+    assert_eq!(texts(), ["a"]);
+    let go = |goal| desk.go(thread, goal, Caller::human(), Handling::default());
+    go(Goal::Jump(target)).expect("a jump");
+    assert_eq!(texts(), ["a", "c"]);
+    assert_eq!(files(), ["c"], "the branch began at the prompt, before its file was made");
+    desk.change(thread, Command::Switch { take: main }, Caller::human(), Handling::default())
+        .expect("a switch");
+    assert_eq!(texts(), ["a", "b"]);
+    assert_eq!(files(), ["a", "b"]);
+}
+
+#[test]
+fn an_import_that_continues_a_take_open_in_a_worktree_is_refused() {
+    let world = FileWorld::new();
+    let main = world.world.state().active;
+    world.world.say("User", "one");
+    world.change(Command::Branch { from: main, at: None, name: None });
+    let start = export(&world.world.timeline, world.world.thread);
+    let note = EntryVersion::from_text("User", "two", world.world.timeline.now());
+    world.change(Command::AddEntries { take: main, at: Spot::End, entries: vec![note.into()] });
+    let newest = export(&world.world.timeline, world.world.thread);
+
+    let (_store, timeline) = elsewhere();
+    let (folder, beside) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    let workspace = Workspace::of(folder.path()).expect("a folder");
+    let desk = Desk::at(timeline.clone(), PROJECT, workspace);
+    let bring = |bytes| timeline.import(Cursor::new(bytes), PROJECT, Importing::Same, |_, _| {});
+    bring(start).expect("an import");
+    let thread = world.world.thread;
+    desk.open_apart(thread, main, &beside.path().join("worktree"), &Caller::human()).expect("a worktree");
+    let version = || timeline.look().expect("a look").head(thread).expect("a head").operation.version;
+    let before = version();
+    assert!(matches!(bring(newest.clone()), Err(ImportError::Refused(_))));
+    assert_eq!(version(), before, "nothing was imported");
+}
+
+#[test]
+fn an_import_that_brings_the_first_files_of_a_thread_leaves_it_where_it_was() {
+    let world = FileWorld::new();
+    let thread = world.world.thread;
+    world.world.say("User", "one");
+    let start = export(&world.world.timeline, thread);
+    world.world.say("User", "two");
+    world.agent(|world| world.write("a", "a"));
+    let newest = export(&world.world.timeline, thread);
+
+    let (_store, timeline) = elsewhere();
+    let folder = tempfile::tempdir().expect("a folder");
+    let desk = Desk::at(timeline.clone(), PROJECT, Workspace::of(folder.path()).expect("a folder"));
+    let bring = |bytes| timeline.import(Cursor::new(bytes), PROJECT, Importing::Same, |_, _| {});
+    bring(start).expect("an import");
+    desk.look(thread, Caller::human()).expect("a look");
+    let target = bring(newest).expect("an import").jump_to.expect("files would not have followed");
+    assert!(!folder.path().join("a").exists());
+    desk.go(thread, Goal::Jump(target), Caller::human(), Handling::default()).expect("a jump");
+    assert!(folder.path().join("a").exists());
 }

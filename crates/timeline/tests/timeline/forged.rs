@@ -558,7 +558,7 @@ fn a_move_says_which_versions_it_went_between() {
 fn linked() -> (Place, Chains) {
     let place = Place { parent: 0, depth: 0, jump: 2, position: 2, tip: 2 };
     let take = Some(TakeId::from_bytes([1; 16]));
-    (place, Chains { take, thread: ChainPosition::at(1), takes: Vec::new(), other: 1 })
+    (place, Chains { take, thread: ChainPosition::at(1), takes: Vec::new(), other: 1, order: None })
 }
 
 #[test]

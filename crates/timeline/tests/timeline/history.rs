@@ -1,9 +1,11 @@
 //! Undo, redo, jump, reset and save, as a user meets them.
 
 use crate::support::{PROJECT, World};
+use retake_model::content::ContentId;
+use retake_model::entry::EntryVersion;
 use retake_model::settings::Settings;
 use retake_model::take::{FileItem, FileList};
-use retake_timeline::{Caller, ChangeError, Command, NewThread, Rules, Timeline, Unit};
+use retake_timeline::{Caller, ChangeError, Command, Goal, Moved, NewThread, Rules, Spot, Timeline, Unit};
 
 #[test]
 fn undo_then_redo_is_the_identity_for_every_kind_of_change() {
@@ -200,4 +202,49 @@ fn many_steps_are_one_operation() {
     assert_eq!((redone.steps, redone.can_redo), (1, false), "no more than there are");
     let undone = world.timeline.undo(world.thread, Unit::Turn, 99, Caller::human()).expect("an undo");
     assert_eq!((undone.steps, undone.can_undo, undone.position), (4, false, 1));
+}
+
+/// A switch away from a take that gets another entry after it.
+fn a_take_written_to_while_another_is_active() -> World {
+    let world = World::new();
+    world.say("User", "one");
+    let main = world.state().active;
+    world.done(Command::Branch { from: main, at: None, name: Some("B".to_owned()) });
+    let branch = world.state().active;
+    world.done(Command::Switch { take: main });
+    let note = EntryVersion::from_text("User", "a note", world.timeline.now());
+    world.done(Command::AddEntries { take: branch, at: Spot::End, entries: vec![note.into()] });
+    world
+}
+
+fn state_of(world: &World) -> ContentId {
+    world.look().head(world.thread).expect("a head").operation.after
+}
+
+fn go(world: &World, goal: Goal) -> Moved {
+    world.timeline.go(world.thread, goal, Caller::human()).expect("a move")
+}
+
+#[test]
+fn a_jump_there_and_back_keeps_what_a_take_got_while_another_was_active() {
+    let world = a_take_written_to_while_another_is_active();
+    let (before, version) =
+        (state_of(&world), world.look().head(world.thread).expect("a head").operation.version);
+    for far in 1..version {
+        go(&world, Goal::Jump(far));
+        go(&world, Goal::Jump(version));
+        assert_eq!(state_of(&world), before, "by way of {far}");
+    }
+}
+
+#[test]
+fn redo_makes_again_all_that_one_undo_took_back_over_a_switch() {
+    let world = a_take_written_to_while_another_is_active();
+    let before = state_of(&world);
+    for steps in 1..=4 {
+        let undone = go(&world, Goal::Undo(Unit::Turn, steps));
+        let redone = go(&world, Goal::Redo(Unit::Turn, steps));
+        assert_eq!((undone.steps, redone.steps), (steps, steps));
+        assert_eq!(state_of(&world), before, "{steps} steps");
+    }
 }

@@ -2,7 +2,7 @@
 
 use retake_model::command::{Prompt, Start};
 use retake_model::id::{EntryId, TakeId, ThreadId, TurnId};
-use retake_timeline::{Caller, Command, Halves, Handling};
+use retake_timeline::{Caller, Command, Halves, Handling, PlanRequest};
 
 use crate::support::FileWorld;
 
@@ -177,4 +177,35 @@ fn a_fork_in_a_promoted_thread_has_the_files_of_an_entry_from_before_the_promoti
         change(takes.command("fork", child, entry));
         assert_eq!(takes.world.read("a").as_deref(), wanted, "entry {at} of a branch");
     }
+}
+
+#[test]
+fn a_fork_at_an_entry_whose_files_went_with_the_parent_thread_says_so() {
+    let takes = Branches::new();
+    let thread = promoted(&takes);
+    let desk = &takes.world.desk;
+    let fork = |at: usize| takes.command("fork", takes.takes[0].0, takes.entries[at].0);
+    let perform = |command| {
+        let order = desk.plan(thread, PlanRequest::Change(command), Caller::human(), Handling::default());
+        let order = order.expect("a plan");
+        let preview = order.preview().files.clone().expect("files");
+        let done = order.execute().expect("a change that is allowed").files.expect("files");
+        assert_eq!(preview.files_unknown, done.files_unknown);
+        done.files_unknown
+    };
+    assert!(!perform(fork(1)), "the parent thread knows");
+    takes.world.world.timeline.store().purge_threads(&[takes.world.world.thread]).expect("a purge");
+    assert!(perform(fork(1)), "nobody knows what they were");
+}
+
+#[test]
+fn a_fork_where_no_file_was_ever_changed_is_not_said_to_miss_files() {
+    let world = FileWorld::new();
+    for text in ["one", "two"] {
+        world.world.say("User", text);
+    }
+    let (from, at) = (world.world.state().active, world.world.entry(1));
+    let fork = Command::Fork { from, at, name: None };
+    let changed = world.desk.change(world.world.thread, fork, Caller::human(), Handling::default());
+    assert!(!changed.expect("a fork").files.expect("files").files_unknown);
 }

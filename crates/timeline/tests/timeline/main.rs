@@ -3,12 +3,16 @@
 mod apart;
 mod attribution;
 mod clocks;
+mod closed_worktrees;
 mod complaints;
+mod deleted_threads;
 mod differ;
 mod drafts;
 mod entries;
 mod exchange;
 mod files;
+mod files_of_entries;
+mod files_of_takes;
 mod following;
 mod forged;
 mod history;

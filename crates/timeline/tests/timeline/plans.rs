@@ -255,3 +255,26 @@ fn a_fork_of_a_take_that_was_left_has_the_files_of_its_entry() {
     world.change(Command::Fork { from: main, at: entry, name: None });
     assert_eq!(world.read("a").as_deref(), Some("1\n"));
 }
+
+#[test]
+fn files_alone_do_not_change_takes() {
+    let world = FileWorld::new();
+    world.world.say("User", "one");
+    world.agent(|world| world.write("a", "1"));
+    let main = world.world.state().active;
+    world.change(Command::Branch { from: main, at: Some(world.world.entry(1)), name: None });
+    let branch = world.world.state().active;
+    let version = || world.world.look().head(world.world.thread).expect("a head").operation.version;
+    let (before, only) = (version(), Handling { halves: Halves::Files, ..Handling::default() });
+    let entry = world.world.entry(1);
+    for command in [
+        Command::Switch { take: main },
+        Command::Branch { from: main, at: Some(entry), name: None },
+        Command::Fork { from: main, at: entry, name: None },
+        Command::DeleteTake { take: branch },
+    ] {
+        let changed = world.desk.change(world.world.thread, command, Caller::human(), only);
+        assert!(matches!(changed, Err(FileError::FilesAlone)));
+    }
+    assert_eq!(version(), before, "nothing was changed");
+}

@@ -1,7 +1,7 @@
 //! A promoted thread still has its files from before the promotion: they are listed, compared and restored.
 
 use retake_model::id::{TakeId, ThreadId};
-use retake_timeline::{Caller, Halves, Handling, MomentError, Moments};
+use retake_timeline::{Caller, Command, Halves, Handling, MomentError, Moments};
 
 use crate::support::FileWorld;
 
@@ -99,4 +99,45 @@ fn a_promoted_take_means_its_own_files_until_the_thread_records_some() {
     world.agent_of(thread, |world| world.write("a", "6\n"));
     let now = world.desk.look(thread, Caller::human()).expect("a look").snapshot;
     assert_eq!(named(), now, "from then on the folder counts");
+}
+
+#[test]
+fn undo_of_a_promotion_keeps_a_thread_in_which_only_files_were_changed() {
+    for works in [false, true] {
+        let world = FileWorld::new();
+        let main = world.world.state().active;
+        world.agent(|world| world.write("a", "1\n"));
+        let branch = retake_timeline::Command::Branch { from: main, at: None, name: None };
+        world.change(branch);
+        let promoted = world.desk.promote(world.world.thread, main, None, Caller::human(), Halves::Both);
+        let thread = promoted.expect("a promotion").promoted.thread;
+        if works {
+            world.agent_of(thread, |world| world.write("b", "its work\n"));
+        }
+        world.undo();
+        let archived = world.world.look().state(thread).expect("a state").deleted.is_some();
+        assert_eq!(archived, !works);
+    }
+}
+
+#[test]
+fn a_fork_in_a_promoted_thread_leaves_what_the_parent_thread_did_since() {
+    let world = FileWorld::new();
+    let parent = world.world.thread;
+    world.world.say("User", "one");
+    world.agent(|world| world.write("a", "1"));
+    let main = world.world.state().active;
+    world.change(Command::Branch { from: main, at: Some(world.world.entry(1)), name: None });
+    let branch = world.world.state().active;
+    world.world.say("User", "two");
+    world.agent(|world| world.write("b", "1"));
+    world.change(Command::Switch { take: main });
+    let entry = world.world.entry(1);
+    let promoted = world.desk.promote(parent, branch, None, Caller::human(), Halves::Both);
+    let thread = promoted.expect("a promotion").promoted.thread;
+    world.agent(|world| world.write("later", "1"));
+    let fork = Command::Fork { from: branch, at: entry, name: None };
+    world.desk.change(thread, fork, Caller::human(), Handling::default()).expect("a fork");
+    assert_eq!(world.read("later").as_deref(), Some("1"), "the parent thread made it after the promotion");
+    assert_eq!(world.read("b"), None, "the fork begins before it was made");
 }

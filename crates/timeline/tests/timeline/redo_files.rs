@@ -1,6 +1,6 @@
 //! Undo and then redo: files are as they were, and what the user did stays.
 
-use retake_timeline::{Caller, Goal, Handling, Outcome, Unit};
+use retake_timeline::{Caller, Command, FileError, Goal, Halves, Handling, Outcome, PlanRequest, Unit};
 
 use crate::files::files;
 use crate::support::{FileWorld, outcome};
@@ -117,4 +117,96 @@ fn redo_works_after_later_hand_edits_and_a_restart() {
         .expect("a redo in another process");
     assert!(moment.files.expect("files").moves_files());
     assert_eq!(world.files(), files(&[("a", "agent\n"), ("other", "later\n")]));
+}
+
+#[test]
+fn a_preview_shows_what_becomes_of_folders_that_hold_what_is_not_captured() {
+    let world = FileWorld::new();
+    world.write(".gitignore", "*.o\nbuilt/\n");
+    world.look();
+    world.agent(|world| {
+        for folder in ["ignored", "pipe", "below/deep", "repository", "free"] {
+            world.write(&format!("{folder}/a"), "1");
+        }
+    });
+    world.write("ignored/x.o", "object");
+    world.write("below/deep/built/y", "object");
+    world.write("repository/.git/HEAD", "ref: refs/heads/main");
+    let made = std::process::Command::new("mkfifo").arg(world.path("pipe/p")).status().expect("mkfifo runs");
+    assert!(made.success());
+    let goal = Goal::Undo(Unit::Turn, 1);
+    let shown = world.preview(goal).files.expect("files");
+    let done = world.go(goal).files.expect("files");
+    let outcomes = |paths: &[retake_timeline::PathReport]| -> Vec<(String, Outcome)> {
+        paths.iter().map(|path| (path.path.to_string(), path.outcome.clone())).collect()
+    };
+    assert_eq!(outcomes(&shown.paths), outcomes(&done.paths));
+    for folder in ["ignored", "pipe", "below/deep", "repository"] {
+        assert!(world.path(folder).is_dir() && !world.path(folder).join("a").exists(), "{folder}");
+    }
+    assert!(!world.path("free").exists(), "the control: nothing else was in it");
+    assert!(world.look().operation.is_none(), "nothing is left to record");
+}
+
+#[test]
+fn files_alone_go_back_over_a_fork_and_forth_again() {
+    let world = FileWorld::new();
+    let only = Handling { halves: Halves::Files, ..Handling::default() };
+    let go = |goal| world.try_go(goal, only).expect("a move of files");
+    world.world.say("User", "first");
+    world.agent(|world| world.write("a", "1"));
+    world.world.say("User", "second");
+    world.agent(|world| world.write("b", "2"));
+    let main = world.world.state().active;
+    world.change(Command::Fork { from: main, at: world.world.entry(2), name: None });
+    world.agent(|world| world.write("c", "3"));
+    let states = [
+        files(&[("a", "1"), ("c", "3")]),
+        files(&[("a", "1")]),
+        files(&[("a", "1"), ("b", "2")]),
+        files(&[("a", "1")]),
+        files(&[]),
+    ];
+    for state in &states[1..] {
+        go(Goal::Undo(Unit::Turn, 1));
+        assert_eq!(world.files(), *state);
+    }
+    for state in states[..4].iter().rev() {
+        go(Goal::Redo(Unit::Turn, 1));
+        assert_eq!(world.files(), *state);
+    }
+    assert_ne!(world.world.state().active, main, "the conversation stays where it was");
+}
+
+#[test]
+fn an_undo_of_several_steps_names_what_it_leaves_because_it_is_not_captured_now() {
+    let undo_two = Goal::Undo(Unit::Turn, 2);
+    let ignored = FileWorld::new();
+    ignored.agent(|world| world.write("a", "1"));
+    ignored.agent(|world| {
+        world.write(".gitignore", "a\n");
+        world.write("a", "2");
+    });
+    let large = FileWorld::with_largest_file(100);
+    large.agent(|world| world.write("a", "1"));
+    large.agent(|world| world.write("a", &"2".repeat(200)));
+    for world in [ignored, large] {
+        let report = world.go(undo_two).files.expect("files");
+        assert!(matches!(outcome(&report, "a"), Outcome::Skipped { .. }), "{report:?}");
+        assert!(world.read("a").is_some_and(|text| text.starts_with('2')), "it stays");
+    }
+}
+
+#[test]
+fn a_preview_of_files_alone_is_refused_where_the_move_would_be() {
+    let world = FileWorld::new();
+    world.write("a", "0");
+    world.agent(|world| world.write("a", "1"));
+    world.write("a", "0");
+    let only = Handling { halves: Halves::Files, ..Handling::default() };
+    let undo = Goal::Undo(Unit::Turn, 1);
+    let request = PlanRequest::Move(undo);
+    let plan = world.desk.plan(world.world.thread, request, Caller::human(), only);
+    assert!(matches!(plan, Err(FileError::NothingMoves)));
+    assert!(matches!(world.try_go(undo, only), Err(FileError::NothingMoves)));
 }

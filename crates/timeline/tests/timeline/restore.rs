@@ -57,3 +57,27 @@ fn a_restore_reports_what_the_other_moment_does_not_hold() {
     }
     assert_eq!(world.read("b").as_deref(), Some("1\n"));
 }
+
+#[test]
+fn a_saved_version_has_the_files_that_another_thread_had_changed_before() {
+    let world = FileWorld::new();
+    let (thread, other) = (world.world.thread, world.world.another());
+    world.agent(|world| world.write("a", "1\n"));
+    world.agent_of(other, |world| world.write("b", "1\n"));
+    let saved = world.desk.save(thread, "both".to_owned(), Caller::human()).expect("a save").version;
+    let at = |version| {
+        let at = world.world.look().files_at(thread, version).expect("a look").expect("files");
+        at.files.after
+    };
+    world.agent(|world| world.write("a", "2\n"));
+    world.agent_of(other, |world| world.write("b", "2\n"));
+    restore(&world, at(saved), &[]);
+    assert_eq!((world.read("a").as_deref(), world.read("b").as_deref()), (Some("1\n"), Some("1\n")));
+    world.undo();
+    assert_eq!((world.read("a").as_deref(), world.read("b").as_deref()), (Some("2\n"), Some("2\n")));
+    // A save between an undo and its redo is passed over.
+    world.undo();
+    world.desk.save(thread, "between".to_owned(), Caller::human()).expect("a save");
+    world.redo();
+    assert_eq!((world.read("a").as_deref(), world.read("b").as_deref()), (Some("2\n"), Some("2\n")));
+}

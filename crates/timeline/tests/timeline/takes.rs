@@ -131,6 +131,28 @@ fn a_deleted_thread_takes_no_change_until_it_is_restored() {
 }
 
 #[test]
+fn a_redo_does_not_make_a_deletion_again_that_was_restored_since() {
+    let world = World::saying(&["one", "two"]);
+    world.another();
+    world.done(Command::Delete);
+    world.done(Command::Restore);
+    world.say("User", "three");
+    world.timeline.jump(world.thread, 2, Caller::human()).expect("a jump");
+    assert_eq!(world.texts(), ["one"]);
+    for texts in [&["one", "two"][..], &["one", "two"], &["one", "two", "three"]] {
+        world.redo().expect("a redo");
+        assert!(world.state().deleted.is_none());
+        assert_eq!(world.texts(), texts);
+    }
+    assert!(matches!(world.redo(), Err(ChangeError::NothingToRedo)));
+    // A deletion that was not restored is made again.
+    world.done(Command::Delete);
+    world.undo().expect("an undo");
+    world.redo().expect("a redo");
+    assert!(world.state().deleted.is_some());
+}
+
+#[test]
 fn the_last_thread_of_a_project_is_not_deleted() {
     let world = World::saying(&["one"]);
     assert!(matches!(world.change(Command::Delete), Err(ChangeError::LastThread)));

@@ -30,6 +30,33 @@ fn a_purged_thread_leaves_no_word() {
 }
 
 #[test]
+fn a_purge_that_was_killed_before_the_index_is_finished_by_the_next_command() {
+    let world = World::new();
+    let purged = world.thread("Purged");
+    world.say(world.thread("Kept"), "User", "xylophone in the open");
+    world.say(purged, "User", "xylophone zanzibarsecret");
+    assert_eq!(world.entries("xylophone").len(), 2);
+    let mark = world.folder.path().join("erasing");
+    // The index stands still while a purge runs, as if it had been killed before this step.
+    let index = world.folder.path().join("search.db");
+    let aside = world.folder.path().join("aside");
+    std::fs::rename(&index, &aside).expect("a move");
+    world.store.purge_threads(&[purged]).expect("a purge");
+    assert!(!mark.exists());
+    std::fs::rename(&aside, &index).expect("a move");
+    assert!(holds(&world, b"zanzibarsecret"), "the control: its words are there");
+    let running = std::fs::File::create(&mark).expect("a mark");
+    running.lock().expect("a lock");
+    assert!(!world.store.finish_erasing().expect("it is left"), "another process is at it");
+    drop(running);
+    assert!(world.store.finish_erasing().expect("it is finished"));
+    assert!(!mark.exists());
+    assert!(!holds(&world, b"zanzibarsecret"));
+    assert!(!world.store.finish_erasing().expect("nothing is left"));
+    world.assert_sound();
+}
+
+#[test]
 fn a_redacted_entry_leaves_no_word() {
     let world = World::new();
     let thread = world.thread("Secrets");

@@ -189,7 +189,7 @@ pub(crate) fn publish_inside(
             let target = writing.operation(row.number, to)?.expect("it exists");
             let kind =
                 if undoing { OperationKind::Undone { from, to } } else { OperationKind::Redone { from, to } };
-            let linked = link_move(&log, version, cursor.view(), cursor.thread(), cursor.takes(&log)?)?;
+            let linked = link_move(&log, version, cursor.view(), cursor.moves(&log)?)?;
             (target.operation.after, kind, linked)
         }
         Next::Do(command) => {

@@ -82,8 +82,9 @@ impl Order {
             }
             (PlanRequest::CloseWorktree { folder, remove }, Some(desk)) => {
                 let apart = Apart { thread: folder.thread, take: folder.take };
-                desk.check_closing(apart, *remove)?;
+                // Under the lock, without which nothing begins to run in the folder.
                 let mut session = desk.begin()?;
+                desk.check_closing(apart, *remove)?;
                 session.expected = basis.and_then(|basis| basis.snapshot);
                 let seen = session.look(self.thread, &self.caller(basis), Whose::Hand)?;
                 if *remove {

@@ -4,7 +4,7 @@
 //!   last state recorded ─► "removing SNAPSHOT" durable ─► files removed, path by path ─► folder forgotten
 //!                             └── a crash from here on: the next command removes the rest, and forgets the folder
 //!
-//!   "filling" durable ─► .retake-tmp-open-NAME filled ─► renamed to NAME ─► folder recorded, "filling" gone
+//!   "filling" durable ─► .retake-tmp-open-RANDOM filled ─► renamed to NAME ─► folder recorded, "filling" gone
 //!                             └── a crash from here on: the next command removes the temporary folder
 //! ```
 
@@ -138,15 +138,24 @@ pub(super) struct Filling {
 const FILLING: &str = "filling-";
 
 impl Filling {
-    /// Notes that a temporary folder is about to be made.
-    pub(super) fn begin(timeline: &Timeline, project: FolderId, temporary: &Path) -> std::io::Result<Self> {
+    /// Notes that a temporary folder is about to be made in this one. Its name is random: no folder of a user has it, and
+    /// neither has one that another process fills.
+    pub(super) fn begin(timeline: &Timeline, project: FolderId, parent: &Path) -> std::io::Result<Self> {
         let folder = timeline.store.folder().join("folders");
         let note = folder.join(format!("{FILLING}{project}"));
-        let text = path_to_text(temporary);
+        let mut random = [0; 16];
+        getrandom::fill(&mut random).map_err(|error| std::io::Error::other(error.to_string()))?;
+        let name = format!(".retake-tmp-open-{}", data_encoding::HEXLOWER.encode(&random));
+        let text = path_to_text(&parent.join(name));
         fs::write(&note, &text)?;
         fs::File::open(&note)?.sync_all()?;
         fs::File::open(&folder)?.sync_all()?;
         Ok(Self { note, text })
+    }
+
+    /// The temporary folder.
+    pub(super) fn temporary(&self) -> PathBuf {
+        path_from_text(&self.text)
     }
 
     /// The note of a project's folder, if a crash left one.
@@ -167,7 +176,7 @@ impl Filling {
 
     /// Removes the temporary folder, and says where it was if there was one.
     pub(super) fn clear(self) -> Option<PathBuf> {
-        let path = path_from_text(&self.text);
+        let path = self.temporary();
         let ours = path.file_name().is_some_and(|name| {
             std::os::unix::ffi::OsStrExt::as_bytes(name).starts_with(retake_model::path::TEMPORARY)
         });

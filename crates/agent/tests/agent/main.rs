@@ -5,6 +5,9 @@ mod faults;
 mod letters;
 mod many_calls;
 mod noisy;
+mod provider_decode;
+mod provider_http;
+mod provider_roundtrip;
 mod redaction;
 mod retry;
 #[cfg(feature = "schema")]

@@ -1,7 +1,5 @@
 //! Snapshots with a watcher are those that a walk over everything would take.
 
-mod support;
-
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -9,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::support::{Place, commit, settle};
 use retake_store::Store;
 use retake_workspace::snapshot::{Taken, Workspace, snapshot};
 use retake_workspace::watch::{Limits, Watcher, snapshot_watched};
-use support::{Place, commit, settle};
 
 type Edit = fn(&Path) -> std::io::Result<()>;
 

@@ -1,7 +1,5 @@
 //! What a snapshot must not trust, and what must never reach the store.
 
-mod support;
-
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -9,11 +7,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::support::{NOW, Place, all_bytes, commit, settle};
 use retake_model::content::{ContentId, Kind};
 use retake_model::tree::{PART, Reason};
 use retake_store::WriteError;
 use retake_workspace::snapshot::{SnapshotError, StoreTakenError, snapshot_with};
-use support::{NOW, Place, all_bytes, commit, settle};
 
 #[test]
 fn a_secret_is_in_no_byte_of_the_store() {

@@ -1,13 +1,11 @@
 //! Snapshots of folders: what is held, what is left out, and what is seen to have changed.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
+use crate::support::{Place, settle};
 use retake_model::tree::Reason;
-use support::{Place, settle};
 
 fn map<const COUNT: usize, T>(pairs: [(&str, T); COUNT]) -> BTreeMap<String, T> {
     pairs.into_iter().map(|(path, what)| (path.to_owned(), what)).collect()

@@ -1,0 +1,73 @@
+//! Operations that an import adds to a thread whose files are in a folder here.
+
+use retake_model::history;
+use retake_model::id::{FolderId, ThreadId};
+use retake_model::object::{Additions, load};
+use retake_model::operation::{Actor, FileChange, OperationKind, Version};
+use retake_model::state::ThreadState;
+use retake_store::{StoreError, Writing};
+use retake_workspace::folder::path_from_text;
+
+use super::look::with_files;
+use super::plan::take_in_folder;
+use super::route::changes_any_files;
+use crate::change::{Head, compose_change, finish, publish_move};
+use crate::clock::Clock;
+use crate::moves::view_of;
+use crate::{Caller, ChangeError, FileError, Goal, Rules};
+
+/// Moves a thread back to where it was before an import, if going forward takes files along: an import moves none, and a
+/// jump brings conversation and files together. The version to jump to; `None` where nothing had to be moved.
+pub(crate) fn stay_with_files(
+    writing: &Writing<'_>,
+    thread: ThreadId,
+    before: Version,
+    clock: &dyn Clock,
+) -> Result<Option<Version>, ChangeError> {
+    let at = Head::regardless(writing, thread)?;
+    let (number, newest) = (at.row.number, at.last.operation.version);
+    check_worktrees(writing, &at, before)?;
+    let folder = writing.folder(FolderId::of_project(at.row.home))?;
+    let Some(snapshot) = folder.and_then(|folder| folder.snapshot) else { return Ok(None) };
+    if at.state.deleted.is_some() {
+        return Ok(None);
+    }
+    let missing = || StoreError::Damaged(format!("operation {before} is missing"));
+    let last = writing.operation(number, before)?.ok_or_else(missing)?.operation;
+    let state: ThreadState = load(&**writing, last.after)?;
+    let goal = Goal::Jump(before);
+    let view = view_of(writing, thread, &at.state, None)?;
+    let way = goal.destination(writing, number, newest, Rules::default(), view)?;
+    let route = way.cursor.route();
+    if route.is_empty() || (state.active == at.state.active && !changes_any_files(writing, number, route)?) {
+        return Ok(None);
+    }
+    let take = take_in_folder(writing, number, before, &state)?;
+    let caller = Caller { actor: Actor::Sync, ..Caller::human() };
+    let kind = goal.kind(way.from, way.to);
+    let (_, at) = publish_move(writing, &at, &way.cursor, kind, &caller, clock)?;
+    // The folder has the files of this take still, and not those that the import brought last.
+    let (kind, additions) = (OperationKind::FilesSeen { paths: 0 }, Additions::new(&**writing));
+    let (rules, by_take) = (Rules::default(), Caller { take: Some(take), ..caller });
+    let composed = compose_change(writing, &at, additions, &at.state, kind, &by_take, clock, rules)?;
+    let (before, after) = (snapshot, snapshot);
+    let files = FileChange { before, after, take, apart: false, left: None, shared: None };
+    finish(writing, &at, with_files(composed, files))?;
+    Ok(Some(newest))
+}
+
+/// Refuses an import that continues a take which is open in a worktree: nothing would bring its files there.
+fn check_worktrees(writing: &Writing<'_>, at: &Head, before: Version) -> Result<(), ChangeError> {
+    let (log, newest) = (writing.log(at.row.number), at.last.operation.version);
+    for folder in writing.folders()? {
+        let Some(open) = folder.apart.filter(|open| open.thread == at.last.operation.thread) else {
+            continue;
+        };
+        let position = |version| history::take_position(&log, version, open.take);
+        if position(before)?.position != position(newest)?.position {
+            let take = at.state.take(&**writing, open.take)?.map(|take| take.name).unwrap_or_default();
+            return Err(FileError::TakeApart { take, path: path_from_text(folder.path()) }.into());
+        }
+    }
+    Ok(())
+}

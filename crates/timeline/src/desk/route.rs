@@ -1,0 +1,276 @@
+//! What a move along the log does to the files of a folder.
+//!
+//! The route of a move ([`retake_model::history::Cursor`]) names the changes in the order in which they are passed over;
+//! those that changed files are steps from snapshot to snapshot. A switch or branch on the route stands for the files that
+//! both takes had at that time. What a take did since then, in a worktree that is closed by now, is added when the route
+//! enters the take, and removed when it leaves the take:
+//!
+//! ```text
+//!   main   1 ─┬──────────── 3 (worktree)        undo of 2:  2 back, then 3 forward
+//!   B         └ 2 branch                        redo of 2:  3 back, then 2 forward
+//! ```
+
+use std::collections::BTreeMap;
+
+use retake_model::history::{self, Log as _, RouteStep};
+use retake_model::id::TakeId;
+use retake_model::operation::{FileChange, Operation, OperationKind, Version};
+use retake_model::replay::{Step, Way};
+use retake_store::{Queries, StoreError};
+
+use super::Halves;
+use super::plan::{Filed, Here, way_back};
+
+/// What a move does to the files of a folder.
+pub(super) fn steps_between(
+    queries: &Queries<'_>,
+    thread: i64,
+    head: Version,
+    (moved, halves): (&crate::moves::Way, Halves),
+    here: Here,
+) -> Result<Way, StoreError> {
+    let back = way_back(queries, thread, head, (moved, halves), here)?;
+    let route = moved.cursor.route();
+    // The files alone move while the takes stay where they are.
+    let crosses = here == Here::Project && halves != Halves::Files;
+    let mut walk = Walk::new(queries, (thread, head), if crosses { route } else { &[] })?;
+    let mut steps = Vec::new();
+    for step in route {
+        let crossing = walk.crossing(*step)?;
+        if let Some(Crossing { left, .. }) = &crossing {
+            let since = walk.changes_since(step.version(), *left)?;
+            steps.extend(since.into_iter().rev().map(reversed));
+        }
+        steps.extend(file_step(queries, thread, *step, here)?);
+        if let Some(Crossing { entered, .. }) = &crossing {
+            steps.extend(walk.changes_since(step.version(), *entered)?);
+        }
+        walk.pass(*step)?;
+    }
+    Ok(Way { back, steps })
+}
+
+/// A take at one side of a step that makes another take the active one, and where its chain was then.
+type Side = (TakeId, Version);
+
+/// A step of the thread that makes another take the active one.
+struct Crossing {
+    left: Side,
+    entered: Side,
+}
+
+/// A walk along a route from take to take.
+struct Walk<'queries, 'transaction> {
+    queries: &'queries Queries<'transaction>,
+    thread: i64,
+    head: Version,
+    crosses: bool,
+    /// Where the chains of takes are by now, as far as the route has moved them.
+    positions: BTreeMap<TakeId, Version>,
+    /// What was changed by hand in worktrees, since the oldest step of the route.
+    edits: Vec<(Version, FileChange)>,
+}
+
+impl<'queries, 'transaction> Walk<'queries, 'transaction> {
+    fn new(
+        queries: &'queries Queries<'transaction>,
+        (thread, head): (i64, Version),
+        route: &[RouteStep],
+    ) -> Result<Self, StoreError> {
+        let (crosses, positions) = (!route.is_empty(), BTreeMap::new());
+        let mut walk = Self { queries, thread, head, crosses, positions, edits: Vec::new() };
+        let mut oldest = None;
+        for step in route {
+            if walk.crossing(*step)?.is_some() {
+                oldest = Some(oldest.map_or(step.version(), |oldest| step.version().min(oldest)));
+            }
+        }
+        let Some(oldest) = oldest else { return Ok(walk) };
+        for filed in Filed::up_to(queries, thread, head)? {
+            let (operation, files) = filed?;
+            if operation.version <= oldest {
+                break;
+            }
+            if is_edit_in_worktree(&operation, &files) {
+                walk.edits.push((operation.version, files));
+            }
+        }
+        walk.edits.reverse();
+        Ok(walk)
+    }
+
+    /// The takes that a step leaves and enters, if they differ.
+    fn crossing(&self, step: RouteStep) -> Result<Option<Crossing>, StoreError> {
+        let (log, version) = (self.queries.log(self.thread), step.version());
+        if !self.crosses || version < 2 {
+            return Ok(None);
+        }
+        let known = log.step(version)?;
+        if known.chains.is_none() || known.take().is_some() {
+            return Ok(None);
+        }
+        let side = |version: Version| -> Result<Side, StoreError> {
+            let take = log.active(version)?;
+            Ok((take, history::take_position(&log, version, take)?.position))
+        };
+        let (before, after) = (side(version - 1)?, side(version)?);
+        Ok((before.0 != after.0).then_some(match step {
+            RouteStep::Back(_) => Crossing { left: after, entered: before },
+            RouteStep::Forward(_) => Crossing { left: before, entered: after },
+        }))
+    }
+
+    /// What distinguishes the files of a take where the route is from those that it had at a step of the thread: its steps
+    /// since, and edits by hand in a worktree, which are no steps.
+    fn changes_since(&self, version: Version, (take, then): Side) -> Result<Vec<Step>, StoreError> {
+        let log = self.queries.log(self.thread);
+        let now = match self.positions.get(&take) {
+            Some(position) => *position,
+            None => history::take_position(&log, self.head, take)?.position,
+        };
+        let (mut back, mut forward) = (Vec::new(), Vec::new());
+        for step in history::route_between(&log, then, now)? {
+            let Some(files) = file_step(self.queries, self.thread, step, Here::Project)? else { continue };
+            match step {
+                RouteStep::Back(_) => back.push(files),
+                RouteStep::Forward(version) => forward.push((version, files)),
+            }
+        }
+        let edits = self.edits.iter().filter(|(edited, files)| *edited > version && files.take == take);
+        forward.extend(edits.map(|(edited, files)| (*edited, edit_step(files))));
+        forward.sort_by_key(|(version, _)| *version);
+        back.extend(forward.into_iter().map(|(_, step)| step));
+        Ok(back)
+    }
+
+    fn pass(&mut self, step: RouteStep) -> Result<(), StoreError> {
+        let version = step.version();
+        let known = self.queries.log(self.thread).step(version)?;
+        if let Some(take) = known.take() {
+            let position = if matches!(step, RouteStep::Back(_)) { known.place.parent } else { version };
+            self.positions.insert(take, position);
+        }
+        Ok(())
+    }
+}
+
+/// Whether an operation records what was changed by hand in a take's worktree.
+pub(super) fn is_edit_in_worktree(operation: &Operation, files: &FileChange) -> bool {
+    let is_edit = matches!(operation.kind, OperationKind::FilesSeen { .. });
+    is_edit && files.apart && files.before != files.after
+}
+
+/// The same edit in the project's folder.
+pub(super) fn edit_step(files: &FileChange) -> Step {
+    Step::between_folders(files.before, files.after)
+}
+
+fn reversed(step: Step) -> Step {
+    Step { from: step.to, to: step.from, ..step }
+}
+
+/// What a step of a route does to the files of a folder.
+fn file_step(
+    queries: &Queries<'_>,
+    thread: i64,
+    step: RouteStep,
+    here: Here,
+) -> Result<Option<Step>, StoreError> {
+    let Some(files) = files_on_route(queries, thread, step, here)? else { return Ok(None) };
+    let made = if files.apart && here == Here::Project {
+        Step::between_folders(files.before, files.after)
+    } else {
+        Step::new(files.before, files.after)
+    };
+    Ok(Some(if matches!(step, RouteStep::Back(_)) { reversed(made) } else { made }))
+}
+
+/// The files of a folder that a step of a route changes. A take that is active has all its files in the project's folder,
+/// also those of its steps in a worktree that is closed.
+fn files_on_route(
+    queries: &Queries<'_>,
+    thread: i64,
+    step: RouteStep,
+    here: Here,
+) -> Result<Option<FileChange>, StoreError> {
+    let Some((operation, files)) = file_change(queries, thread, step.version())? else { return Ok(None) };
+    // A step from before takes had chains may be one of another take.
+    let is_of_take = operation.chains.is_some_and(|chains| chains.take == Some(files.take));
+    let came_along = here == Here::Project && files.apart && is_of_take;
+    Ok(Some(files).filter(|files| here.holds(files) || came_along))
+}
+
+/// Whether any step of a route changed files of a folder.
+pub(super) fn changes_files(
+    queries: &Queries<'_>,
+    thread: i64,
+    route: &[RouteStep],
+    here: Here,
+) -> Result<bool, StoreError> {
+    for step in route {
+        if files_on_route(queries, thread, *step, here)?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether any step of a route changed files, in whatever folder.
+pub(crate) fn changes_any_files(
+    queries: &Queries<'_>,
+    thread: i64,
+    route: &[RouteStep],
+) -> Result<bool, StoreError> {
+    for step in route {
+        if file_change(queries, thread, step.version())?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The changes on a route that are taken back although another run may have made them.
+pub(super) fn shared_changes(
+    queries: &Queries<'_>,
+    thread: i64,
+    route: &[RouteStep],
+    here: Here,
+) -> Result<Vec<FileChange>, StoreError> {
+    let mut shared = Vec::new();
+    for step in route.iter().filter(|step| matches!(step, RouteStep::Back(_))) {
+        let files = files_on_route(queries, thread, *step, here)?;
+        shared.extend(files.filter(|files| files.shared.is_some()));
+    }
+    Ok(shared)
+}
+
+/// Whether a route passes over changes of files that are in another folder than this one now.
+pub(super) fn is_elsewhere(
+    queries: &Queries<'_>,
+    thread: i64,
+    route: &[RouteStep],
+    here: Here,
+    open: &[TakeId],
+) -> Result<bool, StoreError> {
+    for step in route {
+        let Some((_, files)) = file_change(queries, thread, step.version())? else { continue };
+        // The folder of a take that was closed is nobody's any more.
+        let there = !files.apart || open.contains(&files.take);
+        if there && !here.holds(&files) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// An operation that changed files.
+fn file_change(
+    queries: &Queries<'_>,
+    thread: i64,
+    version: Version,
+) -> Result<Option<(Operation, FileChange)>, StoreError> {
+    let missing = || StoreError::Damaged(format!("operation {version} is missing"));
+    let operation = queries.operation(thread, version)?.ok_or_else(missing)?.operation;
+    let files = operation.files.filter(|files| files.before != files.after);
+    Ok(files.map(|files| (operation, files)))
+}
