@@ -124,12 +124,17 @@ impl Service {
         }))
     }
 
-    /// Finishes the moves of files that a crash interrupted. What cannot be finished now is no reason not to serve: the
+    /// Finishes the moves of files and the purges that a crash interrupted. What cannot be finished now is no reason not to serve: the
     /// thread's own requests report it.
     pub(crate) fn recover(&self) {
         match self.timeline.recover() {
             Ok(recovered) => recovered.iter().for_each(log_recovered),
             Err(error) => warn!(%error, "an interrupted move of files could not be finished"),
+        }
+        match self.timeline.store().finish_erasing() {
+            Ok(true) => info!("finished a purge or redaction that was interrupted"),
+            Ok(false) => {}
+            Err(error) => warn!(%error, "an interrupted purge could not be finished"),
         }
     }
 

@@ -9,7 +9,7 @@ use crate::ui::style::ColorWhen;
 
 /// Conversation and files on one timeline: edit any entry, undo anything, fork any moment.
 #[derive(Parser)]
-#[command(name = "retake", version, styles = STYLES, max_term_width = 100, after_help = AFTER)]
+#[command(name = "retake", version = env!("RETAKE_VERSION"), styles = STYLES, max_term_width = 100, after_help = AFTER)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) general: General,
@@ -25,6 +25,7 @@ const STYLES: styling::Styles = styling::Styles::styled()
 
 const AFTER: &str = "\
 Start with `retake demo`: a tour of one minute, in a folder of its own.
+The words used here are explained in docs/glossary.md, and in the studio under \"Glossary\".
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 the thread has moved on, 5 refused,
 6 the store is damaged, 7 the disk failed.";

@@ -110,8 +110,12 @@ impl Context {
         Ok(self.timeline.get_or_init(|| timeline))
     }
 
-    /// Clears up what a crash left of folders of takes. That it fails is no reason not to do what was asked.
+    /// Clears up what a crash left of folders of takes and of purges. That it fails is no reason not to do what was
+    /// asked.
     fn clean_up(&self, timeline: &Timeline) {
+        if let Ok(true) = timeline.store().finish_erasing() {
+            let _ = self.remark("Finished a purge or redaction that was interrupted.");
+        }
         let Ok(cleaned) = timeline.clean_up() else { return };
         if cleaned.is_empty() {
             return;
@@ -178,7 +182,7 @@ impl Context {
     /// The folder that a take has for itself, if the command was started in one.
     pub(crate) fn apart(&self) -> Result<Option<&ApartFolder>, Failure> {
         if self.apart.get().is_none() {
-            let found = self.timeline()?.look()?.apart_folder_at(&self.directory)?;
+            let found = self.timeline()?.recognise_apart(&self.directory)?;
             let _ = self.apart.set(found);
         }
         Ok(self.apart.get().and_then(Option::as_ref))

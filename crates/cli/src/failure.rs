@@ -320,6 +320,7 @@ impl From<ImportError> for Failure {
         match error {
             ImportError::Store(error) => error.into(),
             ImportError::Project(error) => error.into(),
+            ImportError::Refused(error) => (*error).into(),
             other => Self::new(Code::Refused, other),
         }
     }

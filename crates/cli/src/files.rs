@@ -1,15 +1,18 @@
-//! Files that are written whole or not at all.
+//! Files of the user: written whole or not at all, and read only where they are regular files.
 //!
 //! ```text
-//!   .retake-XXXXXX.partial   written, synced   ──rename──►   name   ──►   folder synced
+//!   .retake-tmp-tool-PROCESS-XXXXXX   written, synced   ──rename──►   name   ──►   folder synced
 //! ```
 //!
-//! A program that is killed on the way leaves what was there before. Such files hold conversations or say
-//! where they are, so nobody but their owner can read them, whatever the umask.
+//! A program that is killed on the way leaves what was there before, and a temporary file that the next one to write in
+//! that folder removes. Such files hold conversations or say where they are, so nobody but their owner can read them,
+//! whatever the umask.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+
+use retake_workspace::leftover::{remove_if_left, tool_prefix};
 
 use crate::failure::{Code, Failure};
 
@@ -34,8 +37,9 @@ pub(crate) fn write_whole<T>(
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    let temporary =
-        tempfile::Builder::new().prefix(".retake-").suffix(".partial").tempfile_in(folder).map_err(fail)?;
+    remove_left(folder);
+    let prefix = tool_prefix(std::process::id());
+    let temporary = tempfile::Builder::new().prefix(&prefix).tempfile_in(folder).map_err(fail)?;
     let mut buffer = BufWriter::new(temporary.as_file());
     let written = write(&mut buffer)?;
     buffer.flush().map_err(fail)?;
@@ -51,6 +55,24 @@ pub(crate) fn write_whole<T>(
     })?;
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(fail)?;
     Ok(written)
+}
+
+/// Opens a file of the user to be read. A pipe could keep the program waiting forever, and a device has no end.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    let found = fs::metadata(path)?;
+    if !found.is_file() {
+        let what = if found.is_dir() { "a folder" } else { "not a regular file" };
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("this is {what}")));
+    }
+    File::open(path)
+}
+
+/// Removes temporary files that killed programs left in a folder.
+fn remove_left(folder: &Path) {
+    let Ok(folder) = folder.canonicalize() else { return };
+    for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+        remove_if_left(&folder, Path::new(&entry.file_name()));
+    }
 }
 
 /// The file that is to be written: what a link leads to, so that the link stays one.
@@ -96,6 +118,18 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).expect("text"), "one");
         write(&path, Existing::Replaced, "two").expect("it may be replaced");
         assert_eq!(fs::read_to_string(&path).expect("text"), "two");
+    }
+
+    #[test]
+    fn what_a_killed_program_left_goes_with_the_next_write() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut child = std::process::Command::new("true").spawn().expect("a process");
+        let left = folder.path().join(format!("{}abc", tool_prefix(child.id())));
+        child.wait().expect("it ends");
+        fs::write(&left, "half").expect("a file");
+        write(&folder.path().join("some"), Existing::Stays, "one").expect("it is new");
+        assert!(!left.exists());
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1);
     }
 
     #[test]

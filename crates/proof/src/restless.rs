@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use retake_model::id::ProjectId;
 use retake_model::operation::Actor;
-use retake_timeline::{Caller, Desk, Goal, Handling, NewThread, Rules, Timeline, Unit};
+use retake_timeline::{Caller, Desk, FileError, Goal, Handling, NewThread, Rules, Timeline, Unit};
 use retake_workspace::snapshot::Workspace;
 
 use crate::folder::{Folder, Thing};
@@ -83,7 +83,7 @@ struct AtWork {
 }
 
 fn work(store: &Path, folder: &Path, rounds: u64, stop: &AtomicBool) -> Result<AtWork, Failed> {
-    let fail = |error: &dyn std::fmt::Display| broken(format!("it failed: {error}"));
+    let fail = |error: &FileError| broken(format!("it failed: {error}: {error:?}"));
     let project = ProjectId::from_bytes([7; 16]);
     let timeline = Timeline::open(store, Rules::default()).map_err(Failed::trouble)?;
     let thread = timeline

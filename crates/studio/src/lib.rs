@@ -24,6 +24,7 @@ mod draw;
 mod entry;
 mod failed;
 mod files;
+mod glossary;
 mod history;
 mod markdown;
 mod page;

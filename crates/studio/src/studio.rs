@@ -20,8 +20,8 @@ use tokio::sync::Semaphore;
 use crate::failed::Failed;
 use crate::picture::{self, Picture};
 use crate::{
-    assets, attached, between, blame, compare, conversation, dialog, files, history, page, search, settings,
-    tree, turn, welcome,
+    assets, attached, between, blame, compare, conversation, dialog, files, glossary, history, page, search,
+    settings, tree, turn, welcome,
 };
 
 /// Where a browser begins.
@@ -119,6 +119,7 @@ impl Studio {
             .route("/studio/", studio.home())
             .route("/studio/tree", studio.plain(tree::threads))
             .route("/studio/search", studio.plain(search::draw))
+            .route("/studio/glossary", studio.plain(glossary::draw))
             .route("/studio/threads/{thread}", of_thread(page::draw))
             .route("/studio/threads/{thread}/entries", of_thread(conversation::draw))
             .route("/studio/threads/{thread}/picked", of_thread(conversation::picked))

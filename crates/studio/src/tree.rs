@@ -48,7 +48,7 @@ pub(crate) fn draw(studio: &Studio, asked: &Asked) -> Result<Markup, Failed> {
             // Where there is nothing to find, nobody needs it.
             div hidden[any.items.is_empty()] { (filter::draw(asked)) }
             (list)
-            footer { a href="/docs" { "API" } }
+            footer { a href="/docs" { "API" } " · " a href="/studio/glossary" { "Glossary" } }
         }
     })
 }

@@ -218,6 +218,7 @@ impl From<ImportError> for Problem {
         match error {
             ImportError::Store(error) => error.into(),
             ImportError::Project(error) => error.into(),
+            ImportError::Refused(error) => (*error).into(),
             ImportError::Read(error) => error.into(),
             error @ ImportError::Diverged { .. } => Self::new(Code::Conflict, error),
             other => Self::new(Code::Refused, with_causes(&other)),

@@ -304,7 +304,21 @@ struct SaveBody {
 }
 
 fn save(call: &Call<'_, ThreadPath, NoQuery, SaveBody>) -> Result<Answer<Done>, Problem> {
-    call.change(call.path.thread, Command::Save { name: call.body.name.clone() })
+    save_with_files(call, call.path.thread, call.body.name.clone())
+}
+
+/// Saves a version with the files that are there, where the thread has a folder.
+fn save_with_files<P, Q, B>(
+    call: &Call<'_, P, Q, B>,
+    thread: ThreadId,
+    name: String,
+) -> Result<Answer<Done>, Problem> {
+    let Ok(desk) = call.service.desk_at(thread, None) else {
+        return call.change(thread, Command::Save { name });
+    };
+    let done = desk.save(thread, name, call.caller(thread)?)?;
+    let version = done.version;
+    Ok(Answer::at(done, version))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -376,8 +390,7 @@ fn save_session(call: &Call<'_, NoPath, NoQuery, SessionBody>) -> Result<Answer<
     drop(looking);
     let now = || format!("session {}", call.service.timeline.now());
     let name = body.name.clone().or(before).unwrap_or_else(now);
-    let Answer { body: done, version, location } =
-        call.change(thread, Command::Save { name: name.clone() })?;
+    let Answer { body: done, version, location } = save_with_files(call, thread, name.clone())?;
     let summary = done.summary.clone();
     let body = SavedSession {
         id: thread,

@@ -31,6 +31,28 @@ fn texts<'a>(list: &'a Value, field: &str) -> Vec<&'a str> {
 }
 
 #[test]
+fn a_version_is_saved_with_the_hand_edits_that_are_there() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    let thread = client.thread("Here");
+    write(&world.project(), "a.txt", "one\n");
+    let first = snapshot(&client, &thread, json!({}));
+    let mut version = first["version"].as_u64().expect("a version");
+    for (text, path, body) in [
+        ("two\n", format!("/v1/threads/{thread}/save"), json!({"name": "second"})),
+        ("three\n", "/v1/sessions".to_owned(), json!({"thread": thread, "name": "third"})),
+    ] {
+        write(&world.project(), "a.txt", text);
+        let saved = client.post(&path, &body).done();
+        assert_eq!(saved["version"], version + 2, "the hand edit is recorded before it: {saved}");
+        version += 2;
+        // Nothing is left to record.
+        assert_eq!(snapshot(&client, &thread, json!({}))["version"], version);
+    }
+}
+
+#[test]
 fn a_snapshot_is_restored_in_the_workspace_of_its_thread_alone_and_an_undo_takes_it_back() {
     let world = World::new();
     let server = world.serve();

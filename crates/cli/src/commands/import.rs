@@ -1,7 +1,7 @@
 //! `retake import`
 
 use std::fs::File;
-use std::io::{self, BufReader, Seek};
+use std::io::{self, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::context::Context;
 use crate::failure::{Code, Failure};
+use crate::files::open_regular;
 use crate::ui::bytes::counted;
 use crate::ui::progress::Progress;
 use crate::ui::sanitize::{Lines, sanitize};
@@ -74,6 +75,12 @@ impl Arguments {
             write!(out, "{muted}, version {}", imported.version)?;
             writeln!(out, "{}{muted:#}.", if answer.current { ", the current thread now" } else { "" })
         })?;
+        if let Some(version) = answer.imported.jump_to {
+            context.remark(&format!(
+                "The new operations changed files, so that conversation and files stay where they were; \
+                 `retake jump {version}` brings both."
+            ))?;
+        }
         remark(context, &row)?;
         context.warn_of_budget();
         Ok(())
@@ -97,24 +104,28 @@ fn remark(context: &Context, row: &ThreadRow) -> Result<(), Failure> {
 /// The file, ready to be read without waiting: whoever else wants to write waits for the import.
 fn open(context: &Context, path: &Path) -> Result<File, Failure> {
     let fail = |error: io::Error| {
-        let code = if error.kind() == io::ErrorKind::NotFound { Code::NotFound } else { Code::Failed };
+        let code = match error.kind() {
+            io::ErrorKind::NotFound => Code::NotFound,
+            io::ErrorKind::InvalidInput | io::ErrorKind::FileTooLarge => Code::Usage,
+            _ => Code::Failed,
+        };
         Failure::new(code, format!("{}: {error}", path.display()))
     };
     if path == Path::new("-") {
         return held(&mut io::stdin().lock()).map_err(fail);
     }
-    let mut file = File::open(context.directory().join(path)).map_err(fail)?;
-    match file.metadata().map_err(fail)? {
-        found if found.is_file() => Ok(file),
-        found if found.is_dir() => Err(Failure::new(Code::Usage, format!("{} is a folder", path.display()))),
-        _ => held(&mut file).map_err(fail),
-    }
+    open_regular(&context.directory().join(path)).map_err(fail)
 }
+
+/// The most that is read from a pipe: one without an end must not fill the disk.
+const MOST_PIPED: u64 = 16 << 30;
 
 /// All that comes through a pipe, in a file without a name.
 fn held(from: &mut dyn io::Read) -> io::Result<File> {
     let mut file = tempfile::tempfile()?;
-    io::copy(from, &mut file)?;
+    if io::copy(&mut from.take(MOST_PIPED + 1), &mut file)? > MOST_PIPED {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "more than 16 GiB; import it from a file"));
+    }
     file.rewind()?;
     Ok(file)
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use clap::Args;
 use retake_model::id::ThreadId;
-use retake_store::{Deleted, LogState, Purged, SearchIndex, ThreadFilter, ThreadRow};
+use retake_store::{Deleted, Facet, LogState, Purged, ThreadFilter, ThreadRow};
 use retake_timeline::{FileError, Looking};
 use retake_workspace::folder::path_from_text;
 use serde::Serialize;
@@ -64,6 +64,9 @@ struct Answer {
     dry_run: bool,
     threads: Vec<Gone>,
     purged: Purged,
+    /// Threads that were promoted from those, and stay without the files of the entries that they inherited.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    promoted: Vec<Gone>,
 }
 
 #[derive(Serialize)]
@@ -83,31 +86,34 @@ impl Arguments {
         }
         let ids: Vec<ThreadId> = rows.iter().map(|row| row.summary.id).collect();
         check_at_rest(context, &ids)?;
+        check_no_worktree(context, &rows)?;
+        let promoted = promoted_from(&timeline.look()?, &ids)?;
         let mut purged = timeline.store().would_purge(&ids)?;
         if !self.dry_run && !ids.is_empty() {
             let consent = Consent::from_flag(self.yes);
             if consent == Consent::Ask && !context.general.json {
                 // Beside the question, so that output can still be piped.
-                write_what(&mut stderr(context.general.color), context, &rows, &purged)?;
+                let mut out = stderr(context.general.color);
+                write_what(&mut out, context, &rows, &purged)?;
+                write_promoted(&mut out, &context.styles, &promoted)?;
             }
             if confirm("Destroy them? This cannot be undone.", consent)? == Said::No {
                 return Err(Failure::new(Code::Refused, "nothing was destroyed"));
             }
             purged = timeline.store().purge_threads(&ids)?;
-            // The words of what is gone go too.
-            let looking = timeline.look()?;
-            SearchIndex::open(timeline.store().folder())?.catch_up(&looking.queries(), &mut |_| ())?;
         }
         let threads = rows.iter().map(|row| Gone { id: row.summary.id, title: row.summary.title.clone() });
-        let answer = Answer { dry_run: self.dry_run, threads: threads.collect(), purged };
+        let answer = Answer { dry_run: self.dry_run, threads: threads.collect(), purged, promoted };
         context.report(&answer, |out, styles| {
             if rows.is_empty() {
                 return writeln!(out, "There is nothing to destroy.");
             }
             if self.dry_run {
-                return write_what(out, context, &rows, &answer.purged);
+                write_what(out, context, &rows, &answer.purged)?;
+                return write_promoted(out, styles, &answer.promoted);
             }
             writeln!(out, "Destroyed {}.", sum(&answer.purged))?;
+            write_promoted(out, styles, &answer.promoted)?;
             write_copies(out, styles, answer.purged.log, answer.purged.backups)
         })
     }
@@ -173,6 +179,55 @@ fn check_at_rest(context: &Context, threads: &[ThreadId]) -> Result<(), Failure>
         if let (true, Some(gone)) = (threads.contains(&stored.intent.operation.thread), gone) {
             return Err(FileError::FolderGone(gone).into());
         }
+    }
+    Ok(())
+}
+
+/// Refuses threads with a take that is open in a worktree: its files would be left without their history. One that was
+/// deleted has none, unless an older version deleted it.
+fn check_no_worktree(context: &Context, rows: &[ThreadRow]) -> Result<(), Failure> {
+    let looking = context.timeline()?.look()?;
+    for open in looking.apart_folders()? {
+        let Some(row) = rows.iter().find(|row| row.summary.id == open.thread) else { continue };
+        if row.summary.deleted.is_none() {
+            let state = looking.state(open.thread)?;
+            let take = state.take(&looking.queries(), open.take).map_err(FileError::from)?;
+            let take = take.map(|take| take.name).unwrap_or_default();
+            return Err(FileError::TakeApart { take, path: open.path }.into());
+        }
+    }
+    Ok(())
+}
+
+/// The threads that stay and were promoted, with files, from those that go.
+fn promoted_from(looking: &Looking<'_>, gone: &[ThreadId]) -> Result<Vec<Gone>, Failure> {
+    let mut promoted = Vec::new();
+    for parent in gone {
+        let filter = ThreadFilter {
+            deleted: Deleted::Shown,
+            facets: vec![(Facet::Parent, parent.to_string())],
+            ..ThreadFilter::default()
+        };
+        for row in looking.threads(&filter)? {
+            let first = looking.queries().operation(row.number, 1)?;
+            let has_files = first.is_some_and(|first| first.operation.files.is_some());
+            if has_files && !gone.contains(&row.summary.id) {
+                promoted.push(Gone { id: row.summary.id, title: row.summary.title });
+            }
+        }
+    }
+    Ok(promoted)
+}
+
+fn write_promoted(out: &mut dyn Write, styles: &Styles, promoted: &[Gone]) -> io::Result<()> {
+    let warning = styles.warning;
+    for thread in promoted {
+        let title = Label::new().plain(&thread.title);
+        writeln!(
+            out,
+            "{warning}note:{warning:#} {title} was promoted from here: a fork, branch or retry at an entry from before \
+             that will not know the files of that entry"
+        )?;
     }
     Ok(())
 }

@@ -1,7 +1,6 @@
 //! `retake redact`
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -16,8 +15,10 @@ use super::purge::write_copies;
 use crate::arguments::TakeTarget;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
+use crate::files::open_regular;
 use crate::ui::bytes::counted;
 use crate::ui::confirm::{Answer as Said, Consent, confirm};
+use crate::ui::input::LIMIT;
 use crate::ui::sanitize::{Lines, sanitize};
 use crate::ui::style::Styles;
 
@@ -141,11 +142,15 @@ impl Arguments {
             let fail = |error: &dyn std::fmt::Display| {
                 Failure::new(Code::Usage, format!("{}: {error}", path.display()))
             };
-            let mut bytes = Vec::new();
-            if path == Path::new("-") {
-                io::stdin().read_to_end(&mut bytes).map_err(|error| fail(&error))?;
+            let source: Box<dyn Read> = if path == Path::new("-") {
+                Box::new(io::stdin())
             } else {
-                bytes = fs::read(path).map_err(|error| fail(&error))?;
+                Box::new(open_regular(path).map_err(|error| fail(&error))?)
+            };
+            let mut bytes = Vec::new();
+            source.take(LIMIT + 1).read_to_end(&mut bytes).map_err(|error| fail(&error))?;
+            if bytes.len() as u64 > LIMIT {
+                return Err(fail(&"larger than 64 MiB"));
             }
             texts.push(String::from_utf8(bytes).map_err(|_| fail(&"is not text"))?);
         }

@@ -38,14 +38,15 @@ impl Arguments {
             return list(context, thread.summary.id);
         };
         let name = given.trim().to_owned();
-        let save = Command::Save { name: given };
-        // A version is saved with the files that are there: hand edits are recorded before it.
-        let mut expect = self.target.expect;
-        if let Ok(desk) = context.desk_of(thread.summary.id) {
-            let seen = desk.look(thread.summary.id, context.caller(thread.summary.id, expect)?)?;
-            expect = expect.map(|_| seen.version);
-        }
-        let done = context.change(thread.summary.id, save, expect)?;
+        let (id, expect) = (thread.summary.id, self.target.expect);
+        let done = match context.desk_of(id) {
+            Ok(desk) => desk.save(id, given, context.caller(id, expect)?)?,
+            // No folder to record hand edits of.
+            Err(_) => {
+                context.timeline()?.change(id, Command::Save { name: given }, context.caller(id, expect)?)?
+            }
+        };
+        context.warn_of_budget();
         context.report(&done, |out, styles| {
             let (muted, active) = (styles.muted, &done.summary.active);
             let take = sanitize(&active.name, Lines::Fold);

@@ -125,6 +125,8 @@ fn search_problems(context: &Context) -> Result<Vec<String>, Failure> {
     if !folder.join("search.db").exists() {
         return Ok(Vec::new());
     }
+    // An interrupted purge is no damage, and is finished here as by every command.
+    timeline.store().finish_erasing()?;
     let looking = timeline.look()?;
     let problems = SearchIndex::open(folder)?.check(&looking.queries())?;
     Ok(problems.iter().map(ToString::to_string).collect())

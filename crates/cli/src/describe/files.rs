@@ -19,6 +19,14 @@ pub(crate) fn write_report(out: &mut dyn Write, context: &Context, report: &File
         write_recovered(out, context, recovered)?;
     }
     write_aside(out, context, &report.aside)?;
+    if report.files_unknown {
+        let (warning, begins) = (styles.warning, if report.preview { "would begin" } else { "begins" });
+        writeln!(
+            out,
+            "{warning}note:{warning:#} the files of that entry are not known here; the new take {begins} with the last files \
+             of its take. `retake restore` brings back those of another version."
+        )?;
+    }
     let told: Vec<&PathReport> = report
         .paths
         .iter()
@@ -115,7 +123,12 @@ pub(crate) fn write_if_any(
     report: Option<&FileReport>,
 ) -> io::Result<()> {
     match report {
-        Some(report) if report.moves_files() || report.left_something() || report.recovered.is_some() => {
+        Some(report)
+            if report.moves_files()
+                || report.left_something()
+                || report.files_unknown
+                || report.recovered.is_some() =>
+        {
             write_report(out, context, report)
         }
         _ => Ok(()),

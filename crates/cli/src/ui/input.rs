@@ -1,11 +1,11 @@
 //! Content for an entry: from an argument, a file, a pipe, or the user's editor.
 
-use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use super::command::Environment;
 use super::editor::{EditError, Edited, edit};
+use crate::files::open_regular;
 
 /// The most that one entry may hold. Larger things are files, and belong into the workspace.
 pub(crate) const LIMIT: u64 = 64 * 1024 * 1024;
@@ -80,7 +80,7 @@ impl Source {
             Self::Argument(text) => limited(text.into_bytes().as_slice(), LIMIT, "the argument"),
             Self::File(path) => {
                 let name = path.display().to_string();
-                match File::open(&path) {
+                match open_regular(&path) {
                     Ok(file) => limited(file, LIMIT, &name),
                     Err(source) => Err(InputError::Unreadable { from: name, source }),
                 }

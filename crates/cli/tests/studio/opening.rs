@@ -19,6 +19,18 @@ fn the_printed_link_lets_a_browser_in_and_a_first_turn_is_taken() {
 }
 
 #[test]
+fn the_glossary_is_a_click_away() {
+    let studio = Studio::open();
+    studio.browser.click("#tree footer a[href$=glossary]");
+    studio.browser.until_text("h1", "Glossary");
+    let words = studio.browser.texts("#glossary strong");
+    assert!(words.len() >= 15 && words.contains(&"take".to_owned()), "{words:?}");
+    studio.browser.click("#glossary a");
+    studio.browser.until_text("h1", "Go back, try again, compare");
+    assert_eq!(studio.browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
 fn nobody_is_let_in_without_the_link() {
     let studio = Studio::open();
     let stranger = Browser::open(Look::default());

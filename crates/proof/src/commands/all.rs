@@ -8,7 +8,10 @@ use retake_proof::flips::Options as FlipOptions;
 use retake_proof::processes::Options;
 use retake_proof::violation::Trouble;
 
-use super::{api, cuts, edits, errors, files, flips, kill, model, processes, projection, turns, worktrees};
+use super::{
+    api, command_lines, cuts, edits, errors, files, flips, kill, model, processes, projection, turns,
+    worktrees,
+};
 
 const STEPS: u64 = 1_000_000;
 const PROCESSES: usize = 8;
@@ -19,6 +22,7 @@ const CUTS: u64 = 300;
 const EDITS: u64 = 100_000;
 const HISTORIES: u64 = 100_000;
 const COMMANDS: u64 = 300;
+const COMMAND_LINES: u64 = 5_000;
 const TURNS: u64 = 1_000;
 const CHAOS: u64 = 30;
 const REQUESTS: u64 = 1_000_000;
@@ -49,7 +53,7 @@ impl All {
             kills: KILLS,
             early: false,
         };
-        let rows: [(&str, Row<'_>); 32] = [
+        let rows: [(&str, Row<'_>); 34] = [
             ("kill, control", &kill::controlled),
             ("kill", &|| kill::campaign(seed, None)),
             ("errors, control", &errors::controlled),
@@ -64,6 +68,8 @@ impl All {
             ("cuts", &|| cuts::campaign(seed, CUTS, Home::Beside)),
             ("edits, control", &|| edits::control(seed)),
             ("edits", &|| edits::campaign(seed, EDITS)),
+            ("commands, control", &|| command_lines::control(seed)),
+            ("commands", &|| command_lines::campaign(seed, COMMAND_LINES)),
             ("worktrees, control", &|| worktrees::control(seed)),
             ("worktrees", &|| worktrees::campaign(seed, COMMANDS)),
             ("model, control", &|| model::controls(seed)),

@@ -2,6 +2,7 @@
 
 mod all;
 mod api;
+mod command_lines;
 mod commits;
 mod crowd;
 mod cuts;
@@ -40,6 +41,8 @@ enum Campaign {
     Cuts(cuts::Cuts),
     /// Random edits in one folder by several hands, against a naive model.
     Edits(edits::Edits),
+    /// Random command lines over several projects and folders, with rules that hold for any of them.
+    Commands(command_lines::Commands),
     /// Two processes on one folder, some killed at random.
     Crowd(crowd::Crowd),
     /// Two processes in two takes of one thread, one of them in a worktree.
@@ -81,6 +84,7 @@ impl Proof {
             Campaign::Errors(errors) => errors.run(),
             Campaign::Cuts(cuts) => cuts.run(),
             Campaign::Edits(edits) => edits.run(),
+            Campaign::Commands(commands) => commands.run(),
             Campaign::Crowd(crowd) => crowd.run(),
             Campaign::Restless(restless) => restless.run(),
             Campaign::Worktrees(worktrees) => worktrees.run(),

@@ -8,7 +8,7 @@ use retake_proof::model::{Options, run};
 use retake_proof::violation::{Trouble, caught};
 
 /// Steps within which every control is caught.
-const CONTROL_STEPS: u64 = 20_000;
+const CONTROL_STEPS: u64 = 60_000;
 
 /// Random questions to the timeline and to a naive model, which must agree.
 #[derive(Args, Debug)]

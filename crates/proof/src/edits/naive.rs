@@ -62,6 +62,8 @@ pub(super) struct Operation {
     take: usize,
     /// The files around it, once they are known.
     files: Option<(Rc<Folder>, Rc<Folder>)>,
+    /// Whether it is a step of that take, and not of the thread.
+    of_take: bool,
     /// From where to where it moved, if it only moved.
     moved: Option<(usize, usize)>,
     /// What it is undone with: the first operation of the turn.
@@ -94,8 +96,17 @@ pub(super) struct Naive {
 impl Thread {
     fn new(story: Story, files: Option<Rc<Folder>>) -> Self {
         let (files, stories) = (files.map(|files| (Rc::clone(&files), files)), Rc::new(vec![story]));
-        let first =
-            Operation { parent: 0, position: 1, tip: 1, take: 0, files, moved: None, turn: 1, stories };
+        let first = Operation {
+            parent: 0,
+            position: 1,
+            tip: 1,
+            take: 0,
+            files,
+            of_take: false,
+            moved: None,
+            turn: 1,
+            stories,
+        };
         Self { log: vec![first], takes: 1, is_promoted: false }
     }
 
@@ -123,6 +134,25 @@ impl Thread {
     /// Whether an operation made another take than that one the active one.
     fn leaves(&self, version: usize, take: usize) -> bool {
         version > 1 && self.operation(version).take != take && self.operation(version - 1).take == take
+    }
+
+    /// The files of a take that an operation left in the folder, or found there and took away, if the take had done then
+    /// just what it has done now: moves along the log show other files of it too.
+    fn shows(&self, version: usize, take: usize) -> Option<&Rc<Folder>> {
+        let (before, after) = self.operation(version).files.as_ref()?;
+        let leaves = self.leaves(version, take);
+        if !leaves && self.operation(version).take != take {
+            return None;
+        }
+        let then = if leaves { version - 1 } else { version };
+        let same = self.last_work(then, take) == self.last_work(self.version(), take);
+        same.then_some(if leaves { before } else { after })
+    }
+
+    /// The last change of files that a take had made at a version.
+    fn last_work(&self, version: usize, take: usize) -> Option<usize> {
+        let way = self.way(self.operation(version).position);
+        way.into_iter().find(|step| self.operation(*step).of_take && self.operation(*step).take == take)
     }
 
     /// Whether a turn goes on behind an operation.
@@ -240,6 +270,28 @@ impl Thread {
 }
 
 impl Naive {
+    /// What the last operations of each thread did to a path, for someone who looks into a difference.
+    pub(super) fn outline(&self, path: &std::path::Path) -> String {
+        const OPERATIONS: usize = 60;
+        let mut text = String::new();
+        for (thread, asked) in self.threads.iter().enumerate() {
+            let skipped = asked.version().saturating_sub(OPERATIONS);
+            for (operation, version) in asked.log.iter().zip(1..).skip(skipped) {
+                let Operation { parent, position, take, of_take, moved, .. } = operation;
+                let what = format!("\n{thread}/{version} after {parent}: position {position}, take {take}");
+                text.push_str(&what);
+                text.push_str(if *of_take { ", work" } else { "" });
+                text.push_str(&moved.map_or(String::new(), |(from, to)| format!(", {from} to {to}")));
+                if let Some((before, after)) = &operation.files {
+                    let (before, after) = (before.0.get(path), after.0.get(path));
+                    let change = format!(": {before:?} → {after:?}");
+                    text.push_str(if before == after { ", same" } else { &change });
+                }
+            }
+        }
+        text
+    }
+
     /// So many threads at a folder with these files.
     pub(super) fn new(threads: usize, present: Folder, mistake: Option<Mistake>) -> Self {
         let known = Rc::new(present.clone());
@@ -256,7 +308,7 @@ impl Naive {
         self.known = Rc::clone(&after);
         let head = self.threads[thread].head().clone();
         let turn = self.threads[thread].version() + 1;
-        let seen = Operation { files: Some((before, after)), moved: None, turn, ..head };
+        let seen = Operation { files: Some((before, after)), of_take: false, moved: None, turn, ..head };
         self.threads[thread].log.push(seen);
     }
 
@@ -275,6 +327,9 @@ impl Naive {
         let story = asked.story(take).with(Event::Change((Rc::clone(&before), Rc::clone(&after))));
         let stories = asked.with_story(take, story);
         self.change(thread, take, Some((before, after)), stories, None);
+        if let Some(last) = self.threads[thread].log.last_mut() {
+            last.of_take = true;
+        }
     }
 
     fn change(
@@ -292,8 +347,18 @@ impl Naive {
         let thread = &mut self.threads[thread];
         let (position, parent) = (thread.version() + 1, thread.head().position);
         let turn = turn.unwrap_or(position);
-        let moved = None;
-        thread.log.push(Operation { parent, position, tip: position, take, files, moved, turn, stories });
+        let (of_take, moved) = (false, None);
+        thread.log.push(Operation {
+            parent,
+            position,
+            tip: position,
+            take,
+            files,
+            of_take,
+            moved,
+            turn,
+            stories,
+        });
     }
 
     /// An entry in the active take, in a turn of its own or in that one.
@@ -345,7 +410,8 @@ impl Naive {
         let moved = Some((from, to));
         let (turn, stories) =
             (self.threads[thread].version() + 1, Rc::clone(&self.threads[thread].operation(to).stories));
-        let moved = Operation { parent: from, position: to, tip, take, files, moved, turn, stories };
+        let of_take = false;
+        let moved = Operation { parent: from, position: to, tip, take, files, of_take, moved, turn, stories };
         self.threads[thread].log.push(moved);
     }
 
@@ -426,18 +492,14 @@ impl Naive {
     /// What brings the files of a take back that was left; nothing if they are not known.
     fn steps_to(&self, thread: usize, take: usize) -> Option<Vec<Step>> {
         let asked = &self.threads[thread];
-        let way = asked.way(asked.head().position);
         let mut steps = Vec::new();
         for version in (1..=asked.version()).rev() {
-            let operation = asked.operation(version);
-            let Some((before, after)) = &operation.files else { continue };
-            // Where the take was left counts on the way to the present only: moves show older files of it too.
-            let on_the_way = way.contains(&version);
-            if on_the_way && operation.take == take {
-                return Some(steps);
+            let Some((before, after)) = &asked.operation(version).files else { continue };
+            let shown = asked.shows(version, take);
+            if shown != Some(after) || asked.leaves(version, take) {
+                steps.push((Rc::clone(after), Rc::clone(before)));
             }
-            steps.push((Rc::clone(after), Rc::clone(before)));
-            if on_the_way && asked.leaves(version, take) {
+            if shown.is_some() {
                 return Some(steps);
             }
         }
@@ -447,15 +509,9 @@ impl Naive {
     /// A take becomes a thread of its own, with its last files.
     pub(super) fn promote(&mut self, thread: usize, take: usize) {
         let asked = &self.threads[thread];
-        let way = asked.way(asked.head().position);
-        let files = way.into_iter().find_map(|version| {
-            let operation = asked.operation(version);
-            let (before, after) = operation.files.as_ref()?;
-            let own = (operation.take == take).then_some(after);
-            asked.leaves(version, take).then_some(before).or(own).map(Rc::clone)
-        });
+        let files = (1..=asked.version()).rev().find_map(|version| asked.shows(version, take)).map(Rc::clone);
         let story = match &files {
-            Some(files) => asked.story(take).with(Event::Promoted(Rc::clone(files))),
+            Some(files) => asked.story(take).promoted(files, asked.files_at(asked.version())),
             None => asked.story(take).clone(),
         };
         let (active, stories) = (asked.active(), Rc::clone(&asked.head().stories));

@@ -126,7 +126,10 @@ impl Leg {
         let found = Folder::read(&self.folder()).map_err(|error| error.to_string())?;
         match found.differences(&self.model.present).first() {
             None => Ok(()),
-            Some(difference) => Err(format!("found (left) and expected (right): {difference:?}")),
+            Some(difference) => {
+                let outline = self.model.outline(difference.path);
+                Err(format!("found (left) and expected (right): {difference:?}{outline}"))
+            }
         }
     }
 

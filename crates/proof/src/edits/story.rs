@@ -16,8 +16,8 @@ pub(super) enum Event {
     Entry(EntryId, Author),
     /// Files were changed.
     Change(Step),
-    /// The take became a thread of its own, with these files.
-    Promoted(Rc<Folder>),
+    /// The take became a thread of its own, with these files; those were in the folder, if any are known.
+    Promoted(Rc<Folder>, Option<Rc<Folder>>),
 }
 
 /// Who wrote an entry.
@@ -41,6 +41,11 @@ impl Story {
         let mut story = self.clone();
         story.events.push(event);
         story
+    }
+
+    /// The same as the beginning of another thread.
+    pub(super) fn promoted(&self, files: &Rc<Folder>, found: Option<Rc<Folder>>) -> Self {
+        self.with(Event::Promoted(Rc::clone(files), found))
     }
 
     /// The entries.
@@ -79,8 +84,10 @@ impl Story {
             match event {
                 Event::Entry(..) => {}
                 Event::Change((before, after)) => steps.push((Rc::clone(after), Rc::clone(before))),
-                Event::Promoted(_) if mistake == Some(Mistake::ForksStopAtAPromotion) => break,
-                Event::Promoted(files) => steps.push((Rc::clone(found), Rc::clone(files))),
+                Event::Promoted(..) if mistake == Some(Mistake::ForksStopAtAPromotion) => break,
+                Event::Promoted(files, then) => {
+                    steps.push((Rc::clone(then.as_ref().unwrap_or(found)), Rc::clone(files)));
+                }
             }
         }
         steps

@@ -140,3 +140,12 @@ fn index(looking: &Looking<'_>, naive: &NaiveThread) -> Result<(), Trouble> {
 pub fn same<T: PartialEq + Debug>(what: &str, found: &T, expected: &T) -> Result<(), Trouble> {
     if found == expected { Ok(()) } else { Err(format!("{what}: {found:?} should be {expected:?}").into()) }
 }
+
+/// The same for states; what is compared is only told, at length, where they differ.
+pub fn same_state<T: PartialEq + Debug>(
+    what: impl Fn() -> String,
+    found: &T,
+    expected: &T,
+) -> Result<(), Trouble> {
+    if found == expected { Ok(()) } else { same(&what(), found, expected) }
+}

@@ -48,6 +48,8 @@ pub struct Moment {
     pub owner: Option<TakeId>,
     /// The change of the same chain that it was made on; 0 for the first.
     pub parent: usize,
+    /// The changes that it took back, in that order.
+    pub taken_back: Vec<usize>,
     /// Where every chain is after it.
     pub chains: BTreeMap<Option<TakeId>, At>,
     /// What it is undone with.
@@ -104,11 +106,36 @@ impl NaiveThread {
             event: Event::Change,
             owner: None,
             parent: 0,
+            taken_back: Vec::new(),
             chains: BTreeMap::from([(None, at)]),
             turn,
             time,
         };
         Self { id, long: false, log: vec![first], marks }
+    }
+
+    /// The last moments, a line each, for someone who looks into a violation: the take, the turn, the parent, and where
+    /// chains are.
+    pub fn outline(&self) -> String {
+        const MOMENTS: usize = 60;
+        let name = |take: &TakeId| take.to_string().chars().rev().take(4).collect::<String>();
+        let mut text = String::from("\n");
+        for (at, moment) in self.log.iter().enumerate().skip(self.log.len().saturating_sub(MOMENTS)) {
+            let owner = moment.owner.as_ref().map_or("thread".to_owned(), name);
+            let (version, active) = (at + 1, name(&moment.active));
+            let Moment { event, turn, parent, .. } = moment;
+            let line = format!("{version} {owner} after {parent}, turn {turn}, active {active}, {event:?}");
+            text.push_str(&line);
+            if *event == Event::Moved {
+                for (owner, at) in &moment.chains {
+                    let owner = owner.as_ref().map_or("thread".to_owned(), name);
+                    let place = format!("; {owner} at {} of {} since {}", at.position, at.tip, at.since);
+                    text.push_str(&place);
+                }
+            }
+            text.push('\n');
+        }
+        text
     }
 
     /// How many moments it had.
@@ -165,6 +192,7 @@ impl NaiveThread {
             event,
             owner,
             parent: before.position,
+            taken_back: Vec::new(),
             chains,
             turn,
             time: now.max(head.time),
@@ -175,7 +203,14 @@ impl NaiveThread {
     pub fn note(&mut self, turn: u64, now: i64) {
         let head = self.head().clone();
         let time = now.max(head.time);
-        self.log.push(Moment { event: Event::Moved, owner: None, turn, time, ..head });
+        self.log.push(Moment {
+            event: Event::Moved,
+            owner: None,
+            taken_back: Vec::new(),
+            turn,
+            time,
+            ..head
+        });
     }
 
     /// Adds a move.
@@ -197,6 +232,7 @@ impl NaiveThread {
             event: Event::Moved,
             owner: None,
             parent: 0,
+            taken_back: way.taken_back,
             chains,
             turn,
             time,

@@ -30,6 +30,10 @@ pub enum Mutant {
     UndoLeavesTheSettingsOfATurn,
     /// Every change of a draft is a step of its own.
     TypingNeverJoins,
+    /// Redo goes by version where one move took back steps of several chains.
+    RedoForgetsTheOrder,
+    /// A jump leaves takes as they are that it only passed.
+    JumpLeavesTakesItPassed,
     /// A jump back forgets what lies ahead.
     JumpForgetsWhatLiesAhead,
     /// A stale caller is let through.
@@ -44,7 +48,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::DeleteTakesTheNext,
         Self::BranchSharesTooFew,
         Self::ResetKeepsDrafts,
@@ -57,6 +61,8 @@ impl Mutant {
         Self::UndoReachesOtherTakes,
         Self::UndoLeavesTheSettingsOfATurn,
         Self::TypingNeverJoins,
+        Self::RedoForgetsTheOrder,
+        Self::JumpLeavesTakesItPassed,
         Self::JumpForgetsWhatLiesAhead,
         Self::StaleCallersAreHeard,
         Self::UndoBringsOldMarks,

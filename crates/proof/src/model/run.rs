@@ -9,7 +9,7 @@ use retake_timeline::{Command, NewThread, Rules, Timeline, Unit};
 
 use super::ask::{self, Answered, Known, agree};
 use super::clock::StandingClock;
-use super::compare::{Checker, closely, same};
+use super::compare::{Checker, closely, same_state};
 use super::generate::{Question, question, question_to_promoted, question_to_source};
 use super::log::Walk;
 use super::mutant::Mutant;
@@ -132,6 +132,7 @@ impl Run {
         let (index, question) = self.question();
         let asking = self.asking(index, &question);
         let answered = match &question {
+            Question::There if self.dice.once_in(3) => self.far_and_back(index)?,
             Question::There => self.there_and_back(index)?,
             question => self.ask(index, question, &asking)?,
         };
@@ -294,19 +295,44 @@ impl Run {
     /// Undo, then redo: from where nothing lies ahead, this leads to the very same state.
     fn there_and_back(&mut self, index: usize) -> Result<Answered, Trouble> {
         let asking = Asking { actor: Actor::Human, turn: None, expected: None, worktree: None };
-        let nothing_ahead = !Walk::new(&self.world.threads[index], None, None).step(Unit::Operation, false);
+        let steps = if self.dice.once_in(2) { 1 } else { 1 + self.dice.below(6) };
+        let nothing_ahead = Walk::new(&self.world.threads[index], None, None).nothing_ahead(steps);
         let before = self.timeline.look()?.head(self.world.threads[index].id)?.operation.after;
-        let there = ask::undo(&self.timeline, &mut self.world, index, (Unit::Turn, 1), &asking)?;
+        let there = ask::undo(&self.timeline, &mut self.world, index, (Unit::Turn, steps), &asking)?;
         self.checker.thread(&self.timeline, &self.world.threads[index])?;
         if there.refused.is_some() {
             return Ok(there);
         }
-        let mut back = ask::redo(&self.timeline, &mut self.world, index, (Unit::Turn, 1), &asking)?;
+        let mut back = ask::redo(&self.timeline, &mut self.world, index, (Unit::Turn, steps), &asking)?;
         let after = self.checker.thread(&self.timeline, &self.world.threads[index])?;
         if nothing_ahead {
-            same("state after undo and redo", &after, &before)?;
+            let what = || {
+                format!("state after undo {steps} and redo {steps}{}", self.world.threads[index].outline())
+            };
+            same_state(what, &after, &before)?;
             self.summary.identities += 1;
         }
+        back.also.extend(there.also);
+        Ok(back)
+    }
+
+    /// A jump anywhere, and one to the moment before it: this leads to the very same state, whatever lies ahead.
+    fn far_and_back(&mut self, index: usize) -> Result<Answered, Trouble> {
+        let asking = Asking { actor: Actor::Human, turn: None, expected: None, worktree: None };
+        let version = self.world.threads[index].version();
+        let far = 1 + self.dice.index(version);
+        let before = self.timeline.look()?.head(self.world.threads[index].id)?.operation.after;
+        let there = ask::jump(&self.timeline, &mut self.world, index, far, &asking)?;
+        self.checker.thread(&self.timeline, &self.world.threads[index])?;
+        if there.refused.is_some() {
+            return Ok(there);
+        }
+        let mut back = ask::jump(&self.timeline, &mut self.world, index, version, &asking)?;
+        let after = self.checker.thread(&self.timeline, &self.world.threads[index])?;
+        let outline = || self.world.threads[index].outline();
+        let what = || format!("state after a jump from {version} to {far} and back{}", outline());
+        same_state(what, &after, &before)?;
+        self.summary.identities += 1;
         back.also.extend(there.also);
         Ok(back)
     }

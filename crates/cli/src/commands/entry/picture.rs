@@ -8,12 +8,13 @@ use retake_model::entry::{EntryVersion, media_of};
 use retake_timeline::NewEntry;
 
 use crate::failure::{Code, Failure};
+use crate::files::open_regular;
 use crate::ui::input::LIMIT;
 
 /// Reads a picture; what it is shows in its first bytes, whatever its name says.
 pub(in crate::commands) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let fail = |reason: String| Failure::new(Code::Usage, format!("{}: {reason}", path.display()));
-    let file = std::fs::File::open(path).map_err(|error| fail(error.to_string()))?;
+    let file = open_regular(path).map_err(|error| fail(error.to_string()))?;
     let mut bytes = Vec::new();
     file.take(LIMIT + 1).read_to_end(&mut bytes).map_err(|error| fail(error.to_string()))?;
     if bytes.len() as u64 > LIMIT {

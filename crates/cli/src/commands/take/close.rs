@@ -37,7 +37,7 @@ impl Arguments {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let looking = context.timeline()?.look()?;
         let folder = match &self.take {
-            None => looking.apart_folder_at(context.directory())?,
+            None => context.apart()?.cloned(),
             Some(text) => {
                 let thread = context.thread(&looking, self.target.thread.as_deref())?;
                 let take = looking.find_take(&thread, text)?.summary.id;

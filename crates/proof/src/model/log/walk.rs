@@ -1,7 +1,7 @@
 //! Undo, redo and jump in one take, step by step.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use retake_model::id::TakeId;
 use retake_timeline::Unit;
@@ -12,12 +12,15 @@ use super::super::picture::{TakePicture, ThreadPicture};
 use super::{At, Event, NaiveThread};
 
 /// Someone who goes along the log: what is seen, and what was passed over.
+#[derive(Clone)]
 pub struct Walk<'thread> {
     thread: &'thread NaiveThread,
     take: TakeId,
     worktree: bool,
     chains: BTreeMap<Option<TakeId>, At>,
     passed: Vec<(usize, bool)>,
+    taken_back: Vec<usize>,
+    seen: BTreeSet<TakeId>,
     mutant: Option<Mutant>,
 }
 
@@ -28,6 +31,8 @@ pub struct Way {
     pub picture: ThreadPicture,
     /// Where chains are.
     pub chains: BTreeMap<Option<TakeId>, At>,
+    /// What was taken back, in that order.
+    pub taken_back: Vec<usize>,
     /// Whether anything was passed over.
     pub moved: bool,
 }
@@ -40,7 +45,8 @@ impl<'thread> Walk<'thread> {
         let worktree = named.filter(|take| *take != active && is_there(take));
         let take = worktree.unwrap_or(active);
         let chains = thread.head().chains.clone();
-        Self { thread, take, worktree: worktree.is_some(), chains, passed: Vec::new(), mutant }
+        let (passed, taken_back, seen) = (Vec::new(), Vec::new(), BTreeSet::new());
+        Self { thread, take, worktree: worktree.is_some(), chains, passed, taken_back, seen, mutant }
     }
 
     fn chain(&self, owner: Option<TakeId>) -> At {
@@ -64,6 +70,16 @@ impl<'thread> Walk<'thread> {
     pub fn ahead(&self) -> usize {
         let count = |at: At| self.thread.path(at.tip).len() - self.thread.path(at.position).len();
         count(self.chain(Some(self.take))) + count(self.chain(None))
+    }
+
+    /// Whether nothing lies ahead in any take that an undo of so many steps sees on its way.
+    pub fn nothing_ahead(mut self, steps: u64) -> bool {
+        let before = self.chains.clone();
+        let ends = !self.clone().step(Unit::Operation, false);
+        let moved = (0..steps).take_while(|_| self.step(Unit::Turn, true)).count();
+        self.seen.insert(self.take);
+        let at_its_tip = |take| before.get(&Some(take)).is_none_or(|at| at.position == at.tip);
+        ends && moved > 0 && self.seen.into_iter().all(at_its_tip)
     }
 
     fn active(&self, version: usize) -> TakeId {
@@ -143,7 +159,13 @@ impl<'thread> Walk<'thread> {
                 found.push(next);
             }
         }
-        found.sort_by_key(|version| (Reverse(self.undone(*version)), *version));
+        found.sort_by_key(|version| {
+            let undone = self.undone(*version);
+            let order = self.thread.log.get(undone.wrapping_sub(1)).map(|moment| &moment.taken_back);
+            let order = order.filter(|_| self.mutant != Some(Mutant::RedoForgetsTheOrder));
+            let place = order.and_then(|order| order.iter().position(|passed| passed == version));
+            (Reverse(undone), Reverse(place), *version)
+        });
         found
     }
 
@@ -170,9 +192,14 @@ impl<'thread> Walk<'thread> {
         }
         (at.position, at.since) = (to, self.thread.version() + 1);
         self.passed.push((version, back));
+        self.taken_back.retain(|passed| *passed != version);
+        if back {
+            self.taken_back.push(version);
+        }
         if moment.owner.is_none() && !self.worktree {
             let (before, after) = (self.active(version - 1), self.active(version));
             if before != after {
+                self.seen.insert(self.take);
                 self.take = if back { before } else { after };
             }
         }
@@ -185,15 +212,29 @@ impl<'thread> Walk<'thread> {
         self.pass(first, back);
         let turn = self.thread.at(first).turn;
         let whole = unit == Unit::Turn && !(back && self.mutant == Some(Mutant::UndoForgetsTurns));
-        if !whole {
-            return true;
-        }
         loop {
-            let same = next(self).into_iter().find(|version| self.thread.at(*version).turn == turn);
-            let Some(version) = same else { break };
+            let found = if whole { next(self) } else { Vec::new() };
+            let same = found.iter().enumerate().find(|(at, version)| {
+                let switches = self.active(**version - 1) != self.active(**version);
+                self.thread.at(**version).turn == turn && (*at == 0 || !switches)
+            });
+            let Some(version) = same.map(|(_, version)| *version) else { break };
             self.pass(version, back);
         }
+        if !back {
+            self.pass_restoration();
+        }
         true
+    }
+
+    /// A thread that was put away and taken back does not stop in between when redo passes.
+    fn pass_restoration(&mut self) {
+        let put_away = |(version, _): &(usize, bool)| self.thread.at(*version).event == Event::PutAway;
+        let next =
+            self.passed.last().filter(|last| put_away(last)).and_then(|_| self.forward().first().copied());
+        if let Some(next) = next.filter(|next| self.thread.at(*next).event == Event::TakenBack) {
+            self.pass(next, false);
+        }
     }
 
     /// Goes to where all that is seen was at a version.
@@ -224,6 +265,7 @@ impl<'thread> Walk<'thread> {
             self.pass(step, false);
         }
         self.take_to(version);
+        self.others_to(version);
         for at in self.chains.values_mut() {
             let ahead = at.position == 0 || self.thread.path(at.tip).contains(&at.position);
             if !ahead || self.mutant == Some(Mutant::JumpForgetsWhatLiesAhead) {
@@ -231,6 +273,22 @@ impl<'thread> Walk<'thread> {
             }
         }
         Ok(())
+    }
+
+    /// Brings the takes that were seen on the way, and left again, to where they were at a version.
+    fn others_to(&mut self, version: usize) {
+        let (take, passed) = (self.take, self.passed.len());
+        let others = if self.mutant == Some(Mutant::JumpLeavesTakesItPassed) {
+            BTreeSet::new()
+        } else {
+            self.seen.clone()
+        };
+        for seen in others {
+            self.take = seen;
+            self.take_to(version);
+        }
+        self.take = take;
+        self.passed.truncate(passed);
     }
 
     /// Brings the take to where it was at a version.
@@ -258,7 +316,7 @@ impl<'thread> Walk<'thread> {
                 self.picture(newest).take(take.id).expect("the step that touched a take left it there");
             *take = TakePicture { name: take.name.clone(), ..found.clone() };
         }
-        Way { picture, moved: !self.passed.is_empty(), chains: self.chains }
+        Way { picture, moved: !self.passed.is_empty(), chains: self.chains, taken_back: self.taken_back }
     }
 
     /// Whether a step of the thread made a take, or emptied it.

@@ -1,0 +1,116 @@
+//! A move of files that was cut off: whoever comes next finishes it and says so, or says why that cannot be.
+
+use std::fs;
+
+use crate::interrupted::{changed, interrupt, store};
+use crate::support::Sandbox;
+use retake_timeline::{Rules, Timeline};
+use serde_json::Value;
+
+/// A project in which a move of files was interrupted.
+fn cut_off() -> Sandbox {
+    let sandbox = changed();
+    interrupt(&sandbox);
+    sandbox
+}
+
+fn read(sandbox: &Sandbox) -> Option<String> {
+    fs::read_to_string(sandbox.project().join("a")).ok()
+}
+
+#[test]
+fn a_change_of_the_conversation_says_what_it_finished() {
+    let sandbox = cut_off();
+    let output = sandbox.run(&["entry", "add", "go on"]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert_eq!(read(&sandbox).as_deref(), Some("one\n"));
+    assert!(output.stderr.contains("Recovered:") && output.stderr.contains("~ a"), "{}", output.stderr);
+    assert_eq!(sandbox.run(&["entry", "add", "and on"]).stderr, "", "once");
+
+    let sandbox = cut_off();
+    let output = sandbox.run(&["entry", "add", "go on", "--json"]);
+    let told: Value = serde_json::from_str(&output.stderr).expect("a line of JSON");
+    assert_eq!((told["recovered"]["finished"].as_bool(), output.code), (Some(true), 0));
+    assert_eq!(told["recovered"]["paths"][0]["path"], "a");
+}
+
+#[test]
+fn a_folder_that_is_not_there_keeps_its_move() {
+    let sandbox = cut_off();
+    let (project, away) = (sandbox.project(), sandbox.project().with_file_name("unmounted"));
+    fs::rename(&project, &away).expect("our folder");
+    let elsewhere = sandbox.project().with_file_name("elsewhere");
+    fs::create_dir(&elsewhere).expect("our folder");
+    let thread = {
+        let timeline = Timeline::open(&store(&sandbox), Rules::default()).expect("a store");
+        let looking = timeline.look().expect("a look");
+        looking.threads(&retake_store::ThreadFilter::default()).expect("a list").remove(0).summary.id
+    };
+    let thread = thread.to_string();
+    let add = ["entry", "add", "go on", "-t", thread.as_str()];
+    for _ in 0..2 {
+        let output = sandbox.run_in(&elsewhere, &add, "");
+        assert_eq!(output.code, 5, "{}", output.stderr);
+        assert!(output.stderr.contains(&*project.to_string_lossy()), "{}", output.stderr);
+        assert!(output.stderr.contains("--forget-folder"), "{}", output.stderr);
+    }
+    // It comes back, and the move is finished.
+    fs::rename(&away, &project).expect("our folder");
+    let there = project.to_string_lossy().into_owned();
+    let (code, _) = sandbox.refused(&["repair", "--forget-folder", &there]);
+    assert_eq!(code, 5, "it is there");
+    sandbox.done(&["entry", "add", "go on"]);
+    assert_eq!(read(&sandbox).as_deref(), Some("one\n"));
+
+    // Or it never does.
+    let sandbox = cut_off();
+    let there = sandbox.project().to_string_lossy().into_owned();
+    fs::remove_dir_all(sandbox.project()).expect("our folder");
+    let elsewhere = sandbox.project().with_file_name("elsewhere");
+    fs::create_dir(&elsewhere).expect("our folder");
+    let output = sandbox.run_in(&elsewhere, &["repair", "--forget-folder", &there], "");
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert!(output.stdout.contains("Given up:"), "{}", output.stdout);
+    let output = sandbox.run_in(&elsewhere, &["repair", "--forget-folder", &there], "");
+    assert_eq!(output.code, 3, "{}", output.stderr);
+}
+
+#[test]
+fn commands_that_only_read_mention_a_move_that_was_cut_off() {
+    let commands: [&[&str]; 6] =
+        [&["thread", "list"], &["thread", "show"], &["thread", "info"], &["history"], &["tree"], &["verify"]];
+    let sandbox = cut_off();
+    let project = sandbox.project().canonicalize().expect("it exists").to_str().expect("text").to_owned();
+    for command in commands {
+        let output = sandbox.run(command);
+        assert_eq!(output.code, 0, "{command:?}: {}", output.stderr);
+        let status = format!("`retake -C {project} status` finishes it");
+        assert!(output.stderr.contains("was interrupted"), "{command:?}: {}", output.stderr);
+        assert!(output.stderr.contains(&status), "{command:?}: {}", output.stderr);
+        let pending = sandbox.json(command)["pending_moves"][0].clone();
+        assert_eq!(pending["folder"], project, "{command:?}");
+        assert_eq!((&pending["exists"], &pending["running"]), (&true.into(), &false.into()), "{command:?}");
+        assert_eq!(pending["kind"]["type"], "files_moved", "{command:?}");
+    }
+    assert_eq!(read(&sandbox).as_deref(), Some("two\n"), "nothing was done about it");
+    // What they name finishes it, and then there is nothing to mention.
+    sandbox.done(&["-C", &project, "status"]);
+    assert_eq!(read(&sandbox).as_deref(), Some("one\n"));
+    for command in commands {
+        assert!(!sandbox.run(command).stderr.contains("interrupted"), "{command:?}");
+        assert!(sandbox.json(command).get("pending_moves").is_none(), "{command:?}");
+    }
+
+    // A folder that another one took the place of is not moved into, and can be given up.
+    let sandbox = cut_off();
+    let away = sandbox.project().with_file_name("away");
+    fs::create_dir(&away).expect("our folder");
+    fs::rename(sandbox.project(), away.join("project")).expect("our folder");
+    fs::create_dir(sandbox.project()).expect("our folder");
+    fs::write(sandbox.project().join("a"), "mine\n").expect("our folder");
+    let pending = sandbox.json(&["thread", "list", "--all"])["pending_moves"][0].clone();
+    assert_eq!(pending["exists"], false);
+    assert!(pending["next"].as_str().is_some_and(|next| next.contains("--forget-folder")), "{pending}");
+    sandbox.done(&["repair", "--forget-folder", pending["folder"].as_str().expect("text")]);
+    assert_eq!(read(&sandbox).as_deref(), Some("mine\n"));
+}

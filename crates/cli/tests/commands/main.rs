@@ -1,0 +1,27 @@
+//! The commands, as a user meets them: the real program, in folders of its own.
+
+mod agent_commands;
+mod bounded;
+mod drafts;
+mod file_commands;
+mod files_edges;
+mod files_moving;
+mod files_recovery;
+mod files_roots;
+mod history_commands;
+mod history_screens;
+mod named_takes;
+mod other_folder;
+mod promises_of_options;
+mod read_mode;
+mod readme;
+mod serve;
+mod shared_settings;
+mod signals;
+mod tools;
+
+// The tests of the studio use these too, in a program of their own: they need a browser.
+#[path = "../support/interrupted.rs"]
+mod interrupted;
+#[path = "../support/mod.rs"]
+mod support;

@@ -1,0 +1,123 @@
+//! `redact --text`: a secret that was repeated elsewhere.
+
+use std::fs;
+use std::io::Write as _;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::tools::support::{User, everything_below, said};
+
+const KEY: &str = "sk-live-123456";
+
+/// The files of the store that hold the key, compressed content included.
+fn files_with_key(user: &User) -> Vec<String> {
+    let holds = |bytes: &[u8]| bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes());
+    let mut found = Vec::new();
+    for path in everything_below(&user.path("store")).into_iter().filter(|path| path.is_file()) {
+        let bytes = fs::read(&path).expect("a file");
+        let mut frames = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(&[0x28, 0xb5, 0x2f, 0xfd]));
+        let is_packed = frames.any(|at| {
+            let mut plain = Vec::new();
+            if let Ok(mut decoder) = zstd::Decoder::new(&bytes[at..]) {
+                let mut piece = [0; 4096];
+                while let Ok(read @ 1..) = std::io::Read::read(&mut decoder, &mut piece) {
+                    plain.extend_from_slice(&piece[..read]);
+                }
+            }
+            holds(&plain)
+        });
+        if holds(&bytes) || is_packed {
+            found.push(path.file_name().expect("a name").to_string_lossy().into_owned());
+        }
+    }
+    found
+}
+
+fn lengths<const N: usize>(answer: &Value, names: [&str; N]) -> [usize; N] {
+    names.map(|name| answer[name].as_array().map_or(0, Vec::len))
+}
+
+#[test]
+fn a_text_is_destroyed_wherever_it_was_repeated() {
+    let user = User::new();
+    user.run(&["run", "--new", &format!("say I use {KEY} for it")]);
+    user.run(&["draft", "set", &format!("please deploy using {KEY}")]);
+    user.run(&["draft", "set", &format!("deploy, really, with {}", &KEY[..10])]);
+    user.run(&["role", "add", &format!("Role {KEY}")]);
+    user.run(&["entry", "role", "1", &format!("Role {KEY}")]);
+    user.run(&["entry", "role", "1", "User"]);
+    user.run(&["context", "add", &format!("notes/{KEY}.txt"), "kept.txt"]);
+    user.run(&["exec", "--by", &format!("agent {KEY}"), "--", "touch", "by-another"]);
+    user.run(&["settings", "set", "model", &format!("model-{KEY}")]);
+    user.run(&["settings", "set", "provider", &format!("provider-{KEY}")]);
+    user.run(&["thread", "new", "Elsewhere"]);
+    user.run(&["entry", "add", &format!("The key was {KEY}, I think.")]);
+    user.run(&["entry", "add", "Nothing to see."]);
+    user.run(&["search", "live"]);
+    assert!(!files_with_key(&user).is_empty(), "the control: it is there before");
+    let dry = user.json(&["redact", "--text", KEY, "--dry-run"]);
+    let [entries] = lengths(&dry, ["entries"]);
+    assert!(entries >= 3 && dry["dry_run"] == true, "{dry}");
+    assert!(!files_with_key(&user).is_empty(), "nothing was changed");
+    let done = user.json(&["redact", "--text", KEY, "--yes"]);
+    assert_eq!(lengths(&done, ["entries", "remaining"]), [entries, 0], "{done}");
+    assert_eq!(files_with_key(&user), [""; 0]);
+    assert_eq!(user.json(&["verify"])["clean"], true);
+    assert!(user.run(&["thread", "show", "Elsewhere"]).contains("Nothing to see."));
+    let again = user.json(&["redact", "--text", KEY, "--yes"]);
+    assert_eq!(lengths(&again, ["entries", "remaining"]), [0, 0], "{again}");
+}
+
+#[test]
+fn an_entry_alone_leaves_the_key_elsewhere_and_a_captured_file_is_listed() {
+    let user = User::new();
+    fs::write(user.project().join("notes.txt"), format!("key = {KEY}\n")).expect("a file");
+    user.run(&["run", "--new", &format!("say I use {KEY}")]);
+    user.run(&["exec", "--", "touch", "other.txt"]);
+    let mut redact = user.command();
+    redact
+        .args(["redact", "1", "--text-file", "-", "--yes", "--json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let mut running = redact.spawn().expect("the program starts");
+    running.stdin.take().expect("a pipe").write_all(format!("{KEY}\n").as_bytes()).expect("it reads");
+    let answer = said(running.wait_with_output().expect("it ends"));
+    let done: Value = serde_json::from_str(&answer.out).expect("an answer in JSON");
+    let kinds: Vec<_> =
+        done["remaining"].as_array().expect("a list").iter().map(|place| &place["kind"]).collect();
+    assert_eq!(kinds, ["blob"], "the captured file is named, and nothing else is left: {done}");
+    let told = user.run(&["redact", "--text", KEY, "--yes"]);
+    assert!(told.contains("1 place still holds the same text") && told.contains("blob"), "{told}");
+    user.refused(2, &["redact", "--text", "abc", "--yes"]);
+    user.refused(2, &["redact", "--yes"]);
+}
+
+#[test]
+fn an_entry_that_was_redacted_before_is_finished_and_no_error() {
+    let user = User::new();
+    user.talk("Fix the login");
+    user.run(&["redact", "1", "--yes"]);
+    let again = user.run(&["redact", "1"]);
+    assert!(again.contains("No content was left to destroy"), "{again}");
+    user.refused(3, &["redact", "00000000000000000000000000", "--yes"]);
+}
+
+#[test]
+fn a_newer_ledger_is_no_damage() {
+    let user = User::new();
+    user.run(&["run", "--new", "say hello"]);
+    let path = user.path("store/ledger.db");
+    let mut bytes = fs::read(&path).expect("a ledger");
+    // The form of the file, in the header of every SQLite database.
+    bytes[60..64].copy_from_slice(&99_u32.to_be_bytes());
+    fs::write(&path, &bytes).expect("it is ours");
+    let verified = user.json(&["verify"]);
+    assert_eq!((&verified["clean"], &verified["ledger_problem"]), (&true.into(), &Value::Null));
+    assert!(verified["ledger_newer"].as_str().is_some_and(|text| text.contains("update this program")));
+    for command in ["verify", "repair"] {
+        let told = user.run(&[command]);
+        assert!(told.contains("update this program") && !told.contains("retake repair"), "{told}");
+    }
+    assert_eq!(fs::read(&path).expect("a ledger"), bytes, "it is left alone");
+}

@@ -1,0 +1,360 @@
+//! Export and import: every byte comes along, and nothing that is not what it says it is comes in.
+
+use std::fs;
+use std::io::Write;
+use std::process::Stdio;
+
+use crate::tools::support::{Dice, Said, User, said};
+
+/// A thread with takes, edits, undone work, tool calls, fields of others, settings, a draft and a saved moment.
+fn rich() -> User {
+    let user = User::new();
+    user.talk("Fix the login");
+    user.run(&["thread", "tag", "bug", "größe"]);
+    let fields = r#"{"role":"AI","blocks":[{"type":"thinking","text":"hm","signature":"s"},
+        {"type":"text","text":"See."},{"type":"tool_call","call":"c","name":"bash","input":{"b":1.0}},
+        {"type":"tool_result","call":"c","text":"```\nout","failed":true}],"ticket":{"z":1e3,"a":[ 1 ]}}"#;
+    user.run(&["entry", "add", "--fields", fields]);
+    user.run(&["entry", "add", &"A long one. ".repeat(300)]);
+    user.run(&["save", "before"]);
+    user.run(&["take", "fork", "1", "--name", "retry"]);
+    user.run(&["entry", "add", "Try again \u{1f427}"]);
+    user.run(&["draft", "set", "half a thought"]);
+    user.run(&["undo", "2"]);
+    user.run(&["entry", "add", "Another way"]);
+    user.run(&["take", "switch", "main"]);
+    user.run(&["entry", "delete", "2"]);
+    user
+}
+
+fn export(user: &User, thread: &str) -> String {
+    user.run(&["export", thread, "-o", "-"])
+}
+
+fn import(user: &User, text: &[u8], options: &[&str]) -> Said {
+    let mut command = user.command();
+    command
+        .args(["import", "-"])
+        .args(options)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program starts");
+    let mut input = child.stdin.take().expect("a pipe");
+    // It may stop reading early, having seen enough.
+    let _ = input.write_all(text);
+    drop(input);
+    said(child.wait_with_output().expect("the program ends"))
+}
+
+/// The lines that hold history: all but the first and the last.
+fn inside(export: &str) -> Vec<&str> {
+    let lines: Vec<&str> = export.lines().collect();
+    lines[1..lines.len() - 1].to_vec()
+}
+
+/// Everything that a list shows of a store.
+fn listed(user: &User) -> String {
+    user.run(&["tree", "--all", "--deleted", "--json"])
+}
+
+/// The export with an end that fits its lines.
+fn sealed(lines: &[&str]) -> String {
+    let mut text = lines.join("\n");
+    text.push('\n');
+    let digest = blake3::hash(text.as_bytes());
+    let lines = lines.len();
+    format!("{text}{{\"digest\":\"{digest}\",\"end\":true,\"lines\":{lines}}}\n")
+}
+
+#[test]
+fn what_is_exported_and_imported_is_exported_again_to_the_byte() {
+    let here = rich();
+    let first = export(&here, "Fix the login");
+    let there = User::new();
+    let said = import(&there, first.as_bytes(), &["--switch", "--json"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let answer: serde_json::Value = serde_json::from_str(&said.out).expect("an answer in JSON");
+    assert_eq!(answer["version"], answer["new_operations"]);
+    assert_eq!(export(&there, "Fix the login"), first);
+    for look in [&["thread", "show", "--all"][..], &["history", "--all"], &["take", "list"]] {
+        let (mut before, mut after) = (here.json(look), there.json(look));
+        // Where a thread is listed differs from machine to machine; nothing else does.
+        for answer in [&mut before, &mut after] {
+            answer.as_object_mut().expect("an object").remove("current");
+        }
+        assert_eq!(before, after, "{look:?}");
+    }
+    there.run(&["undo", "3"]);
+    there.run(&["redo", "3"]);
+    there.run(&["jump", "before"]);
+    assert_eq!(there.json(&["verify"])["clean"], true);
+}
+
+#[test]
+fn what_is_here_already_is_not_new_and_what_continues_it_is() {
+    let here = rich();
+    let first = export(&here, "Fix the login");
+    let said = import(&here, first.as_bytes(), &["--json"]);
+    assert!(said.out.contains("\"new_operations\":0"), "{said:?}");
+    assert!(import(&here, first.as_bytes(), &[]).out.contains("Nothing new"));
+    assert_eq!(export(&here, "Fix the login"), first);
+
+    let there = User::new();
+    import(&there, first.as_bytes(), &[]);
+    here.run(&["entry", "add", "One more"]);
+    let second = export(&here, "Fix the login");
+    let said = import(&there, second.as_bytes(), &["--json"]);
+    assert!(said.out.contains("\"new_operations\":1"), "{said:?}");
+    assert_eq!(export(&there, "Fix the login"), second);
+    // The older file has nothing new for the newer thread.
+    let said = import(&there, first.as_bytes(), &["--json"]);
+    assert!(said.out.contains("\"new_operations\":0"), "{said:?}");
+}
+
+#[test]
+fn threads_that_went_different_ways_are_kept_apart() {
+    let here = rich();
+    let there = User::new();
+    import(&there, export(&here, "Fix the login").as_bytes(), &["--switch"]);
+    here.run(&["entry", "add", "This way"]);
+    there.run(&["entry", "add", "That way"]);
+    let other = export(&here, "Fix the login");
+    let before = listed(&there);
+    let said = import(&there, other.as_bytes(), &[]);
+    assert_eq!(said.code, 5, "{said:?}");
+    assert!(said.err.contains("--copy"), "{said:?}");
+    assert_eq!(listed(&there), before);
+    let said = import(&there, other.as_bytes(), &["--copy", "--json"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let answer: serde_json::Value = serde_json::from_str(&said.out).expect("an answer in JSON");
+    let id = answer["thread"].as_str().expect("an id");
+    assert!(there.run(&["thread", "show", id]).contains("This way"));
+    assert!(there.run(&["thread", "show"]).contains("That way"));
+    assert_eq!(there.json(&["verify"])["clean"], true);
+}
+
+#[test]
+fn whatever_is_changed_in_an_export_is_refused() {
+    let here = rich();
+    let good = export(&here, "Fix the login");
+    let there = User::new();
+    there.talk("Mine");
+    let before = listed(&there);
+    let mut dice = Dice::new(20_261_115);
+    for round in 0..220 {
+        let mut bad = good.clone().into_bytes();
+        let place = dice.below(bad.len());
+        let what = match round % 4 {
+            0 => {
+                bad[place] ^= 1 << dice.below(8);
+                "a flipped bit"
+            }
+            1 => {
+                bad.truncate(place);
+                "a cut"
+            }
+            2 => {
+                bad.drain(place..(place + 1 + dice.below(200)).min(good.len()));
+                "a hole"
+            }
+            _ => {
+                bad.insert(place, b"0\"{}[],\n\xff"[dice.below(9)]);
+                "something more"
+            }
+        };
+        let said = import(&there, &bad, &[]);
+        assert_eq!(said.code, 5, "{what} at {place} in round {round}: {said:?}");
+        assert!(said.err.starts_with("error: "), "{said:?}");
+    }
+    assert_eq!(listed(&there), before);
+    assert_eq!(there.json(&["verify"])["clean"], true);
+    assert_eq!(import(&there, good.as_bytes(), &[]).code, 0);
+}
+
+#[test]
+fn an_end_that_fits_does_not_make_a_changed_export_right() {
+    let here = rich();
+    let good = export(&here, "Fix the login");
+    let all: Vec<&str> = good.lines().collect();
+    let lines = &all[..all.len() - 1];
+    assert_eq!(sealed(lines), good, "the seal is made as the program makes it");
+    let there = User::new();
+    there.talk("Mine");
+    let before = listed(&there);
+    let mut dice = Dice::new(77);
+    let last_operation = lines.iter().rposition(|line| line.contains("\"operation\"")).expect("operations");
+    for round in 0..120 {
+        let mut bad: Vec<String> = lines.iter().map(|&line| line.to_owned()).collect();
+        // Whoever writes the last operation can write what they like into it: nothing follows that names it.
+        let place = 1 + dice.below(last_operation - 1);
+        let what = match round % 4 {
+            0 => {
+                bad.remove(place);
+                "a line less"
+            }
+            1 => {
+                let other = 1 + dice.below(last_operation - 1);
+                if lines[place] == lines[other] || place == other {
+                    continue;
+                }
+                bad.swap(place, other);
+                "two lines swapped"
+            }
+            2 => {
+                let start = bad[place].find("\"data\":\"").expect("data") + 8;
+                let end = start + bad[place][start..].find('"').expect("the end of the data");
+                let at = start + dice.below(end - start);
+                let letter = if &bad[place][at..=at] == "A" { "B" } else { "A" };
+                bad[place].replace_range(at..=at, letter);
+                "other data"
+            }
+            _ => {
+                bad[place] = bad[place].replacen("\"data\":\"", "\"data\":\"!", 1);
+                "data that is not base64"
+            }
+        };
+        let text = sealed(&bad.iter().map(String::as_str).collect::<Vec<_>>());
+        let said = import(&there, text.as_bytes(), &[]);
+        if said.code == 0 {
+            // Two objects in another order that still stand before what needs them say the same.
+            assert_eq!(what, "two lines swapped", "line {place} in round {round}: {said:?}");
+            let mut mine = inside(&good);
+            let again = export(&there, "Fix the login");
+            let mut theirs = inside(&again);
+            mine.sort_unstable();
+            theirs.sort_unstable();
+            assert_eq!(mine, theirs);
+            there.run(&["purge", "Fix the login", "--yes"]);
+        } else {
+            assert_eq!(said.code, 5, "{what} in line {place}, round {round}: {said:?}");
+        }
+        assert_eq!(listed(&there), before, "{what} in line {place}, round {round}");
+    }
+}
+
+#[test]
+fn hostile_files_are_refused() {
+    let here = rich();
+    let good = export(&here, "Fix the login");
+    let there = User::new();
+    there.talk("Mine");
+    let before = listed(&there);
+    let header = good.lines().next().expect("a header");
+    let id = here.json(&["thread", "info", "Fix the login"])["id"].as_str().expect("an id").to_owned();
+    let other = there.json(&["thread", "info", "Mine"])["id"].as_str().expect("an id").to_owned();
+    let with_header = |header: String| {
+        let lines: Vec<&str> = good.lines().collect();
+        let mut changed = vec![header.as_str()];
+        changed.extend(&lines[1..lines.len() - 1]);
+        sealed(&changed).into_bytes()
+    };
+    let deep = |text: &str| format!("{header}\n{{\"object\":{}\n", text.repeat(200_000)).into_bytes();
+    for (what, bytes) in [
+        ("nothing", Vec::new()),
+        ("an empty line", b"\n".to_vec()),
+        ("not JSON", b"hello\n".to_vec()),
+        ("other JSON", b"{\"a\":1}\n".to_vec()),
+        ("only the header", format!("{header}\n").into_bytes()),
+        ("header and end", sealed(&[header]).into_bytes()),
+        ("binary", vec![0xff; 4096]),
+        ("deep lists", deep("[")),
+        ("deep objects", deep("{\"a\":")),
+        ("another thread's id", with_header(header.replace(&id, &other))),
+        ("no id", with_header(header.replace(&id, "x"))),
+        ("a newer format", with_header(header.replace("\"format\":1", "\"format\":2"))),
+        ("a huge format", with_header(header.replace("\"format\":1", "\"format\":18446744073709551615"))),
+        ("a huge version", with_header(header.replacen("\"version\":", "\"version\":9", 1))),
+        (
+            "a version beyond numbers",
+            with_header(header.replacen("\"version\":", "\"version\":1e400,\"x\":", 1)),
+        ),
+        ("twice", format!("{good}{good}").into_bytes()),
+        ("more behind the end", format!("{good}{{}}\n").into_bytes()),
+        ("another kind", with_header(header.replace("\"retake\":\"thread\"", "\"retake\":\"store\""))),
+    ] {
+        let said = import(&there, &bytes, &[]);
+        assert_eq!(said.code, 5, "{what}: {said:?}");
+        assert!(said.err.len() < 1000, "{what}: a short sentence");
+        assert_eq!(listed(&there), before, "{what}");
+        // As a copy neither, which has rules of its own.
+        if what != "another thread's id" {
+            assert_eq!(import(&there, &bytes, &["--copy"]).code, 5, "{what} as a copy");
+        }
+    }
+    there.refused(3, &["import", "no/such/file"]);
+    there.refused(2, &["import", "."]);
+}
+
+#[test]
+fn files_are_never_overwritten_unasked() {
+    let user = rich();
+    user.run(&["export", "Fix the login"]);
+    let path = user.project().join("fix-the-login.retake");
+    let first = fs::read(&path).expect("an export");
+    user.run(&["entry", "add", "More"]);
+    let error = user.refused(5, &["export", "Fix the login"]);
+    assert!(error.contains("--force"), "{error}");
+    assert_eq!(fs::read(&path).expect("an export"), first);
+    user.run(&["export", "Fix the login", "--force"]);
+    assert_ne!(fs::read(&path).expect("an export"), first);
+    let left = fs::read_dir(user.project()).expect("a folder").count();
+    assert_eq!(left, 1, "no temporary file stays");
+    user.refused(2, &["export", "-o", "-", "--json"]);
+    user.refused(2, &["export", "-k", "main"]);
+}
+
+#[test]
+fn texts_to_read_hold_the_take() {
+    let user = rich();
+    let markdown = user.run(&["export", "--format", "markdown", "-o", "-"]);
+    for part in ["# Fix the login", "## 1. User", "> hm", "````\n```\nout\n````", "Calls **bash**"] {
+        assert!(markdown.contains(part), "{part}: {markdown}");
+    }
+    let retry = user.run(&["export", "-k", "retry", "--format", "markdown", "-o", "-"]);
+    assert!(retry.contains("Another way"), "{retry}");
+    let json: serde_json::Value =
+        serde_json::from_str(&user.run(&["export", "--format", "json", "-o", "-"])).expect("JSON");
+    let shown = user.json(&["thread", "show", "--all"]);
+    assert_eq!(json["entries"], shown["entries"]);
+    assert_eq!(json["take"], shown["take"]);
+}
+
+#[test]
+fn what_was_redacted_does_not_come_back_by_an_older_file() {
+    let user = User::new();
+    user.talk("Fix the login");
+    let older = export(&user, "Fix the login");
+    user.run(&["redact", "1", "--yes"]);
+    let said = import(&user, older.as_bytes(), &["--copy", "--switch"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let shown = user.run(&["thread", "show"]);
+    assert!(shown.contains("[redacted]") && !shown.contains("Why does the login fail?"), "{shown}");
+    assert_eq!(user.json(&["verify"])["clean"], true);
+}
+
+#[test]
+fn a_file_cannot_redact_what_is_here() {
+    let here = User::new();
+    here.talk("Fix the login");
+    let whole = export(&here, "Fix the login");
+    let there = User::new();
+    import(&there, whole.as_bytes(), &[]);
+    here.run(&["redact", "1", "--yes"]);
+    let redacted = export(&here, "Fix the login");
+    assert!(redacted.contains("\"redacted\""), "{redacted}");
+    for options in [&[][..], &["--copy"]] {
+        let said = import(&there, redacted.as_bytes(), options);
+        assert_eq!(said.code, 0, "{said:?}");
+    }
+    assert_eq!(there.json(&["thread", "list"])["threads"].as_array().map(Vec::len), Some(2));
+    let mine =
+        serde_json::from_str::<serde_json::Value>(whole.lines().next().expect("a header")).expect("JSON");
+    assert_eq!(export(&there, mine["thread"].as_str().expect("an id")), whole);
+    // Where the content never was, the redaction comes along.
+    let elsewhere = User::new();
+    import(&elsewhere, redacted.as_bytes(), &["--switch"]);
+    assert!(elsewhere.run(&["thread", "show"]).contains("[redacted]"));
+    assert_eq!(export(&elsewhere, "Fix the login"), redacted);
+    assert_eq!(elsewhere.json(&["verify"])["clean"], true);
+}

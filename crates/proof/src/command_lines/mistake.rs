@@ -1,0 +1,149 @@
+//! A program that lies: the controls.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::observe::Kind;
+use super::world::{Line, Output, World};
+use crate::violation::Trouble;
+
+/// What the program does wrong on purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mistake {
+    /// A command for another project's thread also writes where it was started.
+    WritesWhereItStarted,
+    /// A dry run is carried out.
+    DropsDryRun,
+    /// A command that failed leaves a file.
+    WritesAfterFailure,
+    /// A command that failed leaves an entry.
+    AddsAnEntryAfterFailure,
+    /// A preview names one path less.
+    ShortensPreview,
+    /// An undo takes back one step more, and reports one.
+    UndoesTwice,
+    /// An undo leaves one file as it was.
+    UndoesAllButOneFile,
+    /// Undo takes back shared changes without being asked to.
+    UndoesSharedChanges,
+    /// A move writes into the data of a version control system.
+    WritesProtected,
+    /// A move clears a setuid bit that it reports nothing about.
+    ClearsBits,
+    /// Special bits are not listed among what is not captured.
+    HidesBits,
+    /// The message of a failed turn has the key in it.
+    ShowsTheKey,
+    /// A new take has no git commit.
+    ForgetsTheCommit,
+    /// A folder that took the place of another is used.
+    UsesAnotherFolder,
+    /// A time that no clock shows is written.
+    WritesAnyTime,
+}
+
+impl Mistake {
+    /// All of them.
+    pub const ALL: [Self; 15] = [
+        Self::WritesWhereItStarted,
+        Self::DropsDryRun,
+        Self::WritesAfterFailure,
+        Self::AddsAnEntryAfterFailure,
+        Self::ShortensPreview,
+        Self::UndoesTwice,
+        Self::UndoesAllButOneFile,
+        Self::UndoesSharedChanges,
+        Self::WritesProtected,
+        Self::ClearsBits,
+        Self::HidesBits,
+        Self::ShowsTheKey,
+        Self::ForgetsTheCommit,
+        Self::UsesAnotherFolder,
+        Self::WritesAnyTime,
+    ];
+
+    /// The arguments that are really used.
+    pub(super) fn arguments(self, line: &Line) -> Vec<String> {
+        let mut arguments = line.arguments.clone();
+        let is_undo = arguments.first().is_some_and(|first| first == "undo");
+        match self {
+            Self::DropsDryRun => arguments.retain(|argument| argument != "--dry-run"),
+            Self::UndoesSharedChanges if is_undo && !line.has("--shared") => {
+                arguments.push("--shared".into());
+            }
+            _ => {}
+        }
+        arguments
+    }
+}
+
+impl World {
+    /// What the lying program does beyond its command, or says instead.
+    pub(super) fn lie(&mut self, line: &Line, output: &mut Output) -> Result<(), Trouble> {
+        let Some(mistake) = self.mistake else { return Ok(()) };
+        let failed = output.code != Some(0);
+        let moved = line.is_move() && !failed && !line.is_dry();
+        let folder = line.may_change.clone().unwrap_or_else(|| line.place.clone());
+        let elsewhere = line.may_change.as_ref().is_some_and(|name| *name != line.place);
+        let is_undo = line.arguments.first().is_some_and(|first| first == "undo");
+        let gone = self.seen.folders.keys().any(|name| name.ends_with("-away"));
+        match mistake {
+            Mistake::WritesWhereItStarted if elsewhere && !failed && !line.is_dry() => {
+                self.quietly(&line.place, "echo astray > astray")
+            }
+            Mistake::WritesAfterFailure if failed && !line.is_dry() => {
+                self.quietly(&folder, "echo astray > astray")
+            }
+            Mistake::AddsAnEntryAfterFailure if failed && !line.is_dry() => {
+                self.execute("a", &["entry".into(), "add".into(), "astray".into()]).map(drop)
+            }
+            Mistake::ShortensPreview if line.is_dry() => {
+                paths_of(output).map(Vec::pop);
+                Ok(())
+            }
+            Mistake::UndoesTwice if moved && is_undo => self.execute(&line.place, &line.arguments).map(drop),
+            Mistake::UndoesAllButOneFile if is_undo && !failed => self.leave_one_file(line, &folder, output),
+            Mistake::WritesProtected if moved => {
+                self.quietly(&folder, "mkdir -p .Git/refs && echo astray > .Git/refs/astray")
+            }
+            Mistake::ClearsBits if moved => {
+                for path in paths_of(output).into_iter().flatten() {
+                    path["note"] = Value::Null;
+                }
+                self.quietly(&folder, "find . -perm /7000 -exec chmod 755 {} +")
+            }
+            Mistake::UsesAnotherFolder if line.must_fail && gone => {
+                output.code = Some(0);
+                Ok(())
+            }
+            Mistake::ShowsTheKey => {
+                if let Some(key) = &self.key {
+                    output.errors.push_str(key);
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes the last file of an undo what it was before, and leaves it out of the answer and of the preview.
+    fn leave_one_file(&self, line: &Line, folder: &str, output: &mut Output) -> Result<(), Trouble> {
+        let Some(path) = paths_of(output).and_then(Vec::pop) else { return Ok(()) };
+        if line.is_dry() {
+            return Ok(());
+        }
+        let name = path["path"].as_str().unwrap_or_default();
+        let place = self.folder(folder).join(name);
+        let before = self.seen.folders.get(folder).and_then(|tree| tree.get(Path::new(name)));
+        match before.map(|node| &node.kind) {
+            Some(Kind::File(bytes)) => Ok(std::fs::write(place, bytes)?),
+            None if place.is_file() => Ok(std::fs::remove_file(place)?),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn paths_of(output: &mut Output) -> Option<&mut Vec<Value>> {
+    output.answer["files"]["paths"].as_array_mut()
+}

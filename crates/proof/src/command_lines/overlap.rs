@@ -1,0 +1,78 @@
+//! Two programs in one folder at once, while the user makes a file there.
+
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use super::world::{Line, Output, Stop, World};
+use crate::violation::Trouble;
+
+const PATIENCE: Duration = Duration::from_mins(1);
+
+impl World {
+    pub(super) fn overlap(&mut self) -> Result<(), Stop> {
+        let project = self.some_project().to_owned();
+        let titles: Vec<String> = self
+            .threads
+            .iter()
+            .filter(|thread| thread.project == project)
+            .map(|thread| thread.title.clone())
+            .collect();
+        let number = self.number();
+        let go = self.signals().join(format!("go-{number}"));
+        let mut running = Vec::new();
+        for which in 0..2 {
+            let title = titles[self.dice.index(titles.len())].clone();
+            let up = self.signals().join(format!("up-{number}-{which}"));
+            // A program that nobody lets go on ends by itself.
+            let script = format!(
+                "echo {number} > own-{number}-{which}; : > \"$W/signals/up-{number}-{which}\"; i=0; \
+                 while [ ! -e \"$W/signals/go-{number}\" ] && [ $i -lt 3000 ]; do sleep 0.02; i=$((i+1)); done; \
+                 echo {number} > late-{number}-{which}"
+            );
+            let line = Line::new(&project, &["exec", "-t", &title, "--", "sh", "-c", &script]);
+            let mut child = self.start(&line)?;
+            self.script
+                .push(format!("while [ ! -e \"$W/signals/up-{number}-{which}\" ]; do sleep 0.02; done"));
+            wait_for(&up, &mut child)?;
+            running.push((title, child));
+        }
+        let mine = format!("mine-{number}");
+        let by_hand = format!("echo {number} > {mine}; : > \"$W/signals/go-{number}\"");
+        self.by_hand(&project, &by_hand)?;
+        if !go.exists() {
+            return Err(Stop::Trouble("the signal was not given".into()));
+        }
+        self.script.push("wait".to_owned());
+        let mut threads = Vec::new();
+        for (title, child) in running {
+            let output = Output::of(&child.wait_with_output()?);
+            if output.code != Some(0) {
+                return Err(Stop::Broken(format!("one of two programs at once failed: {}", output.errors)));
+            }
+            threads.push(title);
+        }
+        self.seen = self.observe()?;
+        self.made_meanwhile.insert((project.clone(), PathBuf::from(mine)));
+        self.summary.overlaps += 1;
+        for title in threads {
+            let line = Line::new(&project, &["undo", "-t", &title]).changing(&project);
+            self.undo(&line, &project)?;
+        }
+        Ok(())
+    }
+}
+
+fn wait_for(signal: &Path, child: &mut Child) -> Result<(), Trouble> {
+    let started = Instant::now();
+    while !signal.exists() {
+        if let Some(status) = child.try_wait()? {
+            return Err(format!("a program under `exec` ended early: {status}").into());
+        }
+        if started.elapsed() > PATIENCE {
+            return Err("a program under `exec` did not start".into());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}

@@ -1,0 +1,248 @@
+//! Steps that look for one thing: refusals, folders that are gone, commits, bits, keys and clocks.
+
+use std::fs;
+use std::sync::Arc;
+
+use retake_agent::fault_server::{FaultServer, Request, Script};
+use retake_model::entry::EntryVersion;
+use retake_model::id::ThreadId;
+use retake_model::time::Timestamp;
+use retake_timeline::{Caller, Clock, Command, Rules, Seeded, Spot, Timeline};
+
+use super::mistake::Mistake;
+use super::observe::Kind;
+use super::world::{LARGEST, Line, Stop, World};
+use crate::secrets::places;
+
+/// Times that no clock should show, in milliseconds.
+const WRONG_TIMES: [i64; 5] = [i64::MIN, -86_400_000, -1, 253_402_300_800_000, i64::MAX];
+
+/// How a key may stand in the value of a header.
+const HEADERS: [(&str, &str); 4] = [
+    ("x-api-key", "KEY"),
+    ("authorization", "Bearer KEY"),
+    ("cookie", "session=KEY; theme=dark"),
+    ("x-auth", "Token token=\"KEY\""),
+];
+
+/// A clock that stands still.
+struct Stopped(i64, Seeded);
+
+impl Clock for Stopped {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.0)
+    }
+
+    fn random(&self) -> [u8; 10] {
+        self.1.random()
+    }
+}
+
+impl World {
+    /// Commands that cannot be carried out.
+    pub(super) fn failing(&mut self) -> Result<(), Stop> {
+        let anywhere: [&[&str]; 19] = [
+            &["run", "--provider", "nosuch", "hello"],
+            &["run", "--provider", "nosuch", "--new", "hello"],
+            &["undo", "-t", "nosuch"],
+            &["jump", "999999"],
+            &["restore", "999999"],
+            &["restore", "1", "../outside/f0"],
+            &["take", "switch", "nosuch"],
+            &["take", "branch", "999999"],
+            &["take", "fork", "999999"],
+            &["entry", "edit", "999999", "x"],
+            &["entry", "delete", "999999"],
+            &["import", "nosuch.retake"],
+            &["exec", "--", "/nosuch/program"],
+            &["undo", "--expect", "999999"],
+            &["entry", "add", "x", "--expect", "999999"],
+            &["exec", "--expect", "999999", "--", "touch", "astray"],
+            &["settings", "set", "nosuch", "1"],
+            &["thread", "switch", "nosuch"],
+            &["take", "open", "main", "--apart", "../outside"],
+        ];
+        let without_project: [&[&str]; 8] = [
+            &["run", "--provider", "nosuch", "hello"],
+            &["exec", "--", "touch", "astray"],
+            &["snapshot", "take"],
+            &["status"],
+            &["entry", "add", "x"],
+            &["undo"],
+            &["restore", "1"],
+            &["take", "branch"],
+        ];
+        let line = if self.dice.once_in(3) {
+            Line::new("e", without_project[self.dice.index(without_project.len())])
+        } else {
+            Line::new(self.some_project(), anywhere[self.dice.index(anywhere.len())])
+        };
+        self.run(&Line { must_fail: true, ..line }).map(drop)
+    }
+
+    /// A folder that is not where it was, and then another one in its place.
+    pub(super) fn folder_gone(&mut self) -> Result<(), Stop> {
+        let thread = self.some_thread();
+        let (project, title) = (thread.project.clone(), thread.title.clone());
+        self.by_hand("outside", &format!("mv ../{project} ../{project}-away"))?;
+        for again in [false, true] {
+            if again {
+                self.by_hand("outside", &format!("mkdir ../{project}; echo theirs > ../{project}/f0"))?;
+            }
+            let place = if self.dice.once_in(2) { "e" } else { "outside" };
+            let refused: [&[&str]; 5] = [
+                &["exec", "--", "sh", "-c", "echo astray > astray"],
+                &["snapshot", "take"],
+                &["status"],
+                &["restore", "1"],
+                &["run", "--approve", "all", "create f0 with astray"],
+            ];
+            let line = Line::new(place, refused[self.dice.index(refused.len())]).with(&["-t", &title]);
+            self.run(&Line { must_fail: true, ..line })?;
+            // What only the conversation has may be undone; no file of any folder changes.
+            self.run(&Line::new(place, &["undo", "-t", &title]))?;
+        }
+        self.by_hand("outside", &format!("rm -rf ../{project}; mv ../{project}-away ../{project}"))
+    }
+
+    /// A new take has the commit at which the take that it comes from was last changed.
+    pub(super) fn anchor(&mut self) -> Result<(), Stop> {
+        let Some(thread) = self.threads.iter().rfind(|thread| thread.project == "c").cloned() else {
+            return Ok(());
+        };
+        let commits = [self.commit(), self.commit()];
+        let head = |commit: &str| format!("echo {commit} > .git/refs/heads/main");
+        self.by_hand("c", &head(&commits[0]))?;
+        self.run(&Line::new("c", &["snapshot", "take", "-t", &thread.title]))?;
+        let number = self.number().to_string();
+        let added = self.run(&Line::new("c", &["entry", "add", &number, "-t", &thread.title]))?;
+        self.by_hand("c", &head(&commits[1]))?;
+        let name = format!("take-{number}");
+        let line = Line::new("c", &["take", "branch", "--name", &name, "-t", &thread.title]).changing("c");
+        let ran = self.run(&line)?;
+        if !added.succeeded() || !ran.succeeded() {
+            return Ok(());
+        }
+        self.add_take(&ran, &name);
+        let timeline = Timeline::open(&self.store(), Rules::default())?;
+        let looking = timeline.look()?;
+        let id: ThreadId = thread.id.parse().map_err(|_| "not the id of a thread")?;
+        let takes = looking.state(id)?.all_takes(&looking.queries())?;
+        let take = takes.into_iter().find(|take| take.name == name).ok_or("the new take is not there")?;
+        let found = take.git_commit.filter(|_| self.mistake != Some(Mistake::ForgetsTheCommit));
+        self.summary.anchors += 1;
+        if found.as_ref() == Some(&commits[0]) {
+            return Ok(());
+        }
+        let expected = &commits[0];
+        Err(Stop::Broken(format!(
+            "the take {name} has the commit {found:?}, and its source was changed at {expected}"
+        )))
+    }
+
+    fn commit(&mut self) -> String {
+        let mut half = || u128::from(self.dice.roll()) << 64 | u128::from(self.dice.roll());
+        format!("{:032x}{:032x}", half(), half())[..40].to_owned()
+    }
+
+    /// Setuid, setgid and sticky bits are named among what is not captured.
+    pub(super) fn special_bits(&mut self) -> Result<(), Stop> {
+        let thread = self.some_thread();
+        let script = "for i in f0 run.sh; do [ -f $i ] || rm -rf $i; echo 1 > $i; done; chmod 4755 f0; chmod 2711 run.sh";
+        self.by_hand(&thread.project, script)?;
+        let line = Line::new(&thread.project, &["status", "--left-out", "-t", &thread.title]);
+        let ran = self.run(&line)?;
+        if !ran.succeeded() {
+            return Ok(());
+        }
+        let list = ran.output.answer["left_out"].as_array().cloned().unwrap_or_default();
+        let (_, after) = ran.folder(&thread.project);
+        for name in ["f0", "run.sh"] {
+            let captured = after.get(std::path::Path::new(name)).is_some_and(|node| {
+                node.mode & 0o7000 != 0 && matches!(&node.kind, Kind::File(bytes) if bytes.len() <= LARGEST)
+            });
+            let hidden = self.mistake == Some(Mistake::HidesBits);
+            let listed =
+                !hidden && list.iter().any(|left| left["path"] == name && left["reason"] == "mode_bits");
+            if captured && !listed {
+                return Err(Stop::Broken(format!(
+                    "the bits of {name} are not named among what is not captured: {list:?}"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// A key in the value of a header, which the server repeats as it refuses the request, is kept nowhere.
+    pub(super) fn header_key(&mut self) -> Result<(), Stop> {
+        let key = format!("key-{:016x}{:016x}", self.dice.roll(), self.dice.roll());
+        let (header, value) = HEADERS[self.dice.index(HEADERS.len())];
+        let status = self.dice.pick(&[400, 401, 403, 404, 422, 500]).copied().unwrap_or(400);
+        let repeat = move |request: &Request, _: usize| {
+            let value = request.header(header).unwrap_or_default();
+            let body = serde_json::json!({ "error": { "type": "error", "message": format!("not allowed: {value}") } });
+            Script::status(status, &body.to_string()).with_header("x-seen", value)
+        };
+        let server = FaultServer::start(repeat)?;
+        let kept = fs::read_to_string(self.config())?;
+        let value = value.replace("KEY", &key);
+        let provider = format!(
+            "[providers.echo]\nwire = \"chat\"\nbase_url = \"{}\"\nmodels = [\"m\"]\nheaders = {{ {header} = '{value}' }}\n",
+            server.url()
+        );
+        fs::write(self.config(), format!("{kept}{provider}"))?;
+        self.script.push(format!("# A provider that repeats the header {header} with status {status}:"));
+        self.key = Some(key.clone());
+        let target = self.target();
+        let line = target.line(&["run", "--provider", "echo", "hello"]);
+        let ran = self.run(&Line { failure_may_change: true, may_change: None, ..line });
+        fs::write(self.config(), kept)?;
+        self.key = None;
+        let ran = ran?;
+        self.summary.keys += 1;
+        if ran.output.text.contains(&key) || ran.output.errors.contains(&key) {
+            return Err(Stop::Broken(format!("the key in {header} is shown: {}", ran.output.errors)));
+        }
+        match places(&self.store(), key.as_bytes())?.first() {
+            Some(place) => Err(Stop::Broken(format!("the key in {header} is in {place}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Whatever a clock shows, what is written by it is no damage.
+    pub(super) fn wrong_clock(&mut self) -> Result<(), Stop> {
+        let millis = WRONG_TIMES[self.dice.index(WRONG_TIMES.len())];
+        let thread = self.some_thread();
+        let id: ThreadId = thread.id.parse().map_err(|_| "not the id of a thread")?;
+        let clock = Arc::new(Stopped(millis, Seeded::new(self.dice.roll())));
+        let timeline = Timeline::open_with(&self.store(), Rules::default(), clock)?;
+        let take = timeline.look()?.state(id)?.active;
+        let entry = EntryVersion::from_text("User", "at another time", timeline.now());
+        let add = Command::AddEntries { take, at: Spot::End, entries: vec![entry.into()] };
+        self.script.push(format!(
+            "# An entry in {} by the library, with a clock that shows {millis} ms.",
+            thread.title
+        ));
+        let done = timeline.change(id, add, Caller::human());
+        let mut time = timeline.look()?.head(id)?.operation.time;
+        drop(timeline);
+        self.seen = self.observe()?;
+        if self.mistake == Some(Mistake::WritesAnyTime) {
+            time = Timestamp::from_millis(millis);
+        }
+        if done.is_ok() && !time.may_be_clock_time() {
+            return Err(Stop::Broken(format!("the time {} was written", time.millis())));
+        }
+        self.verify()
+    }
+
+    /// The store is whole.
+    pub(super) fn verify(&mut self) -> Result<(), Stop> {
+        let ran = self.run(&Line { reads: true, ..Line::new("a", &["verify"]) })?;
+        if ran.succeeded() {
+            Ok(())
+        } else {
+            Err(Stop::Broken(format!("verify: {}{}", ran.output.text, ran.output.errors)))
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! What a command says about files, read from its answer.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+/// One path of a report, with what became of it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Reported {
+    pub(super) path: PathBuf,
+    pub(super) outcome: String,
+    pub(super) written: bool,
+    pub(super) note: bool,
+}
+
+impl Reported {
+    /// Whether the path is said to be another than before.
+    pub(super) fn is_change(&self) -> bool {
+        matches!(self.outcome.as_str(), "written" | "merged" | "removed") || self.written
+    }
+}
+
+/// The paths that an answer names in its report of files; `None` if it has no report.
+pub(super) fn reported(answer: &Value) -> Option<Vec<Reported>> {
+    let paths = answer["files"]["paths"].as_array()?;
+    let read = |path: &Value| Reported {
+        path: PathBuf::from(path["path"].as_str().unwrap_or_default()),
+        outcome: path["outcome"].as_str().unwrap_or_default().to_owned(),
+        written: path["written"].as_bool().unwrap_or(false),
+        note: path["note"].is_string(),
+    };
+    Some(paths.iter().map(read).collect())
+}
+
+/// Where files are now that were moved aside.
+pub(super) fn aside(answer: &Value) -> BTreeSet<PathBuf> {
+    let paths = answer["files"]["aside"].as_array().into_iter().flatten();
+    paths.filter_map(Value::as_str).map(PathBuf::from).collect()
+}
+
+/// The operations that an undo took back: the version and kind of each; `None` if not all are listed.
+pub(super) fn undone(answer: &Value) -> Option<Vec<(u64, String)>> {
+    let changes = answer["changes"].as_array()?;
+    if answer["count"].as_u64() != Some(changes.len() as u64) {
+        return None;
+    }
+    let read =
+        |change: &Value| Some((change["version"].as_u64()?, change["kind"]["type"].as_str()?.to_owned()));
+    changes.iter().map(read).collect()
+}

@@ -1,0 +1,102 @@
+//! The campaign: worlds one after another, each for so many steps.
+
+use super::mistake::Mistake;
+use super::world::{Line, Ran, Stop, World};
+use crate::dice::Dice;
+use crate::violation::{Failed, Trouble, Violation, caught};
+
+/// A world is left after so many steps, and another one made: logs would grow without end.
+const STEPS_OF_A_WORLD: u64 = 100;
+
+/// Steps within which each control is caught.
+const CONTROL_STEPS: u64 = 1_000;
+
+/// How far to go.
+#[derive(Clone, Copy, Debug)]
+pub struct CommandsPlan {
+    /// What the dice start from.
+    pub seed: u64,
+    /// How many steps.
+    pub steps: u64,
+    /// What the program does wrong.
+    pub mistake: Option<Mistake>,
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CommandsSummary {
+    /// Steps, each of one or more commands.
+    pub steps: u64,
+    /// Command lines that were run.
+    pub commands: u64,
+    /// How many of them failed, and changed nothing.
+    pub failed: u64,
+    /// How many of them were dry runs.
+    pub dry: u64,
+    /// How many meant a folder other than the one they were started in.
+    pub elsewhere: u64,
+    /// Previews that were compared with what was then done.
+    pub previews: u64,
+    /// Paths that undo brought back to what is known to have been there.
+    pub undone_paths: u64,
+    /// How often two programs ran at once.
+    pub overlaps: u64,
+    /// New takes whose commit was compared.
+    pub anchors: u64,
+    /// Keys that a server repeated.
+    pub keys: u64,
+}
+
+impl CommandsSummary {
+    pub(super) fn count(&mut self, line: &Line, ran: &Ran) {
+        self.commands += 1;
+        self.failed += u64::from(!ran.succeeded());
+        self.dry += u64::from(line.is_dry());
+        self.elsewhere += u64::from(line.may_change.as_ref().is_some_and(|folder| *folder != line.place));
+    }
+
+    fn add(&mut self, other: Self) {
+        self.commands += other.commands;
+        self.failed += other.failed;
+        self.dry += other.dry;
+        self.elsewhere += other.elsewhere;
+        self.previews += other.previews;
+        self.undone_paths += other.undone_paths;
+        self.overlaps += other.overlaps;
+        self.anchors += other.anchors;
+        self.keys += other.keys;
+    }
+}
+
+/// Runs random command lines.
+pub fn commands(plan: CommandsPlan) -> Result<CommandsSummary, Failed> {
+    let mut dice = Dice::new(plan.seed);
+    let mut summary = CommandsSummary::default();
+    while summary.steps < plan.steps {
+        let failed = |stop, step, script: String| match stop {
+            Stop::Trouble(trouble) => Failed::Trouble(format!("step {step}: {trouble}\n{script}").into()),
+            Stop::Broken(what) => {
+                let what = format!("{what}\nTo see it again:\n{script}");
+                Failed::Violation(Violation { campaign: "commands", seed: plan.seed, step, what })
+            }
+        };
+        let mut world = World::new(dice.split(), plan.mistake)
+            .map_err(|stop| failed(stop, summary.steps, String::new()))?;
+        for _ in 0..STEPS_OF_A_WORLD.min(plan.steps - summary.steps) {
+            summary.steps += 1;
+            world.step().map_err(|stop| failed(stop, summary.steps, world.as_script()))?;
+        }
+        world.verify().map_err(|stop| failed(stop, summary.steps, world.as_script()))?;
+        summary.add(world.summary);
+    }
+    Ok(summary)
+}
+
+/// The controls: each lie of the program must be caught. Gives by what each was.
+pub fn controls(seed: u64) -> Result<Vec<(Mistake, Violation)>, Trouble> {
+    let control = |mistake| {
+        let plan = CommandsPlan { seed, steps: CONTROL_STEPS, mistake: Some(mistake) };
+        Ok((mistake, caught(&format!("{mistake:?}"), commands(plan))?))
+    };
+    Mistake::ALL.into_iter().map(control).collect()
+}

@@ -1,0 +1,44 @@
+//! What users and programs do to files, as lines of a shell.
+
+use crate::dice::Dice;
+
+const NAMES: [&str; 8] = ["f0", "f1", "f2", "f3", "run.sh", "note.txt", "x.log", "y.log"];
+
+/// A few random changes of files. They do not wait for a pipe, and do not write through links that lead outside.
+pub(super) fn changes(dice: &mut Dice) -> String {
+    let lines: Vec<String> = (0..=dice.below(3)).map(|_| change(dice)).collect();
+    lines.join("; ")
+}
+
+fn change(dice: &mut Dice) -> String {
+    let name = dice.pick(&NAMES).copied().unwrap_or("f0");
+    let other = dice.pick(&NAMES).copied().unwrap_or("f1");
+    let number = dice.below(10_000);
+    let make_way = format!("[ -f {name} ] || rm -rf {name}");
+    match dice.below(16) {
+        0..=5 => format!("{make_way}; echo {number} > {name}"),
+        6 => format!("rm -rf {name}"),
+        7 => format!("[ -L d ] || {{ mkdir -p d; echo {number} > d/x; }}"),
+        8 => format!("{make_way}; echo {number} > {name}; chmod 755 {name}"),
+        9 => format!("{make_way}; echo {number} > {name}; chmod {}755 {name}", 1 << dice.below(3)),
+        10 | 11 => format!("{make_way}; seq {number} {} > {name}", number + 2_000),
+        12 => format!("rm -rf {name}; mkfifo {name}"),
+        13 => "grep -q log .gitignore 2>&- || echo '*.log' >> .gitignore".to_owned(),
+        14 => format!("[ ! -f {name} ] || [ {name} = {other} ] || {{ rm -rf {other}; mv {name} {other}; }}"),
+        _ => format!("rm -rf l; ln -s {other} l"),
+    }
+}
+
+/// What only a user does: links that lead away, and the data of version control systems.
+pub(super) fn changes_by_hand(dice: &mut Dice) -> String {
+    let number = dice.below(10_000);
+    let system = dice.pick(&[".HG", ".svn", ".Jj", ".bzr", "CVS", "_Darcs", ".hg"]).copied().unwrap_or(".hg");
+    match dice.below(10) {
+        0 => format!("mkdir -p {system}; echo {number} > {system}/x"),
+        1 => format!("[ -L d ] || {{ mkdir -p d/{system}; echo {number} > d/{system}/x; }}"),
+        2 => format!("mkdir -p {system}; echo {number} > {system}/x; rm -rf d; ln -s {system} d"),
+        3 => "rm -rf d; ln -s ../outside d".to_owned(),
+        4 => "[ ! -L d ] || rm d; mkdir -p d; echo 0 > d/x".to_owned(),
+        _ => changes(dice),
+    }
+}

@@ -1,0 +1,378 @@
+//! The world that commands are run in, and how one is run, observed and written down.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use retake_model::operation::OperationKind;
+use retake_store::{Deleted, StoredOperation, ThreadFilter};
+use retake_timeline::{Rules, Timeline};
+use serde_json::Value;
+
+use super::check;
+use super::effects::FileEffect;
+use super::mistake::Mistake;
+use super::observe::{Observation, Tree};
+use super::run::CommandsSummary;
+use crate::dice::Dice;
+use crate::ground::Ground;
+use crate::violation::Trouble;
+
+/// Files that are larger are not captured; small enough that scripts make some.
+pub(super) const LARGEST: usize = 4096;
+
+/// The folders that are there from the beginning.
+pub(super) const PROJECTS: [&str; 3] = ["a", "b", "c"];
+pub(super) const NO_PROJECT: [&str; 2] = ["e", "outside"];
+
+/// The tables that change when the files of a folder are recorded.
+const LOOK_TABLES: [&str; 10] = [
+    "facet",
+    "folder",
+    "object",
+    "object_index",
+    "object_recent",
+    "operation",
+    "pack",
+    "packed",
+    "tally",
+    "thread",
+];
+
+const CONFIG: &str = "[files]\nlargest = 4096\n[agent]\nattempts = 1\n";
+
+/// Why a step did not end well: a rule was broken, or the campaign cannot go on.
+#[derive(Debug)]
+pub(super) enum Stop {
+    Broken(String),
+    Trouble(Trouble),
+}
+
+impl<E: Into<Trouble>> From<E> for Stop {
+    fn from(error: E) -> Self {
+        Self::Trouble(error.into())
+    }
+}
+
+/// One command line.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Line {
+    /// The folder of the world that it is started in.
+    pub(super) place: String,
+    pub(super) arguments: Vec<String>,
+    /// The only folder whose files it may change; none for a command that only touches the conversation.
+    pub(super) may_change: Option<String>,
+    /// Whether a failure may leave something: a turn, or what a program did before it failed.
+    pub(super) failure_may_change: bool,
+    /// Whether anything but a failure breaks a rule.
+    pub(super) must_fail: bool,
+    /// Whether it reads and must change nothing.
+    pub(super) reads: bool,
+}
+
+impl Line {
+    pub(super) fn new(place: &str, arguments: &[&str]) -> Self {
+        let arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+        Self { place: place.to_owned(), arguments, ..Self::default() }
+    }
+
+    pub(super) fn changing(self, folder: &str) -> Self {
+        Self { may_change: Some(folder.to_owned()), ..self }
+    }
+
+    /// With more arguments at the end, or before `--`.
+    pub(super) fn with(mut self, more: &[&str]) -> Self {
+        let at = self.arguments.iter().position(|argument| argument == "--").unwrap_or(self.arguments.len());
+        let more = more.iter().map(|argument| (*argument).to_owned());
+        self.arguments.splice(at..at, more);
+        self
+    }
+
+    pub(super) fn has(&self, option: &str) -> bool {
+        self.arguments.iter().take_while(|argument| *argument != "--").any(|argument| argument == option)
+    }
+
+    pub(super) fn is_dry(&self) -> bool {
+        self.has("--dry-run")
+    }
+
+    pub(super) fn is_exec(&self) -> bool {
+        self.arguments.first().is_some_and(|first| first == "exec")
+    }
+
+    /// Whether it moves files along the history, and reports each path.
+    pub(super) fn is_move(&self) -> bool {
+        let words: Vec<&str> = self.arguments.iter().take(2).map(String::as_str).collect();
+        matches!(words[..], ["undo" | "redo" | "jump" | "restore", ..])
+            || matches!(words[..], ["take", "switch" | "branch" | "fork"])
+    }
+
+    fn as_shell(&self) -> String {
+        let words: Vec<String> = self.arguments.iter().map(|argument| quoted(argument)).collect();
+        format!("(cd \"$W/world/{}\" && retake {})", self.place, words.join(" "))
+    }
+}
+
+/// A text as one word of a shell.
+fn quoted(text: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:,=+".contains(letter);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// What a program left when it ended.
+#[derive(Debug)]
+pub(super) struct Output {
+    pub(super) code: Option<i32>,
+    pub(super) answer: Value,
+    pub(super) text: String,
+    pub(super) errors: String,
+}
+
+/// A command line that was run: its output, and the world around it.
+#[derive(Debug)]
+pub(super) struct Ran {
+    pub(super) output: Output,
+    pub(super) before: Observation,
+    pub(super) after: Observation,
+}
+
+impl Ran {
+    pub(super) fn succeeded(&self) -> bool {
+        self.output.code == Some(0)
+    }
+
+    /// The files of a folder before and after.
+    pub(super) fn folder(&self, name: &str) -> (Tree, Tree) {
+        let of = |seen: &Observation| seen.folders.get(name).cloned().unwrap_or_default();
+        (of(&self.before), of(&self.after))
+    }
+}
+
+/// A thread, by its title, which no other has.
+#[derive(Clone, Debug)]
+pub(super) struct ThreadRecord {
+    pub(super) id: String,
+    pub(super) title: String,
+    pub(super) project: String,
+    pub(super) takes: Vec<String>,
+}
+
+/// A take in a folder of its own.
+#[derive(Clone, Debug)]
+pub(super) struct Worktree {
+    pub(super) thread: String,
+    pub(super) take: String,
+    pub(super) folder: String,
+}
+
+/// The world.
+pub(super) struct World {
+    ground: Ground,
+    program: PathBuf,
+    pub(super) dice: Dice,
+    pub(super) mistake: Option<Mistake>,
+    /// Everything that was done, as lines of a shell script.
+    pub(super) script: Vec<String>,
+    /// What the world is like now.
+    pub(super) seen: Observation,
+    pub(super) threads: Vec<ThreadRecord>,
+    pub(super) worktrees: Vec<Worktree>,
+    /// What `exec` did, by thread and version.
+    pub(super) effects: BTreeMap<(String, u64), FileEffect>,
+    /// Files that the user made while several programs ran, by folder.
+    pub(super) made_meanwhile: BTreeSet<(String, PathBuf)>,
+    /// The key of the provider that answers with its own headers.
+    pub(super) key: Option<String>,
+    pub(super) summary: CommandsSummary,
+    numbers: u64,
+}
+
+impl World {
+    pub(super) fn new(dice: Dice, mistake: Option<Mistake>) -> Result<Self, Stop> {
+        let ground = Ground::for_files()?;
+        let mut this = Self {
+            ground,
+            program: crate::files::retake()?.path,
+            dice,
+            mistake,
+            script: Vec::new(),
+            seen: Observation::default(),
+            threads: Vec::new(),
+            worktrees: Vec::new(),
+            effects: BTreeMap::new(),
+            made_meanwhile: BTreeSet::new(),
+            key: None,
+            summary: CommandsSummary::default(),
+            numbers: 0,
+        };
+        fs::create_dir_all(this.ground.path().join("signals"))?;
+        for name in PROJECTS.iter().chain(&NO_PROJECT) {
+            fs::create_dir_all(this.folder(name))?;
+        }
+        fs::write(this.config(), CONFIG)?;
+        this.by_hand("outside", "echo precious > f0; echo precious > x")?;
+        this.by_hand("c", "mkdir -p .git/refs/heads .git/objects; echo 'ref: refs/heads/main' > .git/HEAD")?;
+        for project in PROJECTS {
+            this.by_hand(project, "echo 0 > f0; mkdir d; echo 0 > d/x")?;
+            this.new_thread(project)?;
+        }
+        for project in PROJECTS {
+            this.new_thread(project)?;
+        }
+        Ok(this)
+    }
+
+    /// A script that makes this world and repeats what was done in it.
+    pub(super) fn as_script(&self) -> String {
+        let config = CONFIG.replace('\n', "\\n");
+        let head = format!(
+            "W=$(mktemp -d); export W HOME=$W RETAKE_HOME=$W/home RETAKE_CONFIG=$W/config.toml\n\
+             mkdir -p $W/signals $W/world/{{a,b,c,e,outside}}; printf '{config}' > $RETAKE_CONFIG"
+        );
+        format!("{head}\n{}", self.script.join("\n"))
+    }
+
+    pub(super) fn folder(&self, name: &str) -> PathBuf {
+        self.ground.path().join("world").join(name)
+    }
+
+    pub(super) fn config(&self) -> PathBuf {
+        self.ground.path().join("config.toml")
+    }
+
+    pub(super) fn store(&self) -> PathBuf {
+        self.ground.path().join("home")
+    }
+
+    pub(super) fn signals(&self) -> PathBuf {
+        self.ground.path().join("signals")
+    }
+
+    /// A number that was not given before.
+    pub(super) fn number(&mut self) -> u64 {
+        self.numbers += 1;
+        self.numbers
+    }
+
+    pub(super) fn observe(&self) -> Result<Observation, Trouble> {
+        Observation::of(&self.ground.path().join("world"), &self.store())
+    }
+
+    /// Changes a folder as a user does.
+    pub(super) fn by_hand(&mut self, place: &str, script: &str) -> Result<(), Stop> {
+        // A script that is pasted in part must not do this in another folder.
+        self.script.push(format!("(cd \"$W/world/{place}\" && {{ {script}; }})"));
+        self.quietly(place, script)?;
+        self.seen = self.observe()?;
+        Ok(())
+    }
+
+    /// Runs a script without writing it down or looking at what it did.
+    pub(super) fn quietly(&self, place: &str, script: &str) -> Result<(), Trouble> {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).current_dir(self.folder(place)).env("W", self.ground.path());
+        let status = command.stdin(Stdio::null()).stderr(Stdio::null()).status()?;
+        if status.code().is_some() { Ok(()) } else { Err(format!("{script:?} was killed").into()) }
+    }
+
+    /// The program, ready to run.
+    pub(super) fn command(&self, place: &str, arguments: &[String]) -> Command {
+        let mut command = Command::new(&self.program);
+        command
+            .arg("--json")
+            .args(arguments)
+            .current_dir(self.folder(place))
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("W", self.ground.path())
+            .env("HOME", self.ground.path())
+            .env("RETAKE_HOME", self.store())
+            .env("RETAKE_CONFIG", self.config())
+            .stdin(Stdio::null());
+        command
+    }
+
+    pub(super) fn execute(&self, place: &str, arguments: &[String]) -> Result<Output, Trouble> {
+        Ok(Output::of(&self.command(place, arguments).output()?))
+    }
+
+    /// Runs a command line and checks what holds for any.
+    pub(super) fn run(&mut self, line: &Line) -> Result<Ran, Stop> {
+        self.script.push(line.as_shell());
+        let arguments =
+            self.mistake.map_or_else(|| line.arguments.clone(), |mistake| mistake.arguments(line));
+        let mut output = self.execute(&line.place, &arguments)?;
+        self.lie(line, &mut output)?;
+        let after = self.observe()?;
+        let before = std::mem::replace(&mut self.seen, after.clone());
+        let ran = Ran { output, before, after };
+        self.summary.count(line, &ran);
+        let seen_only = !ran.succeeded() && self.only_recorded_hand_edits(&ran)?;
+        check::general(line, &ran, seen_only)?;
+        Ok(ran)
+    }
+
+    /// Whether all that a command did was to record what the user had changed in the folder before: a command that looks
+    /// at the folder does so even if it is then refused.
+    fn only_recorded_hand_edits(&self, ran: &Ran) -> Result<bool, Trouble> {
+        let changed = ran.before.changed_tables(&ran.after);
+        if changed.is_empty() || changed.iter().any(|table| !LOOK_TABLES.contains(&table.as_str())) {
+            return Ok(false);
+        }
+        let rows = |seen: &Observation| seen.store.get("operation").map_or(0, BTreeSet::len);
+        let added = rows(&ran.after) - rows(&ran.before);
+        if added == 0 {
+            return Ok(!changed.contains(&"thread".to_owned()));
+        }
+        let timeline = Timeline::open(&self.store(), Rules::default())?;
+        let looking = timeline.look()?;
+        let filter = ThreadFilter { deleted: Deleted::Shown, ..ThreadFilter::default() };
+        let mut newest: Option<StoredOperation> = None;
+        for row in looking.threads(&filter)? {
+            let head = looking.head(row.summary.id)?;
+            if newest.as_ref().is_none_or(|known| known.sequence < head.sequence) {
+                newest = Some(head);
+            }
+        }
+        let kind = newest.map(|head| head.operation.kind);
+        Ok(added == 1 && matches!(kind, Some(OperationKind::FilesSeen { .. })))
+    }
+
+    /// A new thread of a project, which becomes its current one.
+    pub(super) fn new_thread(&mut self, project: &str) -> Result<(), Stop> {
+        let title = format!("thread-{}", self.number());
+        let ran = self.run(&Line::new(project, &["thread", "new", &title]))?;
+        let id = ran.output.answer["thread"].as_str().unwrap_or_default().to_owned();
+        if !ran.succeeded() || id.is_empty() {
+            return Err(Stop::Trouble(format!("no thread was made: {}", ran.output.errors).into()));
+        }
+        self.threads.push(ThreadRecord {
+            id,
+            title,
+            project: project.to_owned(),
+            takes: vec!["main".to_owned()],
+        });
+        Ok(())
+    }
+
+    /// The program, started in the background; the script has it as well.
+    pub(super) fn start(&mut self, line: &Line) -> Result<std::process::Child, Trouble> {
+        self.script.push(format!("{} &", line.as_shell()));
+        let mut command = self.command(&line.place, &line.arguments);
+        Ok(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?)
+    }
+}
+
+impl Output {
+    pub(super) fn of(output: &std::process::Output) -> Self {
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        // Programs under `exec` may print before the answer, which is the last line.
+        let answer = text.lines().last().and_then(|line| serde_json::from_str(line).ok()).unwrap_or_default();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        Self { code: output.status.code(), answer, text, errors }
+    }
+}

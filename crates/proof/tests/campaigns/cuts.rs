@@ -1,0 +1,42 @@
+//! A handful of real power cuts, and the control. Two hundred and more by command: see `docs/testing.md`.
+
+use retake_proof::cuts::{CutsPlan, Disk, Syncs, cut};
+use retake_proof::files::Home;
+use retake_proof::ground::Ground;
+use retake_proof::violation::caught;
+
+/// Whether this machine can cut the power of a disk; says so loudly where it cannot.
+fn can_cut() -> bool {
+    let ground = Ground::for_files().expect("a place to try");
+    match Disk::new(ground.path(), "world") {
+        Ok(_) => true,
+        Err(trouble) => {
+            eprintln!(
+                "NOT PROVED: no power was cut, because this machine cannot mount a disk of its own: {trouble}"
+            );
+            eprintln!("NOT PROVED: it takes root, loop devices, mkfs.ext4 and a C compiler.");
+            false
+        }
+    }
+}
+
+#[test]
+fn no_power_cut_leaves_conversation_and_files_apart() {
+    if !can_cut() {
+        return;
+    }
+    for home in [Home::Beside, Home::Elsewhere] {
+        let cuts = cut(CutsPlan { seed: 1, cuts: 12, home, syncs: Syncs::Honest });
+        let cuts = cuts.unwrap_or_else(|failed| panic!("{home:?}: {failed}"));
+        assert!(cuts.within > 0 && cuts.after > 0 && cuts.unsynced > 0, "{cuts:?}: too few for a proof");
+    }
+}
+
+#[test]
+fn syncs_that_lie_are_caught() {
+    if !can_cut() {
+        return;
+    }
+    let plan = CutsPlan { seed: 1, cuts: 200, home: Home::Beside, syncs: Syncs::Lying };
+    caught("lying syncs", cut(plan)).unwrap_or_else(|trouble| panic!("{trouble}"));
+}

@@ -1,0 +1,17 @@
+//! A small share of every campaign, each with its control.
+
+mod api;
+mod command_lines;
+mod crowd;
+mod cuts;
+mod edits;
+mod faults;
+mod files;
+mod flips;
+mod model;
+mod poison;
+mod processes;
+mod projection;
+mod promotion;
+mod shim;
+mod turns;

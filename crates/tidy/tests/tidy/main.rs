@@ -1,0 +1,417 @@
+//! The repository's own rules, held by an ordinary test.
+//!
+//! Each rule is a function from the text of a file to what is wrong with it. The tests in `repository` run
+//! the rules over what is there; those in `controls` feed each rule something bad, so that a rule that
+//! catches nothing is itself caught.
+
+mod links;
+mod supply;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use toml::{Table, Value};
+
+/// Who may depend on whom among our own crates: the table of `ARCHITECTURE.md`. Intents go down, states
+/// come up; a line added here is a change of the design.
+const MAY_USE: &[(&str, &[&str])] = &[
+    ("model", &[]),
+    ("store", &["model"]),
+    ("workspace", &["model", "store"]),
+    ("timeline", &["model", "store", "workspace"]),
+    ("agent", &["model", "workspace", "timeline"]),
+    ("sync", &["model", "store"]),
+    ("api", &["model", "timeline", "agent"]),
+    ("words", &["model", "timeline"]),
+    ("studio", &["model", "timeline", "agent", "words"]),
+    ("hub", &["model", "sync"]),
+    ("cli", ALL),
+    // These rules; they read the repository and use nothing of it.
+    ("tidy", &[]),
+    // Test campaigns and measurements over everything; never shipped.
+    ("proof", ALL),
+    // What everything costs; never shipped.
+    ("bench", ALL),
+];
+
+const ALL: &[&str] = &[
+    "model",
+    "store",
+    "workspace",
+    "timeline",
+    "agent",
+    "sync",
+    "words",
+    "api",
+    "studio",
+    "hub",
+    "cli",
+    "proof",
+];
+
+/// Dependencies whose first user is still being written. One that is in use must leave this list.
+const PLANNED: &[&str] = &[];
+
+const LONGEST_FILE: usize = 600;
+
+/// Test programs beside the one that a crate may have: each is linked on its own, with everything it uses. The studio's
+/// needs a browser.
+const FURTHER_TEST_PROGRAMS: &[&str] = &["crates/cli/tests/studio/main.rs"];
+
+/// What must not be in a source file, whatever the reason. `unsafe` is forbidden by a lint as well; macros and
+/// code behind a disabled feature escape lints, but not this.
+const NEVER: &[&str] = &["unsafe {", "todo!(", "unimplemented!(", "dbg!("];
+
+/// One thing that is wrong, as a sentence that names the file.
+type Violation = String;
+
+/// A manifest uses only those of our crates that the table allows, and is in the table at all.
+fn layering(path: &Path, text: &str) -> Vec<Violation> {
+    let crate_name = folder_name(path);
+    let Some((_, allowed)) = MAY_USE.iter().find(|(name, _)| *name == crate_name) else {
+        return vec![format!(
+            "{}: crate `{crate_name}` is not in the table of who may use whom",
+            path.display()
+        )];
+    };
+    dependencies(&parse(path, text))
+        .iter()
+        .filter_map(|name| own_crate(name))
+        .filter(|used| *used != crate_name && !allowed.contains(used))
+        .map(|used| format!("{}: `{crate_name}` must not use `{used}`", path.display()))
+        .collect()
+}
+
+/// A manifest takes its lints from the workspace.
+fn shared_lints(path: &Path, text: &str) -> Vec<Violation> {
+    let inherits = parse(path, text)
+        .get("lints")
+        .and_then(|lints| lints.get("workspace"))
+        .and_then(Value::as_bool)
+        .unwrap_or(false);
+    if inherits { vec![] } else { vec![format!("{}: add `[lints] workspace = true`", path.display())] }
+}
+
+/// Every version is chosen once, in the workspace.
+fn shared_versions(path: &Path, text: &str) -> Vec<Violation> {
+    let manifest = parse(path, text);
+    dependency_tables(&manifest)
+        .into_iter()
+        .flatten()
+        .filter(|(_, value)| value.get("workspace").and_then(Value::as_bool) != Some(true))
+        .map(|(name, _)| format!("{}: take `{name}` from the workspace", path.display()))
+        .collect()
+}
+
+/// A file is one subject, and short enough to read at once.
+fn short_file(path: &Path, text: &str) -> Vec<Violation> {
+    let lines = text.lines().count();
+    if lines <= LONGEST_FILE {
+        return vec![];
+    }
+    vec![format!("{}: {lines} lines; split it below {LONGEST_FILE}", path.display())]
+}
+
+/// A crate has one program of integration tests. Takes the paths that cargo makes programs of.
+fn one_test_program(programs: &[String]) -> Vec<Violation> {
+    let mut counted: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for program in programs.iter().filter(|program| !FURTHER_TEST_PROGRAMS.contains(&program.as_str())) {
+        counted.entry(program.split("/tests/").next().unwrap_or_default()).or_default().push(program);
+    }
+    counted
+        .iter()
+        .filter(|(_, programs)| programs.len() > 1)
+        .map(|(name, programs)| format!("{name}: make one test program of {}", programs.join(", ")))
+        .collect()
+}
+
+/// Nothing that was meant to go before it was shared.
+fn finished(path: &Path, text: &str) -> Vec<Violation> {
+    text.lines()
+        .enumerate()
+        .flat_map(|(index, line)| {
+            NEVER.iter().filter(|never| line.contains(**never)).map(move |never| (index, never))
+        })
+        .map(|(index, never)| format!("{}:{}: `{never}`", path.display(), index + 1))
+        .collect()
+}
+
+/// A module says first what it is about.
+fn module_documentation(path: &Path, text: &str) -> Vec<Violation> {
+    if text.starts_with("//! ") {
+        vec![]
+    } else {
+        vec![format!("{}: begin with a `//!` that says what this is", path.display())]
+    }
+}
+
+/// Every dependency of the workspace has a user, except those that are planned; and those have none.
+fn used_dependencies(workspace: &str, used: &BTreeSet<String>, planned: &[&str]) -> Vec<Violation> {
+    let manifest = parse(Path::new("Cargo.toml"), workspace);
+    let declared = manifest
+        .get("workspace")
+        .and_then(|workspace| workspace.get("dependencies"))
+        .and_then(Value::as_table)
+        .expect("the workspace declares dependencies");
+    let unused = declared
+        .keys()
+        .filter(|name| {
+            own_crate(name).is_none() && !used.contains(*name) && !planned.contains(&name.as_str())
+        })
+        .map(|name| format!("Cargo.toml: no crate uses `{name}`"));
+    let stale = planned
+        .iter()
+        .filter(|name| used.contains(**name) || !declared.contains_key(**name))
+        .map(|name| format!("crates/tidy: `{name}` is in use or gone; take it off the planned ones"));
+    unused.chain(stale).collect()
+}
+
+fn parse(path: &Path, text: &str) -> Table {
+    text.parse().unwrap_or_else(|error| panic!("{} is not TOML: {error}", path.display()))
+}
+
+fn folder_name(manifest: &Path) -> &str {
+    manifest
+        .parent()
+        .and_then(Path::file_name)
+        .and_then(|name| name.to_str())
+        .expect("a manifest lies in a folder with a plain name")
+}
+
+/// The folder of one of our crates by the name of its package.
+fn own_crate(package: &str) -> Option<&str> {
+    if package == "retake" { Some("cli") } else { package.strip_prefix("retake-") }
+}
+
+/// All tables of dependencies in a manifest: ordinary ones, those of tests and builds, those per platform.
+fn dependency_tables(manifest: &Table) -> Vec<&Table> {
+    const KINDS: [&str; 3] = ["dependencies", "dev-dependencies", "build-dependencies"];
+    let platforms = manifest.get("target").and_then(Value::as_table);
+    let per_platform = platforms.into_iter().flat_map(Table::values).filter_map(Value::as_table);
+    std::iter::once(manifest)
+        .chain(per_platform)
+        .flat_map(|table| KINDS.iter().filter_map(|kind| table.get(*kind).and_then(Value::as_table)))
+        .collect()
+}
+
+fn dependencies(manifest: &Table) -> BTreeSet<String> {
+    dependency_tables(manifest)
+        .into_iter()
+        .flatten()
+        // A renamed dependency is known by its package.
+        .map(|(name, value)| value.get("package").and_then(Value::as_str).unwrap_or(name).to_owned())
+        .collect()
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
+}
+
+mod repository {
+    use super::*;
+
+    fn manifests() -> Vec<PathBuf> {
+        let folders = fs::read_dir(root().join("crates")).expect("the workspace has crates");
+        let manifests: Vec<PathBuf> = folders
+            .map(|folder| folder.expect("a readable folder").path().join("Cargo.toml"))
+            .filter(|manifest| manifest.exists())
+            .collect();
+        assert!(!manifests.is_empty(), "no manifest was found, so nothing was checked");
+        manifests
+    }
+
+    /// All Rust files of our crates, or only those below one folder of each.
+    fn sources(below: &str) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        let mut folders: Vec<PathBuf> = manifests()
+            .iter()
+            .filter_map(|manifest| manifest.parent())
+            .map(|folder| folder.join(below))
+            .collect();
+        while let Some(folder) = folders.pop() {
+            let Ok(entries) = fs::read_dir(&folder) else {
+                continue;
+            };
+            for entry in entries {
+                let path = entry.expect("a readable entry").path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|extension| extension == "rs") {
+                    found.push(path);
+                }
+            }
+        }
+        assert!(!found.is_empty(), "no source was found, so nothing was checked");
+        found
+    }
+
+    fn check(paths: &[PathBuf], rule: impl Fn(&Path, &str) -> Vec<Violation>) {
+        let violations: Vec<Violation> = paths
+            .iter()
+            .flat_map(|path| rule(path, &fs::read_to_string(path).expect("our files are text")))
+            .collect();
+        assert!(violations.is_empty(), "\n{}", violations.join("\n"));
+    }
+
+    #[test]
+    fn crates_use_only_what_the_design_allows() {
+        check(&manifests(), layering);
+    }
+
+    #[test]
+    fn crates_share_lints_and_versions() {
+        check(&manifests(), shared_lints);
+        check(&manifests(), shared_versions);
+    }
+
+    #[test]
+    fn files_are_short() {
+        check(&sources(""), short_file);
+    }
+
+    #[test]
+    fn crates_have_one_test_program() {
+        let programs: Vec<String> = sources("tests")
+            .iter()
+            .map(|path| path.strip_prefix(root()).expect("below the root").to_string_lossy().into_owned())
+            .filter(|path| {
+                match path.split("/tests/").nth(1).map(|below| below.split('/').collect::<Vec<_>>()) {
+                    Some(below) => matches!(below[..], [_] | [_, "main.rs"]),
+                    None => false,
+                }
+            })
+            .collect();
+        assert!(!programs.is_empty(), "no test program was found, so nothing was checked");
+        let violations = one_test_program(&programs);
+        assert!(violations.is_empty(), "\n{}", violations.join("\n"));
+    }
+
+    #[test]
+    fn nothing_is_left_unfinished() {
+        let others: Vec<PathBuf> =
+            sources("").into_iter().filter(|path| !path.ends_with("tidy/tests/tidy/main.rs")).collect();
+        check(&others, finished);
+    }
+
+    #[test]
+    fn modules_say_what_they_are() {
+        check(&sources("src"), module_documentation);
+    }
+
+    #[test]
+    fn dependencies_are_used() {
+        let used = manifests()
+            .iter()
+            .flat_map(|path| {
+                dependencies(&parse(path, &fs::read_to_string(path).expect("manifests are text")))
+            })
+            .collect();
+        let workspace = fs::read_to_string(root().join("Cargo.toml")).expect("the workspace has a manifest");
+        let violations = used_dependencies(&workspace, &used, PLANNED);
+        assert!(violations.is_empty(), "\n{}", violations.join("\n"));
+    }
+}
+
+mod controls {
+    use super::*;
+
+    /// The rule finds exactly one thing wrong with the bad text, and nothing with the good one.
+    fn check(rule: impl Fn(&Path, &str) -> Vec<Violation>, path: &str, bad: &str, good: &str) {
+        let path = Path::new(path);
+        assert_eq!(rule(path, bad).len(), 1, "{bad}");
+        assert_eq!(rule(path, good), Vec::<Violation>::new(), "{good}");
+    }
+
+    #[test]
+    fn layering_is_caught() {
+        let good = "[dependencies]\nretake-model.workspace = true\nserde.workspace = true\n";
+        check(
+            layering,
+            "crates/store/Cargo.toml",
+            "[dependencies]\nretake-timeline.workspace = true\n",
+            good,
+        );
+        check(layering, "crates/hub/Cargo.toml", "[dev-dependencies]\nretake-agent.workspace = true\n", good);
+        check(
+            layering,
+            "crates/store/Cargo.toml",
+            "[target.'cfg(unix)'.dependencies]\nbase = { package = \"retake-api\", path = \"../api\" }\n",
+            good,
+        );
+        check(layering, "crates/model/Cargo.toml", "[dependencies]\nretake = { path = \"../cli\" }\n", "");
+        // A crate that nobody has put into the design.
+        assert_eq!(layering(Path::new("crates/helpers/Cargo.toml"), "").len(), 1);
+    }
+
+    #[test]
+    fn the_table_has_no_cycle() {
+        // Each crate of the layers uses only crates that stand above it in the table.
+        let layers = MAY_USE.iter().filter(|(_, uses)| *uses != ALL);
+        let mut above: Vec<&str> = Vec::new();
+        for (name, uses) in layers {
+            assert!(uses.iter().all(|used| above.contains(used)), "{name}");
+            above.push(name);
+        }
+    }
+
+    #[test]
+    fn own_lints_and_versions_are_caught() {
+        let path = "crates/store/Cargo.toml";
+        check(shared_lints, path, "[lints.rust]\n", "[lints]\nworkspace = true\n");
+        check(shared_lints, path, "[lints]\nworkspace = false\n", "lints.workspace = true\n");
+        let good = "[dependencies]\nserde = { workspace = true, features = [\"rc\"] }\n";
+        check(shared_versions, path, "[dependencies]\nserde = \"1\"\n", good);
+        check(shared_versions, path, "[build-dependencies]\nserde = { version = \"1\" }\n", good);
+    }
+
+    #[test]
+    fn long_files_are_caught() {
+        check(short_file, "long.rs", &"x\n".repeat(LONGEST_FILE + 1), &"x\n".repeat(LONGEST_FILE));
+    }
+
+    #[test]
+    fn further_test_programs_are_caught() {
+        for (programs, wrong) in [
+            (&["crates/cli/tests/commands/main.rs", "crates/cli/tests/studio/main.rs"][..], 0),
+            (&["crates/cli/tests/commands/main.rs", "crates/cli/tests/more.rs"], 1),
+            (&["crates/api/tests/api/main.rs", "crates/model/tests/model/main.rs"], 0),
+        ] {
+            let programs: Vec<String> = programs.iter().map(|&program| program.to_owned()).collect();
+            assert_eq!(one_test_program(&programs).len(), wrong, "{programs:?}");
+        }
+    }
+
+    #[test]
+    fn unfinished_code_is_caught() {
+        for never in NEVER {
+            check(finished, "some.rs", &format!("fn main() {{\n    {never} }}\n"), "fn main() {}\n");
+        }
+    }
+
+    #[test]
+    fn missing_documentation_is_caught() {
+        let good = "//! The door for changes.\n";
+        for bad in ["", "mod x;\n", "// A comment.\n", "/// An item.\nmod x;\n", "\n//! Late.\n"] {
+            check(module_documentation, "some.rs", bad, good);
+        }
+    }
+
+    #[test]
+    fn unused_dependencies_are_caught() {
+        let workspace =
+            "[workspace.dependencies]\nserde = \"1\"\nretake-model = { path = \"crates/model\" }\n";
+        let used = BTreeSet::from(["serde".to_owned()]);
+        let nothing = BTreeSet::new();
+        for (used, planned, wrong) in [
+            (&used, &[][..], 0),
+            (&nothing, &[], 1),
+            (&nothing, &["serde"], 0),
+            // Planned no longer: in use, or gone.
+            (&used, &["serde"], 1),
+            (&used, &["zstd"], 1),
+        ] {
+            assert_eq!(used_dependencies(workspace, used, planned).len(), wrong, "{used:?} {planned:?}");
+        }
+    }
+}
