@@ -114,7 +114,7 @@ pub enum Phase {
 pub struct Report {
     /// Each step, in the order of the paths.
     pub results: Vec<PathResult>,
-    /// Work of others that a crash left aside, and whose place is taken by newer work.
+    /// Work of others that was moved aside, and whose place is taken.
     pub left: Vec<Left>,
 }
 
@@ -258,12 +258,12 @@ pub fn apply(request: &Request<'_>) -> Result<Report, ApplyError> {
     if let Some(pair) = steps.windows(2).find(|pair| pair[0].path == pair[1].path) {
         return Err(Cause::Twice(pair[0].path.clone()).into());
     }
-    let left = recover::recover(request, &steps).map_err(root_failed)?;
+    let mut left = recover::recover(request, &steps).map_err(root_failed)?;
     let plan = plan::make(request, &steps)?;
     let mut outcomes = plan.outcomes;
     if !plan.actions.iter().all(plan::Action::is_nothing) {
         let staged = stage::write(request, &steps, &plan.actions, &mut outcomes)?;
-        moves::run(request, &steps, &plan.actions, &mut outcomes, staged)?;
+        left.extend(moves::run(request, &steps, &plan.actions, &mut outcomes, staged)?);
     }
     let results = steps
         .iter()

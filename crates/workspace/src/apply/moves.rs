@@ -2,6 +2,7 @@
 
 mod back;
 mod finish;
+mod give_back;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -15,16 +16,17 @@ use super::plan::{Action, Come, FILLING, Out, is_open, see};
 use super::rename::{Place, Swap};
 use super::stage::{Staged, names};
 use super::walk::{Walker, names as names_in, open_folder};
-use super::{ApplyError, Cause, Found, Outcome, Phase, Request, Skip, Trouble, path_failed, sort};
+use super::{ApplyError, Cause, Found, Left, Outcome, Phase, Request, Skip, Trouble, path_failed, sort};
 
-/// Moves everything, and makes it durable. On failure everything is put back.
+/// Moves everything, and makes it durable; gives the work of others that had to stay aside. On failure everything is put
+/// back.
 pub(super) fn run(
     request: &Request<'_>,
     steps: &[&Difference],
     actions: &[Action],
     outcomes: &mut [Option<Outcome>],
     staged: Staged,
-) -> Result<(), ApplyError> {
+) -> Result<Vec<Left>, ApplyError> {
     let stage = staged.folder;
     let mut mover = Mover {
         request,
@@ -35,6 +37,7 @@ pub(super) fn run(
         aside: Walker::new(stage.as_fd()),
         stage: stage.as_fd(),
         done: Vec::new(),
+        kept_aside: Vec::new(),
     };
     match mover.run() {
         Ok(()) => mover.finish(),
@@ -70,6 +73,8 @@ struct Mover<'a> {
     aside: Walker<'a>,
     stage: BorrowedFd<'a>,
     done: Vec<Done>,
+    /// Somebody's work that could not go back to its place: the step, and its name aside.
+    kept_aside: Vec<(usize, Vec<u8>)>,
 }
 
 /// How one path fared: done, or left alone for that reason.
@@ -205,23 +210,6 @@ impl Mover<'_> {
         self.return_to_place(index, &aside).map(Err)
     }
 
-    /// Puts back what turned out to be somebody's work. If its place is taken again, its owner has written
-    /// over it, as he would have had it stayed there.
-    fn return_to_place(&mut self, index: usize, aside: &str) -> Result<Outcome, Errno> {
-        let step = self.steps[index];
-        let from = Place { folder: self.stage, name: aside.as_bytes() };
-        let found = look(from.folder, from.name, |_| None)?.found;
-        let renames = &self.request.root.renames;
-        let put = in_folder(&mut self.walker, step.path.parents(), |folder| {
-            renames.put(from, Place { folder, name: step.path.name().bytes() })
-        });
-        match put {
-            Ok(()) => Ok(Outcome::Kept(found)),
-            Err(Errno::EXIST) => Ok(Outcome::Kept(see(self.request, &mut self.walker, step)?.found)),
-            Err(errno) => Err(errno),
-        }
-    }
-
     fn take_out_folder(&mut self, index: usize) -> Fared {
         let step = self.steps[index];
         let name = step.path.name().bytes();
@@ -259,10 +247,7 @@ impl Mover<'_> {
         }
         // Somebody put something into it at the last moment.
         close(&folder)?;
-        in_folder(&mut self.walker, step.path.parents(), |above| {
-            renames.put(to, Place { folder: above, name })
-        })?;
-        Ok(Err(Outcome::Skipped(Skip::NotEmpty)))
+        self.return_folder(index, &aside).map(Err)
     }
 
     fn swap(&mut self, index: usize, seen: &Identity) -> Fared {
@@ -309,36 +294,6 @@ impl Mover<'_> {
             }
             Err(Errno::EXIST) => Ok(Err(Outcome::Kept(see(self.request, &mut self.walker, step)?.found))),
             Err(errno) => Err(errno),
-        }
-    }
-
-    /// Swaps until what comes out is what we put in: then the newest work of its owner stands in its place.
-    fn swap_back(&mut self, index: usize) -> Result<Outcome, Errno> {
-        let step = self.steps[index];
-        let aside = format!("x{index}");
-        let from = Place { folder: self.stage, name: aside.as_bytes() };
-        let renames = &self.request.root.renames;
-        // What we put in: ours at first, then each time what we found aside.
-        let mut put: Option<Found> = None;
-        loop {
-            let held = look(from.folder, from.name, |_| None)?.found;
-            let swapped = in_folder(&mut self.walker, step.path.parents(), |folder| {
-                let to = Place { folder, name: step.path.name().bytes() };
-                match renames.swap(from, to) {
-                    // Its owner removed ours in the meantime.
-                    Err(Errno::NOENT) => renames.put(from, to).map(|()| Swap::Unknown),
-                    other => other,
-                }
-            })?;
-            if matches!(swapped, Swap::Unknown) {
-                return Ok(Outcome::Kept(held));
-            }
-            let came = look(from.folder, from.name, |_| None)?.found;
-            let ours = put.as_ref().map_or_else(|| came.is(step.after.as_ref()), |put| came == *put);
-            if ours {
-                return Ok(Outcome::Kept(held));
-            }
-            put = Some(held);
         }
     }
 

@@ -143,7 +143,7 @@ impl<'steps> Stored<'steps> {
 }
 
 /// Moves what must stay to a folder that no request clears up.
-fn keep_aside(
+pub(super) fn keep_aside(
     request: &Request<'_>,
     steps: &[&Difference],
     folder: BorrowedFd<'_>,

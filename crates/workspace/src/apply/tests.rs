@@ -3,6 +3,7 @@
 mod basics;
 mod faults;
 mod hostile;
+mod late;
 mod races;
 
 use std::collections::BTreeMap;

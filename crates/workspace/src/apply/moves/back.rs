@@ -25,6 +25,8 @@ impl Mover<'_> {
                 not_put_back.push(self.steps[index].path.clone());
             }
         }
+        let kept_aside = self.kept_aside.iter().map(|(index, _)| self.steps[*index].path.clone());
+        not_put_back.extend(kept_aside);
         not_put_back.sort();
         not_put_back.dedup();
         // What lies aside now is ours, or is held in the store; what cannot be removed or synced now is for
@@ -55,7 +57,7 @@ impl Mover<'_> {
         }
     }
 
-    fn put_out_back(&mut self, index: usize, mode: Option<u16>) -> Result<bool, Errno> {
+    pub(super) fn put_out_back(&mut self, index: usize, mode: Option<u16>) -> Result<bool, Errno> {
         let aside = format!("r{index}");
         let from = Place { folder: self.stage, name: aside.as_bytes() };
         if let Some(mode) = mode {

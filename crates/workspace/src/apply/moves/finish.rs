@@ -4,50 +4,51 @@ use std::collections::BTreeSet;
 use std::os::fd::AsFd;
 
 use retake_model::path::FileName;
+use rustix::fs::Mode;
 use rustix::io::Errno;
 
-use super::super::look::{is_still, look};
+use super::super::look::{Identity, is_still, look};
 use super::super::plan::{Come, Out};
+use super::super::recover::keep_aside;
 use super::super::stage::FEW;
-use super::super::walk::remove_all;
-use super::super::{ApplyError, Cause, Life};
+use super::super::walk::{names as names_in, open_folder, remove_all};
+use super::super::{ApplyError, Cause, Left, Life};
 use super::{Done, Mover};
 
 impl Mover<'_> {
-    /// From here on there is no way back but to move the files once more.
-    pub(super) fn finish(&mut self) -> Result<(), ApplyError> {
-        let changed = |mover: &Self, cause: Cause| ApplyError {
-            cause,
-            not_put_back: mover
-                .done
-                .iter()
-                .filter_map(Done::index)
-                .map(|i| mover.steps[i].path.clone())
-                .collect(),
+    /// From here on there is no way back but to move the files once more. Gives the work of others that stays aside.
+    pub(super) fn finish(&mut self) -> Result<Vec<Left>, ApplyError> {
+        let left = match self.return_late_work().and_then(|()| self.clear_up()) {
+            Ok(left) => left,
+            Err(errno) => return Err(self.changed(Cause::Root(errno.into()))),
         };
-        if let Err(errno) = self.return_late_work() {
-            return Err(changed(self, Cause::Root(errno.into())));
-        }
-        let root = self.request.root.as_fd();
-        if let Err(errno) = remove_all(root, self.request.token.folder(Life::Full).as_bytes()) {
-            return Err(changed(self, Cause::Root(errno.into())));
-        }
         // The new content was durable before it was moved, so the names are all that is left.
-        self.sync_names().map_err(|errno| changed(self, Cause::Sync(errno.into())))
+        self.sync_names().map_err(|errno| self.changed(Cause::Sync(errno.into())))?;
+        Ok(left)
     }
 
-    /// A program may have opened a file before it was moved aside, and have written to it after it was looked
+    fn changed(&self, cause: Cause) -> ApplyError {
+        let indexes = self.done.iter().filter_map(Done::index);
+        ApplyError { cause, not_put_back: indexes.map(|index| self.steps[index].path.clone()).collect() }
+    }
+
+    fn clear_up(&mut self) -> Result<Vec<Left>, Errno> {
+        let full = self.request.token.folder(Life::Full);
+        if self.kept_aside.is_empty() {
+            remove_all(self.request.root.as_fd(), full.as_bytes())?;
+            return Ok(Vec::new());
+        }
+        let kept_aside = std::mem::take(&mut self.kept_aside);
+        keep_aside(self.request, self.steps, self.stage, &full, kept_aside)
+    }
+
+    /// A program may have opened a file or a folder before it was moved aside, and have written to it after it was looked
     /// at. What was written so is put back.
     fn return_late_work(&mut self) -> Result<(), Errno> {
-        for place in 0..self.done.len() {
-            let (index, aside, seen) = match self.done[place] {
-                Done::Out(index) => match (&self.actions[index].out, &self.actions[index].come) {
-                    (Out::File(seen), _) | (_, Come::Swap(seen)) => (index, format!("r{index}"), *seen),
-                    _ => continue,
-                },
-                Done::Swapped(index, seen) => (index, format!("x{index}"), seen),
-                _ => continue,
-            };
+        self.return_folders()?;
+        let moved: Vec<(usize, String, Identity)> =
+            self.done.iter().filter_map(|done| self.moved_aside(done)).collect();
+        for (index, aside, seen) in moved {
             if is_still(self.stage, aside.as_bytes(), &seen)? {
                 continue;
             }
@@ -55,15 +56,62 @@ impl Mover<'_> {
             if found.is(self.steps[index].before.as_ref()) {
                 continue;
             }
-            let outcome = match self.done[place] {
-                Done::Swapped(..) => self.swap_back(index)?,
-                _ if matches!(self.actions[index].come, Come::Nothing) => {
-                    self.return_to_place(index, &aside)?
+            if aside.starts_with('x') {
+                self.outcomes[index] = Some(self.swap_back(index)?);
+            } else if matches!(self.actions[index].come, Come::Nothing) {
+                let outcome = self.return_to_place(index, &aside)?;
+                // One that has to stay aside is gone from its place, as wanted.
+                if self.kept_aside.last().is_none_or(|(kept, _)| *kept != index) {
+                    self.outcomes[index] = Some(outcome);
                 }
+            } else {
                 // Its place is taken by what we put there instead of it.
-                _ => continue,
+                self.kept_aside.push((index, aside.into_bytes()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The file or link that a move put aside: its step, its name there, and what it looked like.
+    fn moved_aside(&self, done: &Done) -> Option<(usize, String, Identity)> {
+        match *done {
+            Done::Out(index) => match (&self.actions[index].out, &self.actions[index].come) {
+                (Out::File(seen), _) | (_, Come::Swap(seen)) => Some((index, format!("r{index}"), *seen)),
+                _ => None,
+            },
+            Done::Swapped(index, seen) => Some((index, format!("x{index}"), seen)),
+            _ => None,
+        }
+    }
+
+    /// Puts back the folders that somebody has put something into, the outermost first: the others are in them.
+    fn return_folders(&mut self) -> Result<(), Errno> {
+        let mut folders: Vec<(usize, u16)> = self
+            .done
+            .iter()
+            .filter_map(|done| match *done {
+                Done::OutFolder(index, mode) => Some((index, mode)),
+                _ => None,
+            })
+            .collect();
+        folders.sort_unstable();
+        for (index, mode) in folders {
+            let aside = format!("r{index}");
+            let folder = match open_folder(self.stage, aside.as_bytes()) {
+                // It came back before one that is in it.
+                Err(Errno::NOENT) => continue,
+                other => other?,
             };
-            self.outcomes[index] = Some(outcome);
+            if names_in(folder.as_fd())?.is_empty() {
+                continue;
+            }
+            self.done.retain(|done| !matches!(done, Done::OutFolder(other, _) if *other == index));
+            self.done.push(Done::Made(self.steps[index].path.names().to_vec(), 0));
+            let outcome = self.return_folder(index, &aside)?;
+            rustix::fs::fchmod(&folder, Mode::from_raw_mode(mode.into()))?;
+            if matches!(self.actions[index].come, Come::Nothing) {
+                self.outcomes[index] = Some(outcome);
+            }
         }
         Ok(())
     }

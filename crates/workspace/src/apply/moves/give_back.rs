@@ -1,0 +1,167 @@
+//! Giving back what turned out to be somebody's work after it was moved aside.
+//!
+//! ```text
+//!   its folder is there           back to its place
+//!   its folder went too           the folder first: the one that was moved aside, or a new one
+//!   its place is taken for good   it stays aside, in a folder that nothing clears up, and the report names it
+//! ```
+
+use std::os::fd::{AsFd, BorrowedFd};
+
+use retake_model::path::FileName;
+use rustix::io::Errno;
+
+use super::super::look::look;
+use super::super::plan::see;
+use super::super::rename::{Place, Renames, Swap};
+use super::super::walk::{names as names_in, open_folder};
+use super::super::{Found, Outcome, Skip, Trouble, sort};
+use super::{Done, Mover, in_folder};
+
+impl Mover<'_> {
+    /// Puts back a file or a link. If its place is taken again, its owner has written over it, as he would have had it
+    /// stayed there.
+    pub(super) fn return_to_place(&mut self, index: usize, aside: &str) -> Result<Outcome, Errno> {
+        let returned = self.try_return(index, aside);
+        self.or_keep(index, aside, returned)
+    }
+
+    fn try_return(&mut self, index: usize, aside: &str) -> Result<Outcome, Errno> {
+        let step = self.steps[index];
+        let from = Place { folder: self.stage, name: aside.as_bytes() };
+        let found = look(from.folder, from.name, |_| None)?.found;
+        let renames = &self.request.root.renames;
+        let put = self.in_folder_of(index, |folder| {
+            renames.put(from, Place { folder, name: step.path.name().bytes() })
+        });
+        match put {
+            Ok(()) => Ok(Outcome::Kept(found)),
+            Err(Errno::EXIST) => Ok(Outcome::Kept(see(self.request, &mut self.walker, step)?.found)),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Puts back a folder that somebody has put something into. Where there is one again, its files go there.
+    pub(super) fn return_folder(&mut self, index: usize, aside: &str) -> Result<Outcome, Errno> {
+        let returned = self.try_return_folder(index, aside);
+        self.or_keep(index, aside, returned)
+    }
+
+    fn try_return_folder(&mut self, index: usize, aside: &str) -> Result<Outcome, Errno> {
+        let name = self.steps[index].path.name().bytes();
+        let from = Place { folder: self.stage, name: aside.as_bytes() };
+        let renames = &self.request.root.renames;
+        let put = self.in_folder_of(index, |folder| match renames.put(from, Place { folder, name }) {
+            Err(Errno::EXIST) => {
+                let (ours, theirs) = (open_folder(from.folder, from.name)?, open_folder(folder, name)?);
+                move_contents(renames, ours.as_fd(), theirs.as_fd())
+            }
+            other => other,
+        });
+        put.map(|()| Outcome::Skipped(Skip::NotEmpty))
+    }
+
+    /// Swaps until what comes out is what we put in: then the newest work of its owner stands in its place.
+    pub(super) fn swap_back(&mut self, index: usize) -> Result<Outcome, Errno> {
+        let aside = format!("x{index}");
+        let swapped = self.try_swap_back(index, &aside);
+        self.or_keep(index, &aside, swapped)
+    }
+
+    fn try_swap_back(&mut self, index: usize, aside: &str) -> Result<Outcome, Errno> {
+        let step = self.steps[index];
+        let from = Place { folder: self.stage, name: aside.as_bytes() };
+        let renames = &self.request.root.renames;
+        // What we put in: ours at first, then each time what we found aside.
+        let mut put: Option<Found> = None;
+        loop {
+            let held = look(from.folder, from.name, |_| None)?.found;
+            let swapped = self.in_folder_of(index, |folder| {
+                let to = Place { folder, name: step.path.name().bytes() };
+                match renames.swap(from, to) {
+                    // Its owner removed ours in the meantime.
+                    Err(Errno::NOENT) => renames.put(from, to).map(|()| Swap::Unknown),
+                    other => other,
+                }
+            })?;
+            if matches!(swapped, Swap::Unknown) {
+                return Ok(Outcome::Kept(held));
+            }
+            let came = look(from.folder, from.name, |_| None)?.found;
+            let ours = put.as_ref().map_or_else(|| came.is(step.after.as_ref()), |put| came == *put);
+            if ours {
+                return Ok(Outcome::Kept(held));
+            }
+            put = Some(held);
+        }
+    }
+
+    /// Keeps aside what cannot go back to its place. Only a failing disk is a failure.
+    fn or_keep(
+        &mut self,
+        index: usize,
+        aside: &str,
+        returned: Result<Outcome, Errno>,
+    ) -> Result<Outcome, Errno> {
+        match returned.map_err(sort) {
+            Ok(outcome) => Ok(outcome),
+            Err(Trouble::Skip(skip)) => {
+                self.kept_aside.push((index, aside.as_bytes().to_vec()));
+                Ok(Outcome::Skipped(skip))
+            }
+            Err(Trouble::Fatal(errno)) => Err(errno),
+        }
+    }
+
+    /// Does something in the folder of a path, which comes back first if it is gone.
+    fn in_folder_of<T>(
+        &mut self,
+        index: usize,
+        action: impl Fn(BorrowedFd<'_>) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        let parents = self.steps[index].path.parents();
+        match in_folder(&mut self.walker, parents, &action) {
+            Err(Errno::NOENT) => {
+                self.walker.forget();
+                self.bring_folders_back(parents)?;
+                in_folder(&mut self.walker, parents, action)
+            }
+            other => other,
+        }
+    }
+
+    /// Brings back the folders of a way that are gone: those that we moved aside, and otherwise new ones.
+    fn bring_folders_back(&mut self, names: &[FileName]) -> Result<(), Errno> {
+        for length in 1..=names.len() {
+            match self.walker.folder(&names[..length]) {
+                Err(Errno::NOENT) => {}
+                other => {
+                    other?;
+                    continue;
+                }
+            }
+            let is_this = |done: &Done| matches!(done, Done::OutFolder(index, _) if self.steps[*index].path.names() == &names[..length]);
+            let made = match self.done.iter().position(is_this).map(|place| self.done.remove(place)) {
+                Some(Done::OutFolder(index, mode)) => {
+                    self.put_out_back(index, Some(mode))?;
+                    self.outcomes[index] = Some(Outcome::Skipped(Skip::NotEmpty));
+                    0
+                }
+                _ => self.walker.make(&names[..length])?,
+            };
+            self.done.push(Done::Made(names[..length].to_vec(), made));
+        }
+        Ok(())
+    }
+}
+
+/// Moves what is in one folder to another; what is there already under the same name is newer, and stays.
+fn move_contents(renames: &Renames, from: BorrowedFd<'_>, to: BorrowedFd<'_>) -> Result<(), Errno> {
+    for name in names_in(from)? {
+        match renames.put(Place { folder: from, name: &name }, Place { folder: to, name: &name }) {
+            Err(Errno::EXIST) if open_folder(from, &name).is_err() => {}
+            other => other?,
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,145 @@
+//! Programs that write to a file, or into a folder, after it was moved aside: their work is never lost, and not a failure.
+
+use std::cell::Cell;
+use std::fs::{self, File};
+use std::io::Write as _;
+
+use super::*;
+
+/// Applies steps, and does something once everything that goes has been moved aside.
+fn apply_and(lab: &Lab, steps: &[Difference], act: impl Fn()) -> Report {
+    let acted = Cell::new(false);
+    let progress = |now: Progress| {
+        // The first thing that is told in this phase with a number is told after the last file went.
+        if now.phase == Phase::Moving && now.done > 0 && !acted.replace(true) {
+            act();
+        }
+    };
+    let root = OpenRoot::open(&lab.root()).expect("a folder");
+    let report = apply(&Request {
+        root: &root,
+        steps,
+        objects: &lab.objects,
+        token: &Token::new("test").expect("a token"),
+        unchanged: None,
+        progress: Some(&progress),
+        cancel: &AtomicBool::new(false),
+    });
+    assert!(acted.get(), "nothing was done meanwhile");
+    report.expect("the work of others is no failure")
+}
+
+fn outcome_of<'report>(report: &'report Report, path: &str) -> &'report Outcome {
+    let found = report.results.iter().find(|result| result.path.to_string() == path);
+    &found.expect("a step").outcome
+}
+
+/// A program that has the file open and writes to it.
+fn writer(lab: &Lab, path: &str) -> impl Fn() {
+    let file = File::options().append(true).open(lab.at(path)).expect("a file");
+    move || (&file).write_all(b" and more").expect("written")
+}
+
+#[test]
+fn a_file_that_is_written_late_comes_back_with_its_folder() {
+    let before = shape([("d/e/a", f("1")), ("d/e/b", f("2")), ("z", f("3"))]);
+    let after = shape([("z", f("3"))]);
+    let mut lab = Lab::new();
+    let steps = lab.steps(&before, &after);
+    lab.write(&before);
+    set_mode(&lab.at("d/e"), 0o750);
+    let mut steps = steps;
+    for step in &mut steps {
+        if let (true, Some(Node::Folder { mode, .. })) = (step.path.to_string() == "d/e", &mut step.before) {
+            *mode = 0o750;
+        }
+    }
+    let report = apply_and(&lab, &steps, writer(&lab, "d/e/a"));
+    let left = shape([("d/e", Thing::Folder(0o750)), ("d/e/a", f("1 and more")), ("z", f("3"))]);
+    assert_eq!(lab.read(), whole(&left));
+    assert_eq!(report.left, []);
+    assert!(matches!(outcome_of(&report, "d/e/a"), Outcome::Kept(_)));
+    assert_eq!(*outcome_of(&report, "d/e/b"), Outcome::Removed);
+    assert_eq!(*outcome_of(&report, "d/e"), Outcome::Skipped(Skip::NotEmpty));
+    assert_eq!(*outcome_of(&report, "d"), Outcome::Skipped(Skip::NotEmpty));
+}
+
+#[test]
+fn a_file_that_is_written_late_comes_back_where_its_folder_was_removed() {
+    for after in [shape([("d", d()), ("z", f("4"))]), shape([("d/a", f("2")), ("z", f("4"))])] {
+        let before = shape([("d/a", f("1")), ("z", f("3"))]);
+        let mut lab = Lab::new();
+        let steps = lab.steps(&before, &after);
+        lab.write(&before);
+        let write = writer(&lab, "d/a");
+        let report = apply_and(&lab, &steps, || {
+            write();
+            fs::remove_dir_all(lab.at("d")).expect("it goes");
+        });
+        assert_eq!(lab.read(), whole(&shape([("d/a", f("1 and more")), ("z", f("4"))])));
+        assert_eq!(report.left, []);
+        assert!(matches!(outcome_of(&report, "d/a"), Outcome::Kept(_)));
+    }
+}
+
+#[test]
+fn a_file_that_is_written_late_is_kept_aside_where_its_place_is_taken() {
+    let replaced = [
+        // A folder gives way to a file.
+        (shape([("d/a", f("1")), ("z", f("3"))]), shape([("d", f("2")), ("z", f("4"))]), "d/a"),
+        // A file gives way to a folder.
+        (shape([("a", f("1")), ("z", f("3"))]), shape([("a/b", f("2")), ("z", f("4"))]), "a"),
+    ];
+    for (before, after, path) in replaced {
+        let mut lab = Lab::new();
+        let steps = lab.steps(&before, &after);
+        lab.write(&before);
+        let report = apply_and(&lab, &steps, writer(&lab, path));
+        let [left] = &report.left[..] else { panic!("one is kept aside: {:?}", report.left) };
+        assert_eq!(left.path.as_ref().map(ToString::to_string).as_deref(), Some(path));
+        assert_eq!(fs::read_to_string(lab.at(&left.file)).expect("it is there"), "1 and more");
+        let aside = lab.at(&left.file);
+        fs::remove_dir_all(aside.parent().expect("a folder")).expect("it goes");
+        assert_eq!(lab.read(), whole(&after));
+    }
+}
+
+#[test]
+fn a_file_that_is_made_late_comes_back_with_its_folder() {
+    let before = shape([("d/a", f("1")), ("z", f("3"))]);
+    let mut lab = Lab::new();
+    let steps = lab.steps(&before, &shape([("z", f("4"))]));
+    lab.write(&before);
+    let folder = File::open(lab.at("d")).expect("a folder");
+    // A program that works in the folder finds it wherever it is.
+    let make = || {
+        let flags = OFlags::CREATE | OFlags::WRONLY;
+        let made =
+            rustix::fs::openat(&folder, "late", flags, Mode::from_raw_mode(0o644)).expect("a new file");
+        File::from(made).write_all(b"late").expect("written");
+    };
+    let report = apply_and(&lab, &steps, make);
+    assert_eq!(lab.read(), whole(&shape([("d/late", f("late")), ("z", f("4"))])));
+    assert_eq!(*outcome_of(&report, "d"), Outcome::Skipped(Skip::NotEmpty));
+    assert_eq!(*outcome_of(&report, "d/a"), Outcome::Removed);
+}
+
+#[test]
+fn a_file_that_is_made_late_joins_a_folder_that_is_there_again() {
+    let before = shape([("d/a", f("1")), ("z", f("3"))]);
+    let mut lab = Lab::new();
+    let steps = lab.steps(&before, &shape([("z", f("4"))]));
+    lab.write(&before);
+    let folder = File::open(lab.at("d")).expect("a folder");
+    let make = || {
+        let flags = OFlags::CREATE | OFlags::WRONLY;
+        let made =
+            rustix::fs::openat(&folder, "late", flags, Mode::from_raw_mode(0o644)).expect("a new file");
+        File::from(made).write_all(b"late").expect("written");
+        fs::create_dir(lab.at("d")).expect("a folder");
+        fs::write(lab.at("d/new"), "new").expect("a file");
+    };
+    let report = apply_and(&lab, &steps, make);
+    assert_eq!(lab.read(), whole(&shape([("d/late", f("late")), ("d/new", f("new")), ("z", f("4"))])));
+    assert_eq!(report.left, []);
+}
