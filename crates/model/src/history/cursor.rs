@@ -203,10 +203,11 @@ impl Cursor {
             return Ok(true);
         }
         loop {
+            let candidates = self.candidates(log, direction)?;
             let mut same = None;
-            for (at, (version, chain)) in self.candidates(log, direction)?.into_iter().enumerate() {
-                // A switch waits for what comes before it in the take that it leaves, which would be left behind.
-                if log.step(version)?.turn == turn && (at == 0 || !switches(log, version)?) {
+            for (at, (version, chain)) in candidates.iter().copied().enumerate() {
+                let is_same = log.step(version)?.turn == turn;
+                if is_same && (at == 0 || !self.waits(log, (version, chain), candidates[0].0, direction)?) {
                     same = Some((version, chain));
                     break;
                 }
@@ -215,6 +216,45 @@ impl Cursor {
             self.pass(log, version, chain, direction)?;
         }
         Ok(true)
+    }
+
+    /// Whether a step of a turn has to wait although it is next in its chain, because of a step of another turn that comes
+    /// first. A switch waits for all that comes before it in the take that it leaves, which would be left behind. Any
+    /// other step of the thread waits for those steps of its own turn that come before it in the take:
+    ///
+    /// ```text
+    ///   thread               3 branched, in turn t
+    ///   take A    2 t             4 t     5 edited     6 t, resumed
+    ///
+    ///   undo from the end:  6    5    4 3 2            3 goes with the part of its turn that it was made in
+    /// ```
+    fn waits<L: Log>(
+        &mut self,
+        log: &L,
+        (version, chain): (Version, Chain),
+        first: Version,
+        direction: Direction,
+    ) -> Result<bool, L::Error> {
+        if switches(log, version)? {
+            return Ok(true);
+        }
+        if chain == Chain::Take {
+            return Ok(false);
+        }
+        let (turn, tip) = (log.step(version)?.turn, self.take(log)?.tip);
+        let mut of_take = Some(first);
+        while let Some(before) = of_take {
+            let step = log.step(before)?;
+            let (comes_before, next) = match direction {
+                Direction::Back => (before > version, Some(step.place.parent).filter(|parent| *parent != 0)),
+                Direction::Forward => (before < version, next_on(log, before, tip)?),
+            };
+            if comes_before && step.turn == turn {
+                return Ok(true);
+            }
+            of_take = next.filter(|_| comes_before);
+        }
+        Ok(false)
     }
 
     /// The next change of each chain that is seen, the one that comes first in front.

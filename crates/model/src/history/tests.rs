@@ -201,6 +201,28 @@ fn a_turn_is_one_undo_whatever_the_thread_did_in_between() {
 }
 
 #[test]
+fn a_step_of_the_thread_goes_with_its_part_of_a_turn_that_was_resumed() {
+    let mut log = Steps::new();
+    let (started, branched, failed) = (log.change(Some(A), 1), log.change(None, 1), log.change(Some(A), 1));
+    let (edited, resumed) = (log.change(Some(A), 2), log.change(Some(A), 1));
+    assert_eq!(log.undo(), Some(edited));
+    assert!(log.done(branched) && log.done(failed), "the first part of the turn is all there");
+    assert_eq!([log.undo(), log.undo(), log.undo()], [Some(failed), Some(1), None]);
+    assert!(!log.done(branched) && !log.done(started));
+    assert_eq!([log.redo(), log.redo(), log.redo()], [Some(failed), Some(edited), Some(resumed)]);
+    assert!(log.done(branched));
+
+    let mut log = Steps::new();
+    let (started, edited) = (log.change(Some(A), 1), log.change(Some(A), 2));
+    let (resumed, branched, ended) = (log.change(Some(A), 1), log.change(None, 1), log.change(Some(A), 1));
+    assert_eq!([log.undo(), log.undo(), log.undo()], [Some(edited), Some(started), Some(1)]);
+    assert_eq!(log.redo(), Some(started));
+    assert!(!log.done(branched), "it was made after the edit, and so it is made again after it");
+    assert_eq!([log.redo(), log.redo(), log.redo()], [Some(edited), Some(ended), None]);
+    assert!(log.done(resumed) && log.done(branched));
+}
+
+#[test]
 fn undo_follows_the_take_that_a_switch_leads_to() {
     let mut log = Steps::new();
     log.change(Some(A), 1); // 2

@@ -215,8 +215,7 @@ impl<'thread> Walk<'thread> {
         loop {
             let found = if whole { next(self) } else { Vec::new() };
             let same = found.iter().enumerate().find(|(at, version)| {
-                let switches = self.active(**version - 1) != self.active(**version);
-                self.thread.at(**version).turn == turn && (*at == 0 || !switches)
+                self.thread.at(**version).turn == turn && (*at == 0 || !self.waits(**version, back))
             });
             let Some(version) = same.map(|(_, version)| *version) else { break };
             self.pass(version, back);
@@ -225,6 +224,21 @@ impl<'thread> Walk<'thread> {
             self.pass_restoration();
         }
         true
+    }
+
+    /// Whether a step waits behind one of another turn: a switch always, and a step of the thread as long as the take has
+    /// steps of the same turn to pass that lie before it on the way.
+    fn waits(&self, version: usize, back: bool) -> bool {
+        let moment = self.thread.at(version);
+        let take = self.chain(Some(self.take));
+        let (done, all) = (self.thread.path(take.position), self.thread.path(take.tip));
+        let in_front = |step: &usize| {
+            let on_the_way = if back { *step > version } else { *step < version && !done.contains(step) };
+            on_the_way && self.thread.at(*step).turn == moment.turn
+        };
+        let left = if back { &done } else { &all };
+        self.active(version - 1) != self.active(version)
+            || moment.owner.is_none() && left.iter().any(in_front)
     }
 
     /// A thread that was put away and taken back does not stop in between when redo passes.
