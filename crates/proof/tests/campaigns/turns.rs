@@ -10,14 +10,9 @@ fn turns_under_chaos_leave_nothing_apart_and_nothing_behind() {
     let plan = TurnsPlan { seed: 1, turns: 60, chaos: 30, mistake: None };
     let walked = walk(plan).unwrap_or_else(|failed| panic!("{failed}"));
     assert!(
-        walked.completed > 10
-            && walked.forks > 2
-            && walked.beside > 0
-            && walked.moves > 5
-            && walked.failures > 10
-            && walked.silenced > 0
-            && walked.summaries_disturbed + walked.summaries_stopped > 1,
-        "{walked:?}: too little for a proof"
+        walked.missing().is_empty() && walked.failures > 10,
+        "{walked:?}: too little for a proof: {:?}",
+        walked.missing()
     );
 }
 
