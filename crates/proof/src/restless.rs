@@ -1,9 +1,10 @@
 //! A folder that never rests: files rewritten, replaced, made and removed while they are recorded and moved.
 //!
 //! ```text
-//!   three hands, without pause     replaced/  whole files, each of one letter, put in place by a rename
+//!   four hands, without pause      replaced/  whole files, each of one letter, put in place by a rename
 //!                                  rewritten  one file, overwritten in place again and again
 //!                                  fleeting/  files and folders that come and go
+//!                                  lingering/ a file that stays open and grows by a line now and then
 //!   the desk, meanwhile            record · undo · redo · restore · …        on files of the agent's own
 //! ```
 //!
@@ -15,6 +16,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use retake_model::id::ProjectId;
 use retake_model::operation::Actor;
@@ -60,6 +62,7 @@ pub fn restless(rounds: u64, replacing: Replacing) -> Result<Rested, Failed> {
             scope.spawn(move || replace(folder, stop, replacing)),
             scope.spawn(move || rewrite(folder, stop)),
             scope.spawn(move || Ok(come_and_go(folder, stop))),
+            scope.spawn(move || Ok(linger(folder, stop))),
         ];
         let judged = work(&ground.path().join("home"), folder, rounds, stop);
         stop.store(true, Ordering::Relaxed);
@@ -193,6 +196,24 @@ fn come_and_go(folder: &Path, stop: &AtomicBool) -> u64 {
                 let _ = fs::write(place.join(name.to_string()), changes.to_string());
             }
         }
+        changes += 1;
+    }
+    changes
+}
+
+/// Writes to a file that stays open: an undo may move it aside, with its folder, between any two lines.
+fn linger(folder: &Path, stop: &AtomicBool) -> u64 {
+    let place = folder.join("lingering");
+    let mut changes = 0_u64;
+    while !stop.load(Ordering::Relaxed) {
+        let _ = fs::create_dir_all(&place);
+        if let Ok(mut log) = fs::File::create(place.join("log")) {
+            for line in 0..6 {
+                let _ = writeln!(log, "line {line} of version {changes}");
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+        let _ = fs::remove_dir_all(&place);
         changes += 1;
     }
     changes
