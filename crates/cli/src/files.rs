@@ -13,6 +13,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use retake_workspace::leftover::{remove_if_left, tool_prefix};
+use rustix::fs::{Mode, OFlags};
 
 use crate::failure::{Code, Failure};
 
@@ -57,14 +58,18 @@ pub(crate) fn write_whole<T>(
     Ok(written)
 }
 
-/// Opens a file of the user to be read. A pipe could keep the program waiting forever, and a device has no end.
+/// Opens a file of the user to be read. A pipe could keep the program waiting forever, and a device has no end: what was
+/// opened is checked, since another file may be at the path a moment after a check. The path is the user's own word and may
+/// be a link.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
-    let found = fs::metadata(path)?;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let found = file.metadata()?;
     if !found.is_file() {
         let what = if found.is_dir() { "a folder" } else { "not a regular file" };
         return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("this is {what}")));
     }
-    File::open(path)
+    Ok(file)
 }
 
 /// Removes temporary files that killed programs left in a folder.
@@ -130,6 +135,50 @@ mod tests {
         write(&folder.path().join("some"), Existing::Stays, "one").expect("it is new");
         assert!(!left.exists());
         assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1);
+    }
+
+    #[test]
+    fn only_regular_files_are_opened_and_a_pipe_never_waits() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("file"), "text").expect("a file");
+        symlink(at("file"), at("link")).expect("a link");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            at("pipe"),
+            rustix::fs::FileType::Fifo,
+            Mode::from_raw_mode(0o600),
+            0,
+        )
+        .expect("a pipe");
+        for name in ["file", "link"] {
+            assert_eq!(io::read_to_string(open_regular(&at(name)).expect("a file")).expect("text"), "text");
+        }
+        for (path, what) in [(at("pipe"), "regular"), (at(""), "folder"), ("/dev/null".into(), "regular")] {
+            assert!(open_regular(&path).expect_err("not a file").to_string().contains(what), "{path:?}");
+        }
+        // A pipe that takes the file's place between any two steps is refused, and nobody waits for a writer.
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    let swap = rustix::fs::RenameFlags::EXCHANGE;
+                    let _ = rustix::fs::renameat_with(
+                        rustix::fs::CWD,
+                        at("file"),
+                        rustix::fs::CWD,
+                        at("pipe"),
+                        swap,
+                    );
+                }
+            });
+            for _ in 0..2_000 {
+                if let Ok(file) = open_regular(&at("file")) {
+                    assert!(file.metadata().expect("it is open").is_file());
+                }
+            }
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
     }
 
     #[test]

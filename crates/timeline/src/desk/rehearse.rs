@@ -5,19 +5,18 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use retake_model::content::{ContentId, Kind};
 use retake_model::id::TurnId;
 use retake_model::object::{Memory, Objects, Unavailable, load};
 use retake_model::operation::{OperationKind, Version};
-use retake_model::path::RootPath;
+use retake_model::path::{RootPath, TreePath};
 use retake_model::state::ThreadState;
 use retake_model::tree::Node;
 use retake_store::{Queries, Writing};
+use retake_workspace::apply::{OpenRoot, PlainFile, read_plain};
 use retake_workspace::folder::path_to_text;
 use retake_workspace::snapshot::{self, Observation};
 use serde::Serialize;
@@ -345,7 +344,7 @@ pub(super) struct Unstored<'a> {
     stored: &'a Queries<'a>,
     desk: &'a Desk,
     changed: &'a [PathReport],
-    files: OnceLock<HashMap<ContentId, PathBuf>>,
+    files: OnceLock<HashMap<ContentId, (&'a Path, &'a TreePath, u64)>>,
     /// Whether a file was changed once more, and is no longer what the preview is about.
     outdated: Cell<bool>,
 }
@@ -363,13 +362,13 @@ impl<'a> Unstored<'a> {
     }
 
     /// Where the content of a file is that was changed and is not stored.
-    fn file(&self, content: ContentId) -> Option<&PathBuf> {
+    fn file(&self, content: ContentId) -> Option<&(&'a Path, &'a TreePath, u64)> {
         let files = self.files.get_or_init(|| {
             let roots = self.desk.workspace.roots();
             let found = self.changed.iter().filter_map(|changed| {
-                let Some(Node::File { content, .. }) = &changed.after else { return None };
+                let Some(Node::File { content, size, .. }) = &changed.after else { return None };
                 let root = roots.iter().find(|root| root.name == changed.path.root)?;
-                Some((*content, root.path.join(OsStr::from_bytes(&changed.path.path.bytes()))))
+                Some((*content, (root.path.as_path(), &changed.path.path, *size)))
             });
             found.collect()
         });
@@ -380,10 +379,13 @@ impl<'a> Unstored<'a> {
 impl Objects for Unstored<'_> {
     fn bytes(&self, kind: Kind, id: ContentId) -> Result<Arc<[u8]>, Unavailable> {
         let known = self.new.bytes(kind, id).or_else(|_| self.stored.bytes(kind, id));
-        let Some(path) = self.file(id).filter(|_| known.is_err() && kind == Kind::Blob) else { return known };
-        let is_file = std::fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
-        let read = std::fs::read(path).ok().filter(|bytes| ContentId::of(Kind::Blob, bytes) == id);
-        if let Some(bytes) = read.filter(|_| is_file) {
+        let Some(file) = self.file(id).filter(|_| known.is_err() && kind == Kind::Blob) else { return known };
+        let (root, path, size) = *file;
+        // Something else may have taken the file's place since: a pipe must not keep the preview waiting.
+        let found = OpenRoot::open(root).map(|root| read_plain(&root, path, size).0);
+        if let Ok(PlainFile::File { bytes, .. }) = found
+            && ContentId::of(Kind::Blob, &bytes) == id
+        {
             return Ok(bytes.into());
         }
         self.outdated.set(true);

@@ -80,16 +80,22 @@ fn read(folder: BorrowedFd<'_>, name: &[u8], largest: u64) -> Stamped {
         Err(Errno::NOENT) => return (PlainFile::Nothing, 0),
         Err(_) => return (PlainFile::NotAFile, 0),
     };
+    let is_file = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    if !is_file(&stat) {
+        return (PlainFile::NotAFile, stamp_of(&stat));
+    }
+    let opened = rustix::fs::openat(folder, name, flags, Mode::empty());
+    let Ok((file, stat)) = opened.and_then(|file| rustix::fs::fstat(&file).map(|stat| (file, stat))) else {
+        return (PlainFile::Unread, stamp_of(&stat));
+    };
+    // Something else may have taken the file's place since: what is open counts.
     let stamp = stamp_of(&stat);
-    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+    if !is_file(&stat) {
         return (PlainFile::NotAFile, stamp);
     }
     if u64::try_from(stat.st_size).unwrap_or(u64::MAX) > largest {
         return (PlainFile::Unread, stamp);
     }
-    let Ok(file) = rustix::fs::openat(folder, name, flags, Mode::empty()) else {
-        return (PlainFile::Unread, stamp);
-    };
     let mut bytes = Vec::new();
     let read = File::from(file).take(largest + 1).read_to_end(&mut bytes);
     if read.is_err() || bytes.len() as u64 > largest {
