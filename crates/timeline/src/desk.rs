@@ -42,6 +42,7 @@ mod report;
 mod restore;
 mod roots;
 mod route;
+mod save;
 mod sealed;
 mod take_folder;
 mod takes;

@@ -307,16 +307,14 @@ fn save(call: &Call<'_, ThreadPath, NoQuery, SaveBody>) -> Result<Answer<Done>, 
     save_with_files(call, call.path.thread, call.body.name.clone())
 }
 
-/// Saves a version with the files that are there, where the thread has a folder.
+/// Saves a version with the files that are there, where files are kept and the folder is there.
 fn save_with_files<P, Q, B>(
     call: &Call<'_, P, Q, B>,
     thread: ThreadId,
     name: String,
 ) -> Result<Answer<Done>, Problem> {
-    let Ok(desk) = call.service.desk_at(thread, None) else {
-        return call.change(thread, Command::Save { name });
-    };
-    let done = desk.save(thread, name, call.caller(thread)?)?;
+    let place = (call.service.setup.files.as_ref(), None);
+    let done = call.service.timeline.save(thread, name, call.caller(thread)?, place)?;
     let version = done.version;
     Ok(Answer::at(done, version))
 }

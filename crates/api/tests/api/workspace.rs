@@ -541,3 +541,26 @@ fn changes_made_while_something_else_runs_are_undone_only_if_that_is_asked_for()
     client.post(&undo, &json!({"shared": true})).done();
     assert_eq!(world.read("both.txt"), None);
 }
+
+#[test]
+fn a_version_is_saved_without_files_only_where_the_folder_is_missing() {
+    let world = World::new();
+    let server = world.serve();
+    let client = server.client();
+    // A project elsewhere, which the server was not started in.
+    let elsewhere = world.store().with_file_name("elsewhere");
+    write(&elsewhere, "a.txt", "one\n");
+    let project = client.post("/v1/projects", &json!({"folder": elsewhere})).done();
+    let made = client.post("/v1/threads", &json!({"project": project["id"], "title": "There"})).done();
+    let thread = made["thread"].as_str().expect("an id");
+    let version = snapshot(&client, thread, json!({}))["version"].clone();
+    let save = |name: &str| client.post(&format!("/v1/threads/{thread}/save"), &json!({"name": name}));
+    // Something is there that cannot be read.
+    std::fs::remove_dir_all(&elsewhere).expect("it goes");
+    std::os::unix::fs::symlink(&elsewhere, &elsewhere).expect("a link to itself");
+    let refused = save("incomplete");
+    assert!(refused.status >= 400, "{}", refused.status);
+    assert_eq!(client.get(&format!("/v1/threads/{thread}")).done()["version"], version, "nothing was saved");
+    std::fs::remove_file(&elsewhere).expect("it goes");
+    save("without a folder").done();
+}

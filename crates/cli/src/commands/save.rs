@@ -2,7 +2,7 @@
 
 use clap::Args;
 use retake_model::id::ThreadId;
-use retake_timeline::{Command, SavedVersion};
+use retake_timeline::SavedVersion;
 use serde::Serialize;
 
 use crate::arguments::ThreadTarget;
@@ -39,13 +39,9 @@ impl Arguments {
         };
         let name = given.trim().to_owned();
         let (id, expect) = (thread.summary.id, self.target.expect);
-        let done = match context.desk_of(id) {
-            Ok(desk) => desk.save(id, given, context.caller(id, expect)?)?,
-            // No folder to record hand edits of.
-            Err(_) => {
-                context.timeline()?.change(id, Command::Save { name: given }, context.caller(id, expect)?)?
-            }
-        };
+        let files = context.config.files.enabled.then(|| context.file_options());
+        let place = (files.as_ref(), context.worktree_of(id)?);
+        let done = context.timeline()?.save(id, given, context.caller(id, expect)?, place)?;
         context.warn_of_budget();
         context.report(&done, |out, styles| {
             let (muted, active) = (styles.muted, &done.summary.active);

@@ -427,6 +427,20 @@ fn a_saved_version_has_the_files_that_were_there() {
 }
 
 #[test]
+fn a_version_is_not_saved_without_files_because_a_folder_cannot_be_used() {
+    let sandbox = two_takes();
+    let further = apart(&sandbox).with_file_name("further");
+    fs::create_dir(&further).expect("a folder");
+    sandbox.done(&["project", "root", "add", "further", &further.to_string_lossy()]);
+    let before = sandbox.json(&["save", "whole"])["version"].clone();
+    fs::remove_dir(&further).expect("an empty folder");
+    let (_, refused) = sandbox.refused(&["save", "without"]);
+    assert!(refused.to_string().contains("further"), "{refused}");
+    let saved = sandbox.json(&["save", "--list"]);
+    assert_eq!(saved["saved"][0]["version"], before, "nothing was saved");
+}
+
+#[test]
 fn a_version_has_the_files_of_the_project_and_not_those_of_a_worktree() {
     let sandbox = two_takes();
     open_apart(&sandbox, "main");

@@ -107,7 +107,7 @@ impl Desk {
             if states.contains_key(path) || is_held || !self.is_left_out(path) {
                 continue;
             }
-            let Ok(folder) = OpenRoot::open(self.path()) else { continue };
+            let folder = OpenRoot::open(self.path()).map_err(|error| ApplyError::from(Cause::Root(error)))?;
             let found = read_plain(&folder, path, 0);
             if found.0 == PlainFile::NotAFile {
                 continue;
