@@ -35,10 +35,11 @@ impl Timeline {
 /// Whether there is no folder that files could be kept of. One that cannot be read is there all the same.
 fn is_missing_folder(error: &FileError) -> bool {
     match error {
-        FileError::NoSuchProject(_) | FileError::ProjectForgotten(_) => true,
+        FileError::NoSuchProject(_)
+        | FileError::ProjectForgotten(_)
+        | FileError::Open(OpenError::Home { .. } | OpenError::System { .. }) => true,
         FileError::ProjectAway(path) => is_away(path),
         FileError::Open(OpenError::NotAFolder { error, .. }) => is_not_found(error),
-        FileError::Open(OpenError::Home { .. } | OpenError::System { .. }) => true,
         _ => false,
     }
 }
