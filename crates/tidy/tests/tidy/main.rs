@@ -5,6 +5,7 @@
 //! catches nothing is itself caught.
 
 mod links;
+mod retired_names;
 mod supply;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -292,6 +293,15 @@ mod repository {
         let others: Vec<PathBuf> =
             sources("").into_iter().filter(|path| !path.ends_with("tidy/tests/tidy/main.rs")).collect();
         check(&others, finished);
+    }
+
+    #[test]
+    fn retired_names_stay_retired() {
+        let others: Vec<PathBuf> = sources("")
+            .into_iter()
+            .filter(|path| !path.ends_with("tidy/tests/tidy/retired_names.rs"))
+            .collect();
+        check(&others, retired_names::retired);
     }
 
     #[test]

@@ -1,58 +1,22 @@
-//! SHA-1, as git names objects with it. It tells whether files, index and commit agree, and is relied on for
-//! nothing else.
+//! Object ids of git (SHA-1), to compare files, index and commit. Nothing relies on them for security.
 
-/// The name that git gives to the content of a file.
+use ring::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY};
+
+/// The id of a file's content.
 pub(super) fn blob(bytes: &[u8]) -> [u8; 20] {
     object("blob", bytes)
 }
 
-/// The name that git gives to a folder.
+/// The id of an encoded folder.
 pub(super) fn tree(bytes: &[u8]) -> [u8; 20] {
     object("tree", bytes)
 }
 
 fn object(kind: &str, bytes: &[u8]) -> [u8; 20] {
-    let mut message = format!("{kind} {}\0", bytes.len()).into_bytes();
-    message.extend(bytes);
-    digest(message)
-}
-
-fn digest(mut message: Vec<u8>) -> [u8; 20] {
-    let bits = message.len() as u64 * 8;
-    message.push(0x80);
-    message.resize((message.len() + 8).next_multiple_of(64) - 8, 0);
-    message.extend(bits.to_be_bytes());
-    let mut state: [u32; 5] = [0x6745_2301, 0xEFCD_AB89, 0x98BA_DCFE, 0x1032_5476, 0xC3D2_E1F0];
-    for block in message.chunks_exact(64) {
-        let mut words = [0_u32; 80];
-        for (word, bytes) in words.iter_mut().zip(block.chunks_exact(4)) {
-            *word = u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-        }
-        for at in 16..80 {
-            words[at] = (words[at - 3] ^ words[at - 8] ^ words[at - 14] ^ words[at - 16]).rotate_left(1);
-        }
-        let mut mixed = state;
-        for (round, word) in words.iter().enumerate() {
-            let [first, second, third, fourth, fifth] = mixed;
-            let (choice, constant) = match round / 20 {
-                0 => ((second & third) | (!second & fourth), 0x5A82_7999),
-                1 => (second ^ third ^ fourth, 0x6ED9_EBA1),
-                2 => ((second & third) | (second & fourth) | (third & fourth), 0x8F1B_BCDC),
-                _ => (second ^ third ^ fourth, 0xCA62_C1D6_u32),
-            };
-            let sum = first.rotate_left(5).wrapping_add(choice).wrapping_add(fifth);
-            let next = sum.wrapping_add(constant).wrapping_add(*word);
-            mixed = [next, first, second.rotate_left(30), third, fourth];
-        }
-        for (kept, mixed) in state.iter_mut().zip(mixed) {
-            *kept = kept.wrapping_add(mixed);
-        }
-    }
-    let mut digest = [0; 20];
-    for (bytes, word) in digest.chunks_exact_mut(4).zip(state) {
-        bytes.copy_from_slice(&word.to_be_bytes());
-    }
-    digest
+    let mut context = Context::new(&SHA1_FOR_LEGACY_USE_ONLY);
+    context.update(format!("{kind} {}\0", bytes.len()).as_bytes());
+    context.update(bytes);
+    context.finish().as_ref().try_into().expect("SHA-1 has 20 bytes")
 }
 
 #[cfg(test)]
@@ -60,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_that_git_gives() {
+    fn ids_match_those_of_git() {
         let check = |bytes: &[u8], expected: &str| {
             let digits = |at: usize| u8::from_str_radix(&expected[2 * at..2 * at + 2], 16).expect("digits");
             assert_eq!(blob(bytes), std::array::from_fn(digits), "{expected}");
