@@ -41,6 +41,11 @@ need_browser() {
   install_packages chromium chromium-driver
 }
 
+# The types of the studio's modules are checked by TypeScript's compiler, which runs on Node.js.
+need_node() {
+  command -v node >/dev/null || install_packages nodejs
+}
+
 set_up() {
   # rustup writes its PATH line into shell profiles, which a bare machine may not have read yet.
   if ! command -v cargo >/dev/null && [ -x "${CARGO_HOME:-${HOME:-/root}/.cargo}/bin/cargo" ]; then

@@ -1,26 +1,7 @@
-//! What a page loads beside itself: one style, one module, one picture.
-//!
-//! Both are written for readers, a subject a file. A browser gets each as one, without what only readers need.
+//! Static files of the pages: one stylesheet, ES modules, one icon. They are served as they are written.
 
-use std::sync::LazyLock;
-
-/// How everything looks.
-pub(crate) static STYLE: LazyLock<String> = LazyLock::new(|| {
-    // What cannot be made smaller is sent as it is.
-    minifier::css::minify(STYLE_SOURCE).map_or_else(|_| STYLE_SOURCE.to_owned(), |small| small.to_string())
-});
-
-/// What reacts to a person and to the server.
-pub(crate) static MODULE: LazyLock<String> = LazyLock::new(|| {
-    // The end of a block ends what stands before it.
-    minifier::js::minify(SOURCE).to_string().replace(";}", "}")
-});
-
-/// The picture on the browser's tab.
-pub(crate) const ICON: &str = include_str!("assets/icon.svg");
-
-/// The parts of the style, the later ones over the earlier.
-const STYLE_SOURCE: &str = concat!(
+/// All styles; later parts override earlier ones.
+pub(crate) const STYLE: &str = concat!(
     include_str!("assets/style/base.css"),
     include_str!("assets/style/frame.css"),
     include_str!("assets/style/tree.css"),
@@ -35,22 +16,58 @@ const STYLE_SOURCE: &str = concat!(
     include_str!("assets/style/narrow.css"),
 );
 
-/// The parts of the module, each after those that it begins with.
-const SOURCE: &str = concat!(
-    include_str!("assets/module/asking.js"),
-    include_str!("assets/module/conversation.js"),
-    include_str!("assets/module/events.js"),
-    include_str!("assets/module/writing.js"),
-    include_str!("assets/module/acts.js"),
-    include_str!("assets/module/keys.js"),
-);
+/// The tab icon.
+pub(crate) const ICON: &str = include_str!("assets/icon.svg");
+
+macro_rules! modules {
+    ($($name:literal),* $(,)?) => {
+        &[$((concat!("/studio/", $name), include_str!(concat!("assets/js/", $name)))),*]
+    };
+}
+
+/// The ES modules: address and source. The first one is the entry point and imports the others.
+pub(crate) const MODULES: &[(&str, &str)] = modules![
+    "studio.js",
+    "actions.js",
+    "api.js",
+    "conversation.js",
+    "dialog.js",
+    "dom.js",
+    "draft.js",
+    "editing.js",
+    "events.js",
+    "input.js",
+    "live.js",
+    "moves.js",
+    "page.js",
+    "refresh.js",
+    "settings.js",
+    "storage.js",
+    "times.js",
+    "unsaved.js",
+];
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_module_is_small() {
-        assert!(MODULE.len() < 25_000, "the module has {} bytes", MODULE.len());
+    fn every_imported_module_is_served() {
+        for (address, source) in MODULES {
+            for import in source.split("from \"./").skip(1).chain(source.split("import \"./").skip(1)) {
+                let name = import.split('"').next().expect("split yields a first part");
+                let imported = format!("/studio/{name}");
+                assert!(
+                    MODULES.iter().any(|(known, _)| *known == imported),
+                    "{address} imports {imported}, which is not served"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_modules_are_small() {
+        let bytes: usize = MODULES.iter().map(|(_, source)| source.len()).sum();
+        assert!(bytes < 60_000, "the modules have {bytes} bytes");
     }
 }

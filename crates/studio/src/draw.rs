@@ -3,6 +3,8 @@
 use maud::{DOCTYPE, Markup, html};
 use retake_model::time::Timestamp;
 
+use crate::assets::MODULES;
+
 /// A whole page. `facts` are what the module must know of it.
 pub(crate) fn document(title: &str, facts: &[(&str, String)], body: &Markup) -> Markup {
     html! {
@@ -15,7 +17,9 @@ pub(crate) fn document(title: &str, facts: &[(&str, String)], body: &Markup) -> 
                 title { (title) " · Retake" }
                 link rel="icon" href="/studio/icon.svg" type="image/svg+xml";
                 link rel="stylesheet" href="/studio/studio.css";
-                script type="module" src="/studio/studio.js" {}
+                // Loads all modules at once instead of one import after the other.
+                @for (address, _) in &MODULES[1..] { link rel="modulepreload" href=(address); }
+                script type="module" src=(MODULES[0].0) {}
             }
             body {
                 // Known to the module by its id; attributes with data are no part of the text.

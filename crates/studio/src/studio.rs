@@ -114,7 +114,7 @@ impl Studio {
     pub fn routes(self) -> Router {
         let studio = Arc::new(self);
         let of_thread = |draw: OfThread| studio.of_thread(draw);
-        Router::new()
+        let router = Router::new()
             .route(HOME, studio.home())
             .route("/studio/", studio.home())
             .route("/studio/tree", studio.plain(tree::threads))
@@ -138,9 +138,11 @@ impl Studio {
             .route("/studio/threads/{thread}/between", of_thread(between::draw))
             .route("/studio/threads/{thread}/dialog", of_thread(dialog::draw))
             .route("/studio/threads/{thread}/compare", of_thread(compare::draw))
-            .route("/studio/studio.css", asset("text/css; charset=utf-8", &assets::STYLE))
-            .route("/studio/studio.js", asset("text/javascript; charset=utf-8", &assets::MODULE))
-            .route("/studio/icon.svg", asset("image/svg+xml", assets::ICON))
+            .route("/studio/studio.css", asset("text/css; charset=utf-8", assets::STYLE))
+            .route("/studio/icon.svg", asset("image/svg+xml", assets::ICON));
+        assets::MODULES.iter().fold(router, |router, (address, source)| {
+            router.route(address, asset("text/javascript; charset=utf-8", source))
+        })
     }
 
     fn of_thread(self: &Arc<Self>, draw: OfThread) -> MethodRouter {
