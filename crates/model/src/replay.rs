@@ -320,10 +320,10 @@ pub fn graft_paths<O: Objects + ?Sized>(
 /// What is excluded, without the paths where something captured stands now.
 fn without<O: Objects + ?Sized>(
     additions: &mut Additions<'_, O>,
-    left_out: Option<ContentId>,
+    list_id: Option<ContentId>,
     paths: &BTreeMap<TreePath, Option<Node>>,
 ) -> Result<Option<ContentId>, Unavailable> {
-    let Some(id) = left_out else { return Ok(None) };
+    let Some(id) = list_id else { return Ok(None) };
     let mut excluded: LeftOut = load(additions, id)?;
     let count = excluded.0.len();
     excluded.0.retain(|excluded| {
@@ -331,7 +331,7 @@ fn without<O: Objects + ?Sized>(
     });
     Ok(match excluded.0.len() {
         0 => None,
-        left if left == count => left_out,
+        left if left == count => list_id,
         _ => Some(additions.add(&excluded)),
     })
 }
