@@ -1,12 +1,11 @@
-//! SHA-1, as git names objects with it. It tells whether files, index and commit agree, and is relied on for
-//! nothing else.
+//! SHA-1 for git's object names. It only decides whether files, index and commit agree.
 
-/// The name that git gives to the content of a file.
+/// Git's object name for the content of a file.
 pub(super) fn blob(bytes: &[u8]) -> [u8; 20] {
     object("blob", bytes)
 }
 
-/// The name that git gives to a folder.
+/// Git's object name for a folder.
 pub(super) fn tree(bytes: &[u8]) -> [u8; 20] {
     object("tree", bytes)
 }
