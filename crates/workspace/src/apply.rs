@@ -185,31 +185,31 @@ pub enum Skip {
     #[error("permission denied")]
     Denied,
     /// The file is in use.
-    #[error("it is in use")]
+    #[error("the file is in use")]
     Busy,
     /// The folder contains files that Retake does not capture.
-    #[error("the folder holds files that Retake does not")]
+    #[error("the folder contains files that Retake does not capture")]
     NotEmpty,
     /// The file system treats the name as equal to that of another path.
-    #[error("the file system takes its name for another one")]
+    #[error("the file system treats its name as equal to another one")]
     NameClash,
     /// A parent of the path is not a folder.
-    #[error("something else is in the way")]
+    #[error("a parent of the path is not a folder")]
     InTheWay,
     /// The file system rejects the name.
-    #[error("the file system does not take the name")]
+    #[error("the file system rejects the name")]
     NameRefused,
     /// The path is on another file system than the root.
-    #[error("it is on another file system")]
+    #[error("the path is on another file system")]
     OtherFileSystem,
     /// The path could not be written.
-    #[error("it could not be written")]
+    #[error("the path could not be written")]
     NotWritten,
     /// The path belongs to a version control system.
-    #[error("it belongs to a version control system, whose data is never written")]
+    #[error("the path belongs to a version control system, whose data Retake never writes")]
     Repository,
     /// The content is missing from the store, or damaged.
-    #[error("its content is missing or damaged in the store")]
+    #[error("the content is missing or damaged in the store; run `retake verify`")]
     NotHeld,
 }
 
@@ -226,7 +226,7 @@ pub struct ApplyError {
 #[derive(Debug, thiserror::Error)]
 pub enum Cause {
     /// The caller cancelled it.
-    #[error("it was cancelled")]
+    #[error("cancelled; the files are as before")]
     Cancelled,
     /// The root cannot be opened or written.
     #[error("the folder cannot be written")]
@@ -243,10 +243,10 @@ pub enum Cause {
     #[error(transparent)]
     Content(Unavailable),
     /// The sync failed.
-    #[error("the files could not be made durable")]
+    #[error("the files could not be synced to disk")]
     Sync(#[source] io::Error),
     /// The request names the same path twice.
-    #[error("{0} is named twice")]
+    #[error("{0} occurs twice in the request")]
     Twice(TreePath),
 }
 
@@ -320,7 +320,7 @@ impl Token {
 
     /// Name of the temporary folder in a given state.
     fn folder(&self, life: Life) -> String {
-        let prefix = str::from_utf8(TEMPORARY).expect("it is plain text");
+        let prefix = str::from_utf8(TEMPORARY).expect("the prefix is ASCII");
         let number = match life {
             Life::Filling => 1,
             Life::Full => 2,

@@ -78,7 +78,7 @@ pub enum MaterialiseError {
     #[error("the folder is not empty")]
     NotEmpty,
     /// The caller cancelled it.
-    #[error("it was cancelled")]
+    #[error("cancelled; the folder is empty again")]
     Cancelled,
     /// Content is missing from the store.
     #[error(transparent)]

@@ -11,10 +11,10 @@ const MOST_BRACES: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternTooLarge {
     /// The pattern is too long.
-    #[error("it is longer than {LONGEST} bytes")]
+    #[error("the pattern is longer than {LONGEST} bytes")]
     TooLong,
     /// The pattern has too many braces.
-    #[error("it has more than {MOST_BRACES} opening braces")]
+    #[error("the pattern has more than {MOST_BRACES} opening braces")]
     TooManyBraces,
 }
 

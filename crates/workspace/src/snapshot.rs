@@ -82,7 +82,7 @@ pub enum SnapshotError {
         error: std::io::Error,
     },
     /// The folder contains the store.
-    #[error("{} is where Retake keeps its own files; choose another folder", path.display())]
+    #[error("{} contains Retake's own data; choose another folder", path.display())]
     Own {
         /// The folder.
         path: std::path::PathBuf,

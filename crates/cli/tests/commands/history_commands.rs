@@ -231,8 +231,8 @@ fn typing_is_one_step_per_pause() {
         sandbox.done(&["draft", "set", text]);
     }
     let shown = sandbox.done(&["history"]);
-    assert!(shown.contains("● 6–9  just now  you  typed  Why not?"), "{shown}");
-    assert_eq!(sandbox.done(&["history", "--all"]).matches("typed").count(), 4);
+    assert!(shown.contains("● 6–9  just now  you  edited the draft  Why not?"), "{shown}");
+    assert_eq!(sandbox.done(&["history", "--all"]).matches("edited the draft").count(), 4);
     assert_eq!(sandbox.json(&["undo", "--step"])["count"], 1);
     assert_eq!(draft(&sandbox), "Why");
     sandbox.done(&["redo"]);

@@ -39,7 +39,7 @@ pub(super) struct Compiled {
 #[non_exhaustive]
 pub enum OpenError {
     /// The folder does not exist or is not a folder.
-    #[error("{}: {error}; name a folder that is there", path.display())]
+    #[error("{}: {error}; name an existing folder", path.display())]
     NotAFolder {
         /// The path.
         path: PathBuf,
@@ -48,7 +48,7 @@ pub enum OpenError {
     },
     /// The folder is or contains the home folder.
     #[error(
-        "{} is a home folder or holds one, and far more than one project; go into the project's own folder, \
+        "{} is or contains a home folder, which is far more than one project; go into the project's own folder, \
          or name it with --directory",
         path.display()
     )]
@@ -63,13 +63,13 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// Two roots have the same name, or an additional root has none.
-    #[error("a root needs a name of its own: {name:?} is taken; choose another")]
+    #[error("the root name {name:?} is already in use; choose another")]
     Name {
         /// The name.
         name: String,
     },
     /// A root is inside another.
-    #[error("{} lies inside {}, which is held already; leave it out", inner.display(), outer.display())]
+    #[error("{} is inside {}, which is already a root; remove it from the roots", inner.display(), outer.display())]
     Inside {
         /// The inner folder.
         inner: PathBuf,
@@ -77,7 +77,7 @@ pub enum OpenError {
         outer: PathBuf,
     },
     /// A pattern of the options is invalid.
-    #[error("the pattern {pattern:?} cannot be understood: {reason}")]
+    #[error("invalid pattern {pattern:?}: {reason}")]
     Pattern {
         /// The pattern.
         pattern: String,
