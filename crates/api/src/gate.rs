@@ -32,7 +32,7 @@ use crate::endpoint::Who;
 use crate::problem::{Code, Problem};
 
 /// Where a browser's link leads.
-pub(crate) const ENTER: &str = "/enter/";
+pub(crate) const ENTER: &str = "/login/";
 
 /// Decides who is let in.
 pub(crate) struct Gate {

@@ -149,7 +149,7 @@ fn draw_bar(
         html! { button type="button" data-act="dialog" data-about=(about) data-src=(src) title=(title) { (label) } }
     };
     let shown = |collapsed: bool, label: &str| {
-        let ask = format!("/v1/threads/{thread}/entries-shown?take={}", take.id);
+        let ask = format!("/v1/threads/{thread}/entries/view?take={}", take.id);
         let body = format!("{{\"collapsed\":{collapsed}}}");
         let about = if collapsed { "collapse-all" } else { "expand-all" };
         html! { button type="button" data-act="ask" data-about=(about) data-method="PUT" data-ask=(ask) data-body=(body) { (label) } }

@@ -135,7 +135,7 @@ impl Studio {
             .route("/studio/threads/{thread}/history", of_thread(history::draw))
             .route("/studio/threads/{thread}/settings", of_thread(settings::draw))
             .route("/studio/threads/{thread}/sent", of_thread(settings::sent))
-            .route("/studio/threads/{thread}/between", of_thread(between::draw))
+            .route("/studio/threads/{thread}/compare-versions", of_thread(between::draw))
             .route("/studio/threads/{thread}/dialog", of_thread(dialog::draw))
             .route("/studio/threads/{thread}/compare", of_thread(compare::draw))
             .route("/studio/studio.css", asset("text/css; charset=utf-8", &assets::STYLE))

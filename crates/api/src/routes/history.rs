@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::common::{
-    Ahead, Conflicts, DoneOrPreview, MOST, OfTake, OfTakeAhead, Page, ThreadPath, WhichHalves, limit, number,
+    Ahead, Conflicts, DoneOrPreview, MOST, OfTake, OfTakeAhead, Page, ThreadPath, WhichScope, limit, number,
     take_of,
 };
 use super::threads::{Nothing, pending_of};
@@ -26,12 +26,12 @@ pub(super) fn all() -> Vec<Endpoint> {
             "List operations",
             "Newest first, with what is current, undone and redoable.",
         ),
-        get("/v1/threads/{thread}/standing", standing).about(
+        get("/v1/threads/{thread}/undo-status", standing).about(
             GROUP,
             "Whether undo and redo are possible",
             "In the active take, or in the one that `take` names.",
         ),
-        get("/v1/threads/{thread}/between", between).about(
+        get("/v1/threads/{thread}/compare-versions", between).about(
             GROUP,
             "See what differs between two moments",
             "Entries, drafts, settings, lists and takes, from one operation's state to another's: what a move there would \
@@ -76,12 +76,12 @@ pub(super) fn all() -> Vec<Endpoint> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListQuery {
-    /// How many: 1 to 500, 50 if not said.
+    /// Page size: 1 to 500, 50 by default.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<usize>,
     /// Where the last page ended: operations before this version.
     cursor: Option<String>,
-    /// The take that tells what is current and redoable; the active one if none is named.
+    /// The take that tells what is current and redoable; the active one by default.
     take: Option<TakeId>,
 }
 
@@ -168,14 +168,14 @@ struct StepsBody {
     /// What a step is.
     #[serde(default)]
     unit: WhichUnit,
-    /// What moves.
+    /// What to move.
     #[serde(default)]
-    halves: WhichHalves,
-    /// What becomes of files that do not merge.
+    scope: WhichScope,
+    /// How to resolve files that do not merge.
     #[serde(default)]
     conflicts: Conflicts,
-    /// Whether changes are undone that were made while another command or tool ran, so that it is not known whose they
-    /// are. Otherwise such a move is refused; a preview names them.
+    /// Also revert changes that may be another command's or tool's, because both ran at the time. By default such a move
+    /// is refused, and a preview lists them.
     #[serde(default)]
     shared: bool,
 }
@@ -192,7 +192,7 @@ pub(crate) struct MovedBy {
     /// Whether nothing was moved, and this is only what would be.
     dry_run: bool,
     /// What would be done to the conversation, where nothing was.
-    would: Option<Preview>,
+    preview: Option<Preview>,
     /// What became of files, path by path; none where no files are known, or only the conversation moved.
     files: Option<FileReport>,
 }
@@ -203,7 +203,7 @@ fn undo(call: &Call<'_, ThreadPath, OfTakeAhead, StepsBody>) -> Result<Answer<Mo
         call,
         call.path.thread,
         Goal::Undo(body.unit.into(), steps(body.steps)?),
-        body.halves,
+        body.scope,
         (body.conflicts, body.shared),
     )
 }
@@ -214,7 +214,7 @@ fn redo(call: &Call<'_, ThreadPath, OfTakeAhead, StepsBody>) -> Result<Answer<Mo
         call,
         call.path.thread,
         Goal::Redo(body.unit.into(), steps(body.steps)?),
-        body.halves,
+        body.scope,
         (body.conflicts, body.shared),
     )
 }
@@ -233,11 +233,11 @@ struct PatchUndoBody {
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 1_000_000))]
     steps: u64,
-    /// What becomes of files that do not merge.
+    /// How to resolve files that do not merge.
     #[serde(default)]
     conflicts: Conflicts,
-    /// Whether changes are undone that were made while another command or tool ran, so that it is not known whose they
-    /// are. Otherwise such a move is refused; a preview names them.
+    /// Also revert changes that may be another command's or tool's, because both ran at the time. By default such a move
+    /// is refused, and a preview lists them.
     #[serde(default)]
     shared: bool,
 }
@@ -250,7 +250,7 @@ fn patch_undo(call: &Call<'_, ThreadPath, OfTakeAhead, PatchUndoBody>) -> Result
         call,
         call.path.thread,
         Goal::Undo(Unit::Turn, steps),
-        WhichHalves::Both,
+        WhichScope::Both,
         (call.body.conflicts, call.body.shared),
     )
 }
@@ -260,40 +260,40 @@ fn patch_undo(call: &Call<'_, ThreadPath, OfTakeAhead, PatchUndoBody>) -> Result
 struct JumpBody {
     /// The operation whose state becomes current.
     version: u64,
-    /// What moves.
+    /// What to move.
     #[serde(default)]
-    halves: WhichHalves,
-    /// What becomes of files that do not merge.
+    scope: WhichScope,
+    /// How to resolve files that do not merge.
     #[serde(default)]
     conflicts: Conflicts,
-    /// Whether changes are undone that were made while another command or tool ran, so that it is not known whose they
-    /// are. Otherwise such a move is refused; a preview names them.
+    /// Also revert changes that may be another command's or tool's, because both ran at the time. By default such a move
+    /// is refused, and a preview lists them.
     #[serde(default)]
     shared: bool,
 }
 
 fn jump(call: &Call<'_, ThreadPath, OfTakeAhead, JumpBody>) -> Result<Answer<MovedBy>, Problem> {
     let body = &call.body;
-    go(call, call.path.thread, Goal::Jump(body.version), body.halves, (body.conflicts, body.shared))
+    go(call, call.path.thread, Goal::Jump(body.version), body.scope, (body.conflicts, body.shared))
 }
 
 fn go<P, B>(
     call: &Call<'_, P, OfTakeAhead, B>,
     thread: ThreadId,
     goal: Goal,
-    halves: WhichHalves,
+    scope: WhichScope,
     (conflicts, shared): (Conflicts, bool),
 ) -> Result<Answer<MovedBy>, Problem> {
-    let (handling, request) = (halves.handling(conflicts, shared), PlanRequest::Move(goal));
+    let (handling, request) = (scope.handling(conflicts, shared), PlanRequest::Move(goal));
     if call.query.dry_run {
-        let would = call.preview((thread, call.query.take), request, handling)?;
-        let (version, files) = (would.version, would.files.clone());
-        let body = MovedBy { dry_run: true, moved: None, would: Some(would), files };
+        let preview = call.preview((thread, call.query.take), request, handling)?;
+        let (version, files) = (preview.version, preview.files.clone());
+        let body = MovedBy { dry_run: true, moved: None, preview: Some(preview), files };
         return Ok(Answer::at(body, version));
     }
     let Executed { moved, files, .. } = call.perform((thread, call.query.take), request, handling)?;
     let version = moved.as_ref().map(|moved| moved.done.version);
-    Ok(Answer { body: MovedBy { dry_run: false, moved, would: None, files }, version, location: None })
+    Ok(Answer { body: MovedBy { dry_run: false, moved, preview: None, files }, version, location: None })
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -322,7 +322,7 @@ fn save_with_files<P, Q, B>(
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SavesQuery {
-    /// How many: 1 to 500, 50 if not said.
+    /// Page size: 1 to 500, 50 by default.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<usize>,
     /// Where the last page ended: versions before this one.

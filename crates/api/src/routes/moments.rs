@@ -60,10 +60,10 @@ struct ListQuery {
     thread: Option<ThreadId>,
     /// Those of all threads of this project; that of the server's folder if neither is named.
     project: Option<ProjectId>,
-    /// How many: 1 to 100, 20 if not said.
+    /// Page size: 1 to 100, 20 by default.
     #[schemars(range(min = 1, max = 100))]
     limit: Option<usize>,
-    /// Where the last page ended.
+    /// `next` of the previous page.
     cursor: Option<String>,
 }
 
@@ -140,9 +140,9 @@ fn no_snapshot(id: ContentId) -> Problem {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct TakeBody {
-    /// The thread; the current one of the server's project if none is named.
+    /// The thread; by default the current thread of the server's project.
     thread: Option<ThreadId>,
-    /// The take whose folder is meant; the active one if none is named.
+    /// The take whose folder to use; the active one by default.
     take: Option<TakeId>,
     /// A name for the moment.
     note: Option<String>,
@@ -209,9 +209,9 @@ fn take(call: &Call<'_, NoPath, NoQuery, TakeBody>) -> Result<Answer<Taken>, Pro
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RestoreBody {
-    /// The thread; the current one of the server's project if none is named.
+    /// The thread; by default the current thread of the server's project.
     thread: Option<ThreadId>,
-    /// The take whose folder is meant; the active one if none is named.
+    /// The take whose folder to use; the active one by default.
     take: Option<TakeId>,
     /// Only these files and folders; all if none is named.
     #[serde(default)]
@@ -223,10 +223,10 @@ struct RestoreBody {
 struct RestoredOrPreview {
     #[serde(flatten)]
     restored: Restored,
-    /// Whether nothing was changed, and this is only what would be.
+    /// Whether this is a preview: nothing was changed.
     dry_run: bool,
     /// What would be done, where nothing was.
-    would: Option<Preview>,
+    preview: Option<Preview>,
 }
 
 fn restore(call: &Call<'_, SnapshotPath, Ahead, RestoreBody>) -> Result<Answer<RestoredOrPreview>, Problem> {
@@ -241,15 +241,15 @@ fn restore(call: &Call<'_, SnapshotPath, Ahead, RestoreBody>) -> Result<Answer<R
         (service.desk_at(thread, body.take)?, call.caller(thread)?, Handling::default());
     if dry_run {
         let request = PlanRequest::Restore { snapshot: call.path.snapshot, paths: only };
-        let mut would = desk.recover_and_plan(thread, request, caller, handling)?.into_preview();
-        let files = would.files.take().ok_or_else(super::file_common::not_kept)?;
-        let (version, restored) = (would.version, Restored { done: None, files });
-        return Ok(Answer::at(RestoredOrPreview { restored, dry_run, would: Some(would) }, version));
+        let mut preview = desk.recover_and_plan(thread, request, caller, handling)?.into_preview();
+        let files = preview.files.take().ok_or_else(super::file_common::not_kept)?;
+        let (version, restored) = (preview.version, Restored { done: None, files });
+        return Ok(Answer::at(RestoredOrPreview { restored, dry_run, preview: Some(preview) }, version));
     }
     let restored = desk.restore(thread, call.path.snapshot, &only, caller, handling)?;
     let version = match &restored.done {
         Some(done) => done.version,
         None => service.timeline.look()?.thread(thread)?.summary.version,
     };
-    Ok(Answer::at(RestoredOrPreview { restored, dry_run, would: None }, version))
+    Ok(Answer::at(RestoredOrPreview { restored, dry_run, preview: None }, version))
 }

@@ -21,8 +21,8 @@ pub(crate) fn add(router: Router, service: &Arc<Service>, home: &'static str) ->
     let enter = get(move |Path(ticket): Path<String>, request: Request| enter(entering, ticket, request));
     let leave = post(move |request: Request| leave(leaving, request));
     router
-        .route("/enter/{ticket}", refusing_others(enter, "GET"))
-        .route("/leave", refusing_others(leave, "POST"))
+        .route("/login/{ticket}", refusing_others(enter, "GET"))
+        .route("/logout", refusing_others(leave, "POST"))
         .route("/", refusing_others(get(move || async move { go(home) }), "GET"))
 }
 

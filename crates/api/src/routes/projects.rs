@@ -54,10 +54,10 @@ pub(super) fn all() -> Vec<Endpoint> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListQuery {
-    /// How many: 1 to 500, 50 if not said.
+    /// Page size: 1 to 500, 50 by default.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<usize>,
-    /// Where the last page ended.
+    /// `next` of the previous page.
     cursor: Option<String>,
 }
 
@@ -178,7 +178,7 @@ struct StatusQuery {
     project: Option<ProjectId>,
     /// A thread of the project.
     thread: Option<ThreadId>,
-    /// A take of the thread; the active one if none is named.
+    /// A take of the thread; the active one by default.
     take: Option<TakeId>,
 }
 
@@ -198,9 +198,9 @@ struct WorkspaceStatus {
     /// What is in it, and what was changed since the last snapshot; none if that could not be seen.
     files: Option<Glance>,
     /// Why the files could not be looked at.
-    unseen: Option<String>,
+    files_error: Option<String>,
     /// Takes of the project, or of the thread, that have a folder of their own.
-    apart: Vec<ApartFolder>,
+    worktrees: Vec<ApartFolder>,
     /// Whether a turn runs in the project, or in the thread, in whatever program.
     running: bool,
     /// The turns that run.
@@ -235,13 +235,13 @@ fn status(call: &Call<'_, NoPath, StatusQuery>) -> Result<Answer<WorkspaceStatus
     };
     let looking = service.timeline.look()?;
     let known = looking.queries().project(project)?;
-    let (git, files, unseen) = match &desk {
+    let (git, files, files_error) = match &desk {
         Ok(desk) => {
-            let (files, unseen) = match desk.glance(PATHS_SHOWN) {
+            let (files, files_error) = match desk.glance(PATHS_SHOWN) {
                 Ok(files) => (Some(files), None),
                 Err(error) => (None, Some(Problem::from(error).detail)),
             };
-            (Some(GitNow::at(desk.path())), files, unseen)
+            (Some(GitNow::at(desk.path())), files, files_error)
         }
         // The folder may be there all the same, and only its files be out of sight.
         Err(problem) => {
@@ -251,7 +251,7 @@ fn status(call: &Call<'_, NoPath, StatusQuery>) -> Result<Answer<WorkspaceStatus
     };
     let folder = desk.as_ref().map(|desk| retake_timeline::workspace::folder::path_to_text(desk.path()));
     let turns = turns(service, &looking, project, query.thread)?;
-    let apart = looking.apart_folders()?.into_iter().filter(|folder| {
+    let worktrees = looking.apart_folders()?.into_iter().filter(|folder| {
         folder.project == project && query.thread.is_none_or(|thread| thread == folder.thread)
     });
     let status = WorkspaceStatus {
@@ -261,8 +261,8 @@ fn status(call: &Call<'_, NoPath, StatusQuery>) -> Result<Answer<WorkspaceStatus
         exists: git.is_some(),
         git,
         files,
-        unseen,
-        apart: apart.collect(),
+        files_error,
+        worktrees: worktrees.collect(),
         running: !turns.is_empty(),
         turns,
     };

@@ -40,11 +40,11 @@ struct FindQuery {
     title: Option<String>,
     /// Only threads with this tag.
     tag: Option<String>,
-    /// Only threads that were worked on at this git branch.
+    /// Only threads with changes made on this git branch.
     branch: Option<String>,
-    /// Only threads that were worked on at this git commit.
+    /// Only threads with changes made at this git commit.
     commit: Option<String>,
-    /// Only threads that were worked on in this folder.
+    /// Only threads with changes made in this folder.
     directory: Option<String>,
     /// Only what was said or edited then or later.
     since: Option<Timestamp>,
@@ -59,7 +59,7 @@ struct FindQuery {
     /// What comes first.
     #[serde(default)]
     order: WhichOrder,
-    /// How many: 1 to 100, 20 if not said.
+    /// Page size: 1 to 100, 20 by default.
     #[schemars(range(min = 1, max = 100))]
     limit: Option<usize>,
     /// Where the last page ended: how many hits to pass over.

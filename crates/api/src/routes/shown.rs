@@ -15,12 +15,12 @@ use crate::problem::Problem;
 
 pub(super) fn all() -> Vec<Endpoint> {
     vec![
-        change(Method::PUT, "/v1/threads/{thread}/entries/{entry}/shown", one).unversioned().about(
+        change(Method::PUT, "/v1/threads/{thread}/entries/{entry}/view", one).unversioned().about(
             GROUP,
             "Collapse or expand an entry",
             "Remembered, but not part of history.",
         ),
-        change(Method::PUT, "/v1/threads/{thread}/entries-shown", all_of_take).unversioned().about(
+        change(Method::PUT, "/v1/threads/{thread}/entries/view", all_of_take).unversioned().about(
             GROUP,
             "Collapse or expand all entries of a take",
             "What is left out stays as it is, entry by entry. Remembered, but not part of history.",

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::common::{
-    Ahead, ChangedOrPreview, Conflicts, MOST, Page, TakePath, ThreadPath, WhichHalves, id, limit, take_of,
+    Ahead, ChangedOrPreview, Conflicts, MOST, Page, TakePath, ThreadPath, WhichScope, id, limit, take_of,
 };
 use crate::endpoint::{Answer, Call, Endpoint, NoQuery, delete, get, post};
 use crate::problem::Problem;
@@ -56,10 +56,10 @@ pub(super) fn all() -> Vec<Endpoint> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListQuery {
-    /// How many: 1 to 500, 100 if not said.
+    /// Page size: 1 to 500, 100 by default.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<usize>,
-    /// Where the last page ended.
+    /// `next` of the previous page.
     cursor: Option<String>,
 }
 
@@ -158,7 +158,7 @@ fn show(call: &Call<'_, TakePath>) -> Result<Answer<TakeShown>, Problem> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct BranchQuery {
-    /// The take to branch from; the active one if none is named.
+    /// The take to branch from; the active one by default.
     take: Option<TakeId>,
     /// Only say what would happen to files, path by path.
     #[serde(default)]
@@ -172,14 +172,14 @@ struct BranchBody {
     entry: Option<EntryId>,
     /// The new take's name; the next free one if none is given.
     name: Option<String>,
-    /// What moves along.
+    /// What to move.
     #[serde(default)]
-    halves: WhichHalves,
-    /// What becomes of files that do not merge.
+    scope: WhichScope,
+    /// How to resolve files that do not merge.
     #[serde(default)]
     conflicts: Conflicts,
-    /// Whether changes are undone that were made while another command or tool ran, so that it is not known whose they
-    /// are. Otherwise the request is refused; a preview names them.
+    /// Also revert changes that may be another command's or tool's, because both ran at the time. By default the request
+    /// is refused, and a preview lists them.
     #[serde(default)]
     shared: bool,
 }
@@ -188,7 +188,7 @@ fn branch(call: &Call<'_, ThreadPath, BranchQuery, BranchBody>) -> Result<Answer
     let body = &call.body;
     let from = super::common::take_id(call.service, call.path.thread, call.query.take)?;
     let command = Command::Branch { from, at: body.entry, name: body.name.clone() };
-    let handling = body.halves.handling(body.conflicts, body.shared);
+    let handling = body.scope.handling(body.conflicts, body.shared);
     call.change_takes(call.path.thread, command, handling, call.query.dry_run)
 }
 
@@ -199,14 +199,14 @@ struct ForkBody {
     entry: EntryId,
     /// The new take's name; the next free one if none is given.
     name: Option<String>,
-    /// What moves along.
+    /// What to move.
     #[serde(default)]
-    halves: WhichHalves,
-    /// What becomes of files that do not merge.
+    scope: WhichScope,
+    /// How to resolve files that do not merge.
     #[serde(default)]
     conflicts: Conflicts,
-    /// Whether changes are undone that were made while another command or tool ran, so that it is not known whose they
-    /// are. Otherwise the request is refused; a preview names them.
+    /// Also revert changes that may be another command's or tool's, because both ran at the time. By default the request
+    /// is refused, and a preview lists them.
     #[serde(default)]
     shared: bool,
 }
@@ -215,23 +215,23 @@ fn fork(call: &Call<'_, ThreadPath, BranchQuery, ForkBody>) -> Result<Answer<Cha
     let body = &call.body;
     let from = super::common::take_id(call.service, call.path.thread, call.query.take)?;
     let command = Command::Fork { from, at: body.entry, name: body.name.clone() };
-    let handling = body.halves.handling(body.conflicts, body.shared);
+    let handling = body.scope.handling(body.conflicts, body.shared);
     call.change_takes(call.path.thread, command, handling, call.query.dry_run)
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SwitchBody {
-    /// What moves along.
+    /// What to move.
     #[serde(default)]
-    halves: WhichHalves,
-    /// What becomes of files that do not merge.
+    scope: WhichScope,
+    /// How to resolve files that do not merge.
     #[serde(default)]
     conflicts: Conflicts,
 }
 
 fn switch(call: &Call<'_, TakePath, Ahead, SwitchBody>) -> Result<Answer<ChangedOrPreview>, Problem> {
-    let handling = call.body.halves.handling(call.body.conflicts, false);
+    let handling = call.body.scope.handling(call.body.conflicts, false);
     let command = Command::Switch { take: call.path.take };
     call.change_takes(call.path.thread, command, handling, call.query.dry_run)
 }
@@ -265,8 +265,10 @@ struct PromoteBody {
 
 fn promote(call: &Call<'_, TakePath, NoQuery, PromoteBody>) -> Result<Answer<Promoted>, Problem> {
     let (thread, take, title) = (call.path.thread, call.path.take, call.body.title.clone());
-    let halves = if call.body.conversation_alone { Halves::Conversation } else { Halves::Both };
-    let handling = Handling { halves, ..Handling::default() };
+    let handling = Handling {
+        halves: if call.body.conversation_alone { Halves::Conversation } else { Halves::Both },
+        ..Handling::default()
+    };
     let executed = call.perform((thread, None), PlanRequest::Promote { take, title }, handling)?;
     let promoted = executed.into_promoted()?;
     let (version, location) = (promoted.source.version, format!("/v1/threads/{}", promoted.promoted.thread));

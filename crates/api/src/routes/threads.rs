@@ -77,16 +77,16 @@ struct ListQuery {
     title: Option<String>,
     /// Only threads with this tag.
     tag: Option<String>,
-    /// Only threads that were worked on at this git branch.
+    /// Only threads with changes made on this git branch.
     branch: Option<String>,
-    /// Only threads that were worked on at this git commit.
+    /// Only threads with changes made at this git commit.
     commit: Option<String>,
-    /// Only threads that were worked on in this folder.
+    /// Only threads with changes made in this folder.
     directory: Option<String>,
-    /// How many: 1 to 500, 50 if not said.
+    /// Page size: 1 to 500, 50 by default.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<usize>,
-    /// Where the last page ended.
+    /// `next` of the previous page.
     cursor: Option<String>,
 }
 
@@ -112,11 +112,11 @@ impl From<WhichDeleted> for Deleted {
 /// A thread in a list.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct ThreadItem {
-    /// The project that it is listed under on this machine.
+    /// The project that lists it on this machine.
     home: ProjectId,
     #[serde(flatten)]
     summary: ThreadSummary,
-    /// A move of its files that has begun and not ended; none as a rule.
+    /// An unfinished move of its files, left by a crash or still running.
     pending_move: Option<PendingMove>,
 }
 
@@ -203,13 +203,13 @@ fn create(call: &Call<'_, NoPath, NoQuery, NewThreadBody>) -> Result<Answer<Done
 /// A thread in a list, with its workspace.
 #[derive(Serialize, JsonSchema)]
 struct ThreadWithWorkspace {
-    /// The project that it is listed under on this machine.
+    /// The project that lists it on this machine.
     home: ProjectId,
     #[serde(flatten)]
     summary: ThreadSummary,
     /// Its folder, and what git says of it now; none if the folder is not there.
     workspace: Option<GitNow>,
-    /// A move of its files that has begun and not ended; none as a rule.
+    /// An unfinished move of its files, left by a crash or still running.
     pending_move: Option<PendingMove>,
 }
 
@@ -228,7 +228,7 @@ fn summaries(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<ThreadWit
 /// A thread.
 #[derive(Serialize, JsonSchema)]
 struct Shown {
-    /// The project that it is listed under on this machine.
+    /// The project that lists it on this machine.
     home: ProjectId,
     #[serde(flatten)]
     summary: ThreadSummary,
@@ -246,7 +246,7 @@ struct Shown {
     roles: Vec<String>,
     /// Its takes, oldest first; the first 500.
     all_takes: Vec<TakeSummary>,
-    /// A move of its files that has begun and not ended; none as a rule.
+    /// An unfinished move of its files, left by a crash or still running.
     pending_move: Option<PendingMove>,
 }
 
@@ -358,7 +358,7 @@ struct TreeQuery {
     /// How many threads: 1 to 500, 100 if not said.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<usize>,
-    /// Where the last page ended.
+    /// `next` of the previous page.
     cursor: Option<String>,
 }
 

@@ -45,7 +45,7 @@ struct ExportQuery {
     /// How it is written.
     #[serde(default)]
     format: Format,
-    /// The take, for a text to read; the active one if none is named.
+    /// The take, for a text to read; the active one by default.
     take: Option<TakeId>,
     /// Whether the files of the project that the thread holds, and their names, are left out.
     #[serde(default)]

@@ -146,11 +146,11 @@ struct BeginBody {
     /// Refuse unless the commit that the thread started from is checked out.
     #[serde(default)]
     at_start_commit: bool,
-    /// Who serves the model. It holds for the thread from here on.
+    /// Provider to use, for this turn and later ones of the thread.
     provider: Option<String>,
-    /// Which model answers; `PROVIDER/MODEL` names both. It holds for the thread from here on.
+    /// Model to use, for this turn and later ones of the thread; `PROVIDER/MODEL` sets both.
     model: Option<String>,
-    /// What tools may do without being asked about, in this turn; what is configured if not said.
+    /// What tools may do in this turn without approval; by default as configured.
     approve: Option<Approve>,
 }
 
@@ -200,18 +200,18 @@ struct RetryBody {
     prompt: Option<String>,
     /// What to call the new take; the next free name if none is given.
     name: Option<String>,
-    /// What becomes of files that do not merge. `fork` with `dry_run` foretells which do not.
+    /// How to resolve files that do not merge. `fork` with `dry_run` foretells which do not.
     #[serde(default)]
     conflicts: Conflicts,
-    /// Whether changes are undone that were made while another command or tool ran, so that it is not known whose they
-    /// are. Otherwise the retry is refused; `fork` with `dry_run` names them.
+    /// Also revert changes that may be another command's or tool's, because both ran at the time. By default the retry
+    /// is refused, and `fork` with `dry_run` lists them.
     #[serde(default)]
     shared: bool,
-    /// Who serves the model. It holds for the thread from here on.
+    /// Provider to use, for this turn and later ones of the thread.
     provider: Option<String>,
-    /// Which model answers; `PROVIDER/MODEL` names both. It holds for the thread from here on.
+    /// Model to use, for this turn and later ones of the thread; `PROVIDER/MODEL` sets both.
     model: Option<String>,
-    /// What tools may do without being asked about, in this turn; what is configured if not said.
+    /// What tools may do in this turn without approval; by default as configured.
     approve: Option<Approve>,
 }
 
@@ -244,11 +244,11 @@ fn retry(call: &Call<'_, ThreadPath, OfTake, RetryBody>) -> Result<Answer<Begun>
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ResumeBody {
-    /// Who serves the model. It holds for the thread from here on.
+    /// Provider to use, for this turn and later ones of the thread.
     provider: Option<String>,
-    /// Which model answers; `PROVIDER/MODEL` names both. It holds for the thread from here on.
+    /// Model to use, for this turn and later ones of the thread; `PROVIDER/MODEL` sets both.
     model: Option<String>,
-    /// What tools may do without being asked about, in this turn; what is configured if not said.
+    /// What tools may do in this turn without approval; by default as configured.
     approve: Option<Approve>,
 }
 
@@ -269,11 +269,11 @@ struct TurnNow {
     /// Whether a turn runs in it.
     running: bool,
     /// Whether it runs in this server.
-    here: bool,
+    in_this_server: bool,
     /// How far it is; none if nothing runs and nothing failed.
     agent: Option<Agent>,
     /// Calls that wait for a person.
-    asked: Vec<Asked>,
+    pending_approvals: Vec<Asked>,
     /// What has arrived of an answer that is not an entry yet.
     partial: Option<PartialAnswer>,
     /// When the turn began, or was last gone on with.
@@ -299,8 +299,8 @@ fn show(call: &Call<'_, ThreadPath, OfTake>) -> Result<Answer<TurnNow>, Problem>
     let now = TurnNow {
         take: take.id,
         running,
-        here: record.as_ref().is_some_and(|record| service.turns.has(record.turn)),
-        asked: if running { asked(&looking, thread, &take)? } else { Vec::new() },
+        in_this_server: record.as_ref().is_some_and(|record| service.turns.has(record.turn)),
+        pending_approvals: if running { asked(&looking, thread, &take)? } else { Vec::new() },
         agent: take.agent,
         started: record.as_ref().map(|record| record.started),
         process: record.as_ref().map(|record| record.process),
@@ -405,10 +405,10 @@ fn known_take<Q, B>(call: &Call<'_, ThreadPath, Q, B>, named: Option<TakeId>) ->
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListQuery {
-    /// How many: 1 to 500, 100 if not said.
+    /// Page size: 1 to 500, 100 by default.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<usize>,
-    /// Where the last page ended.
+    /// `next` of the previous page.
     cursor: Option<String>,
 }
 
@@ -428,7 +428,7 @@ struct RunningItem {
     /// Whether it runs; if not, its program did not live to end it, and it can be resumed.
     running: bool,
     /// Whether it runs in this server.
-    here: bool,
+    in_this_server: bool,
 }
 
 /// Turns that run, and those that can be gone on with; each with whether it runs.
@@ -462,7 +462,7 @@ fn list(call: &Call<'_, NoPath, ListQuery>) -> Result<Answer<Page<RunningItem>>,
         started: turn.started,
         process: turn.process,
         running,
-        here: running && service.turns.has(turn.turn),
+        in_this_server: running && service.turns.has(turn.turn),
     };
     let items = turns.into_iter().map(item).collect();
     Ok(Answer::of(Page { items, next }))

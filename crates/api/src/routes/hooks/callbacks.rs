@@ -140,9 +140,9 @@ struct CallbackPath {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CallQuery {
-    /// The thread; the current one of the server's project if none is named.
+    /// The thread; by default the current thread of the server's project.
     thread: Option<ThreadId>,
-    /// The take; the active one if none is named.
+    /// The take; the active one by default.
     take: Option<TakeId>,
     /// Only say what would happen.
     dry_run: Option<bool>,

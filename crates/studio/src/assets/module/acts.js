@@ -28,9 +28,9 @@ async function move(route, body, yes, { quiet, then, does, more } = {}) {
   const to = route[0] === "/" ? route : at(route);
   const ahead = await asked("POST", `${to}&dry_run=true`, body);
   if (!ahead) return;
-  const { kind, recovered, emptied, shared } = ahead.would ?? {};
+  const { kind, recovered, emptied, shared } = ahead.preview ?? {};
   if (recovered || emptied) say("An interrupted move was finished first.");
-  const differs = +kind?.to && (await drawn(`${page}/between?${query({ about: "move", before: kind.from, at: kind.to })}`));
+  const differs = +kind?.to && (await drawn(`${page}/compare-versions?${query({ about: "move", before: kind.from, at: kind.to })}`));
   const chosen = choice(ahead.files);
   const note = shared ? element("p", {}, `Changed while another command ran: ${shared.map(({ path }) => path).join(", ")}`) : "";
   if ((!quiet || pathsOf(ahead.files)[0]) && !(await confirmed([element("h2", {}, `${yes}?`), note, ...chosen, differs || "", pathList(ahead.files)], yes))) return;
@@ -56,7 +56,7 @@ const approval = () => ({ approve: byId("approve")?.value || undefined });
 
 const shown = b => {
   const [collapsed, source] = [...b.dataset.shown].map(one => one === "1");
-  return request(["PUT", at(`entries/${idOf(b)}/shown`), { collapsed, source }]);
+  return request(["PUT", at(`entries/${idOf(b)}/view`), { collapsed, source }]);
 };
 
 /** Asks (method, path, body), and then says so, or goes where the answer leads. */

@@ -146,7 +146,7 @@ function hear({ take: of, event: kind, text = "", tool, what, message = "", frac
   if (kind in coming || does) live.hidden = false;
   over ||= kind === "answered";
   if (/^(retrying|started)$/.test(kind)) quiet();
-  if (/^(asked|ended|started)$/.test(kind)) renewPart("turn");
+  if (/^(approval_requested|ended|started)$/.test(kind)) renewPart("turn");
   if (!painting) requestAnimationFrame(paint);
   painting = true;
 }
