@@ -22,7 +22,11 @@ pub fn operation(kind: &OperationKind) -> String {
             format!("truncated to the last pair, removed {}", entries(*removed))
         }
         OperationKind::Truncated { pairs, removed, .. } => {
-            format!("truncated to the last {}, removed {}", counted(*pairs, "pair", "pairs"), entries(*removed))
+            format!(
+                "truncated to the last {}, removed {}",
+                counted(*pairs, "pair", "pairs"),
+                entries(*removed)
+            )
         }
         OperationKind::Cleared { removed, .. } => format!("cleared {}", entries(*removed)),
         OperationKind::TakeBranched { name, .. } => format!("branched take {name}"),

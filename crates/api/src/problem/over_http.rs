@@ -19,7 +19,7 @@ const ROUTES: &[(&str, &str)] = &[
     ("retake status", "GET /v1/workspace/status"),
     ("retake steer", "POST /v1/threads/{thread}/turn/steer"),
     ("retake stop", "POST /v1/threads/{thread}/turn/interrupt"),
-    ("retake take close", "POST /v1/threads/{thread}/takes/{take}/worktree/remove"),
+    ("retake worktree remove", "POST /v1/threads/{thread}/takes/{take}/worktree/remove"),
     ("retake take list", "GET /v1/threads/{thread}/takes"),
     ("retake take switch", "POST /v1/threads/{thread}/takes/{take}/switch"),
     ("retake thread list", "GET /v1/threads"),
@@ -72,8 +72,8 @@ mod tests {
             "Look. Over HTTP `retake thread restore` is POST /v1/threads/{thread}/restore.",
         );
         check(
-            "close it with `retake take close main` or `retake stop`; `retake stop` again",
-            "Look. Over HTTP `retake take close` is POST /v1/threads/{thread}/takes/{take}/worktree/remove. \
+            "remove it with `retake worktree remove main` or `retake stop`; `retake stop` again",
+            "Look. Over HTTP `retake worktree remove` is POST /v1/threads/{thread}/takes/{take}/worktree/remove. \
              Over HTTP `retake stop` is POST /v1/threads/{thread}/turn/interrupt.",
         );
     }
