@@ -64,10 +64,10 @@ pub struct BlameLine {
 #[derive(Debug, thiserror::Error)]
 pub enum BlameError {
     /// The path does not exist.
-    #[error("there is no such file at that moment")]
+    #[error("the file does not exist in that version")]
     NoSuchFile,
     /// The path is a folder or a link.
-    #[error("it is not a file")]
+    #[error("the path is not a file")]
     NotAFile,
     /// The content is not text, or too large.
     #[error(transparent)]

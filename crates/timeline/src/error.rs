@@ -13,7 +13,7 @@ use crate::FileError;
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeError {
     /// The thread has changed since the caller read it.
-    #[error("the thread is at version {current} now, not {expected}; look again and repeat")]
+    #[error("the thread is at version {current}, not {expected}; read it again and retry")]
     Conflict {
         /// The version that the caller expects.
         expected: Version,
@@ -24,34 +24,34 @@ pub enum ChangeError {
     #[error("there is no thread {}", .0.short())]
     NoSuchThread(ThreadId),
     /// Files are being moved together with this thread.
-    #[error("the files of this thread are just being moved; try again in a moment")]
+    #[error("the files of this thread are being moved; try again")]
     Moving(FolderId),
     /// The thread is deleted.
-    #[error("this thread is deleted; `retake thread restore` brings it back")]
+    #[error("this thread is deleted; restore it with `retake thread restore`")]
     ThreadDeleted,
     /// A project always has at least one thread.
     #[error(
-        "this is the last thread of the project, and a project always has one; make another with `retake thread new`, or \
-         destroy this one with `retake purge`"
+        "this is the last thread of the project, and a project always has one; create another with `retake thread new`, \
+         or destroy this one with `retake purge`"
     )]
     LastThread,
     /// A turn is running in a take that the change would remove.
     #[error("a turn is running in take {0:?}; wait for it, or end it with `retake stop`")]
     TurnRuns(String),
     /// Another thread of the project has that title.
-    #[error("a thread called {0:?} exists already in this project; choose another name")]
+    #[error("a thread named {0:?} already exists in this project; choose another name")]
     TitleTaken(String),
     /// The title is invalid.
     #[error(transparent)]
     Title(#[from] BadName),
     /// Nothing to undo.
-    #[error("there is nothing to undo")]
+    #[error("nothing to undo")]
     NothingToUndo,
     /// Nothing to redo.
-    #[error("there is nothing to redo")]
+    #[error("nothing to redo")]
     NothingToRedo,
     /// The configured undo depth is reached.
-    #[error("history.depth is {0}: undo reaches no further back; `retake jump` still does")]
+    #[error("undo is limited to {0} changes by history.depth; use `retake jump` to go further back")]
     TooDeep(u64),
     /// The version does not exist.
     #[error("there is no version {asked}; the thread has versions 1 to {current}")]
@@ -88,7 +88,7 @@ pub enum LookError {
     },
     /// The sequence number does not exist yet.
     #[error(
-        "nothing has happened yet at {asked}, the last was {last}; the store is another one, or was mended: look again"
+        "there is no event {asked} yet, the last is {last}; the store was replaced or repaired: start again from the last event"
     )]
     NoSuchSequence {
         /// The requested sequence number.

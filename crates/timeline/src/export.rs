@@ -94,7 +94,7 @@ pub enum ExportError {
     #[error(transparent)]
     Look(#[from] LookError),
     /// Files cannot be excluded, because an entry refers to one.
-    #[error("an entry of this thread names files itself, so that it cannot be exported without them")]
+    #[error("an entry of this thread refers to files, so it cannot be exported without them")]
     NamesFiles,
     /// The file could not be written.
     #[error("the export could not be written: {0}")]

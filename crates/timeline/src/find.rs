@@ -26,10 +26,10 @@ pub struct Found {
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
     /// No thread matches.
-    #[error("no thread is called {text:?}, and {hint}; `retake thread list` shows them all", text = .0, hint = why_no_id(.0))]
+    #[error("no thread is named {text:?}, and {hint}; `retake thread list` shows all threads", text = .0, hint = why_no_id(.0))]
     NoThread(String),
     /// No take matches.
-    #[error("no take of {thread:?} is called {text:?}, and {hint}; `retake tree` shows them", hint = why_no_id(text))]
+    #[error("no take of {thread:?} is named {text:?}, and {hint}; `retake tree` shows all takes", hint = why_no_id(text))]
     NoTake {
         /// The thread's title.
         thread: String,
@@ -39,11 +39,11 @@ pub enum FindError {
     /// No entry matches.
     #[error(
         "the take has no entry {0:?}; entries are numbered from 1, `last` is the last one, and {SHORTEST_PREFIX} or more \
-         characters of an id name one too"
+         characters of an id also work"
     )]
     NoEntry(String),
     /// Several objects match.
-    #[error("{text:?} could be any of: {}", candidates.join(", "))]
+    #[error("{text:?} is ambiguous: {}", candidates.join(", "))]
     Several {
         /// The input.
         text: String,
@@ -58,7 +58,7 @@ pub enum FindError {
 /// Explains why a text matches no id.
 pub fn why_no_id(text: &str) -> String {
     if text.len() < SHORTEST_PREFIX {
-        format!("the beginning of an id needs at least {SHORTEST_PREFIX} characters")
+        format!("an id prefix needs at least {SHORTEST_PREFIX} characters")
     } else {
         "no id begins with it".to_owned()
     }

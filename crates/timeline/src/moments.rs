@@ -44,12 +44,12 @@ pub struct NamedFiles {
 pub enum MomentError {
     /// Nothing matches.
     #[error(
-        "{0:?} is no moment: name a version, a saved moment, `take:NAME`, `folder` or a snapshot; `retake history` and \
-         `retake snapshot list` show them"
+        "{0:?} is not a revision: name a version, a saved version, `take:NAME`, `folder` or a snapshot; `retake history` \
+         and `retake snapshot list` show them"
     )]
     NoMoment(String),
     /// Several snapshots match.
-    #[error("{text:?} could be {count} snapshots; give more of the id")]
+    #[error("{text:?} matches {count} snapshots; use a longer prefix")]
     Several {
         /// The input.
         text: String,
@@ -57,13 +57,13 @@ pub enum MomentError {
         count: usize,
     },
     /// The operation changed no files.
-    #[error("version {0} did nothing to files; `retake snapshot list` shows what did")]
+    #[error("version {0} changed no files; `retake snapshot list` shows the versions that did")]
     NothingDone(Version),
     /// The thread has no files yet.
-    #[error("no files are known of this thread yet; `retake snapshot take` records them")]
+    #[error("this thread has no files yet; record them with `retake snapshot take`")]
     NoFiles,
     /// The take has no files yet.
-    #[error("no files are known of take {0}")]
+    #[error("take {0} has no files yet")]
     NoFilesOfTake(String),
     /// The take was not found.
     #[error(transparent)]

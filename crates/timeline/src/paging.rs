@@ -35,7 +35,7 @@ pub struct ThreadCursor(ThreadPlace);
 
 /// The text is not a cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("this is not a cursor: take one from the page before, as it is")]
+#[error("invalid cursor; use the one from the previous page unchanged")]
 pub struct NotACursor;
 
 /// The bytes of a cursor: pinned, time of the last change, thread number.

@@ -29,7 +29,7 @@ pub struct ContextPreset {
 #[derive(Debug, thiserror::Error)]
 pub enum PresetError {
     /// No preset has that name.
-    #[error("there is no context preset {0:?} in this project")]
+    #[error("this project has no context preset {0:?}")]
     NoSuchPreset(String),
     /// No preset of that name was deleted or replaced.
     #[error("no context preset {0:?} of this project was deleted or replaced")]

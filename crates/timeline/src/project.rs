@@ -126,13 +126,13 @@ pub enum ProjectError {
     #[error(transparent)]
     Folder(#[from] FolderError),
     /// The project does not exist.
-    #[error("there is no project {0}")]
+    #[error("project {0} does not exist; `retake project list` shows all projects")]
     NoSuchProject(ProjectId),
     /// A home or system folder cannot be a project.
     #[error(transparent)]
     Unsuitable(#[from] OpenError),
     /// The folder is inside one that Retake manages.
-    #[error("{} is inside {what}, and cannot be a project of its own; name a folder outside of it", path.display())]
+    #[error("{} is inside {what} and cannot be a project; name a folder outside of it", path.display())]
     Inside {
         /// The folder.
         path: PathBuf,

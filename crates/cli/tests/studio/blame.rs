@@ -70,7 +70,7 @@ fn the_address_of_a_blame_is_a_page_with_bounded_pieces() {
     browser.until_count("#blame td.number", 500);
     // Who opened nothing that there is is told so on a page.
     browser.go(&at.replace("long.txt", "none.txt"));
-    browser.until_text("#failed", "there is no such file");
+    browser.until_text("#failed", "the file does not exist");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
