@@ -1,25 +1,25 @@
-//! What a page loads beside itself: one style, one module, one picture.
+//! Assets: one style sheet, one script, one icon.
 //!
-//! Both are written for readers, a subject a file. A browser gets each as one, without what only readers need.
+//! Style sheet and script consist of several source files, joined and minified.
 
 use std::sync::LazyLock;
 
-/// How everything looks.
+/// The style sheet.
 pub(crate) static STYLE: LazyLock<String> = LazyLock::new(|| {
-    // What cannot be made smaller is sent as it is.
+    // Send the source if it cannot be minified.
     minifier::css::minify(STYLE_SOURCE).map_or_else(|_| STYLE_SOURCE.to_owned(), |small| small.to_string())
 });
 
-/// What reacts to a person and to the server.
+/// The script.
 pub(crate) static MODULE: LazyLock<String> = LazyLock::new(|| {
-    // The end of a block ends what stands before it.
+    // A semicolon before a closing brace is redundant.
     minifier::js::minify(SOURCE).to_string().replace(";}", "}")
 });
 
-/// The picture on the browser's tab.
+/// The favicon.
 pub(crate) const ICON: &str = include_str!("assets/icon.svg");
 
-/// The parts of the style, the later ones over the earlier.
+/// In cascade order.
 const STYLE_SOURCE: &str = concat!(
     include_str!("assets/style/base.css"),
     include_str!("assets/style/frame.css"),
@@ -35,7 +35,7 @@ const STYLE_SOURCE: &str = concat!(
     include_str!("assets/style/narrow.css"),
 );
 
-/// The parts of the module, each after those that it begins with.
+/// In dependency order.
 const SOURCE: &str = concat!(
     include_str!("assets/module/asking.js"),
     include_str!("assets/module/conversation.js"),
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_module_is_small() {
-        assert!(MODULE.len() < 25_000, "the module has {} bytes", MODULE.len());
+    fn the_script_is_small() {
+        assert!(MODULE.len() < 25_000, "the script has {} bytes", MODULE.len());
     }
 }
