@@ -71,7 +71,7 @@ pub fn worktrees(plan: WorktreePlan) -> Result<Vec<WorkerSummary>, Failed> {
     let laboratory = Laboratory::new(ground.path(), retake()?, Home::Beside)?;
     laboratory.must(PROJECT, &["take", "branch", "--name", "second"])?;
     laboratory.must(PROJECT, &["take", "switch", "main"])?;
-    laboratory.must(PROJECT, &["take", "open", "second", "--apart", "../apart"])?;
+    laboratory.must(PROJECT, &["worktree", "add", "second", "../apart"])?;
     let mut dice = Dice::new(plan.seed);
     let outcomes: Vec<Result<WorkerSummary, Trouble>> = std::thread::scope(|scope| {
         let spawned: Vec<_> = WORKERS

@@ -246,7 +246,7 @@ fn typing_is_one_step_per_pause() {
     assert_eq!(draft(&sandbox), "one");
     sandbox.done(&["draft", "clear"]);
     let told = sandbox.json(&["history"])["operations"][0].clone();
-    assert_eq!(told["words"], "cleared the draft");
+    assert_eq!(told["description"], "cleared the draft");
 }
 
 #[test]

@@ -110,7 +110,7 @@ impl World {
         let dry = self.run(&line.clone().with(&["--dry-run"]))?;
         let real = self.run(line)?;
         self.summary.previews += 1;
-        let would = &dry.output.answer["would"];
+        let would = &dry.output.answer["preview"];
         let names_shared = !would["shared"].is_null() && !line.has("--shared");
         if dry.succeeded() && !real.succeeded() && names_shared {
             return Ok(real);

@@ -60,7 +60,7 @@ impl World {
             &["exec", "--expect", "999999", "--", "touch", "astray"],
             &["settings", "set", "nosuch", "1"],
             &["thread", "switch", "nosuch"],
-            &["take", "open", "main", "--apart", "../outside"],
+            &["worktree", "add", "main", "../outside"],
         ];
         let without_project: [&[&str]; 8] = [
             &["run", "--provider", "nosuch", "hello"],
@@ -150,7 +150,7 @@ impl World {
         let thread = self.some_thread();
         let script = "for i in f0 run.sh; do [ -f $i ] || rm -rf $i; echo 1 > $i; done; chmod 4755 f0; chmod 2711 run.sh";
         self.by_hand(&thread.project, script)?;
-        let line = Line::new(&thread.project, &["status", "--left-out", "-t", &thread.title]);
+        let line = Line::new(&thread.project, &["status", "--excluded", "-t", &thread.title]);
         let ran = self.run(&line)?;
         if !ran.succeeded() {
             return Ok(());

@@ -128,15 +128,15 @@ impl World {
             return self.open_worktree();
         }
         let Some(worktree) = self.dice.pick(&self.worktrees).cloned() else { return Ok(()) };
-        let mut line = Line::new(&worktree.folder, &["take", "close"]).changing(&worktree.folder);
+        let mut line = Line::new(&worktree.folder, &["worktree", "remove"]).changing(&worktree.folder);
         if self.dice.once_in(2) {
             let project = self.threads.iter().find(|thread| thread.title == worktree.thread);
             let place = project.map_or_else(|| "a".to_owned(), |thread| thread.project.clone());
-            line = Line::new(&place, &["take", "close", &worktree.take, "-t", &worktree.thread])
+            line = Line::new(&place, &["worktree", "remove", &worktree.take, "-t", &worktree.thread])
                 .changing(&worktree.folder);
         }
         if self.dice.once_in(2) {
-            line = line.with(&["--remove"]);
+            line = line.with(&["--delete-files"]);
         }
         if self.dice.once_in(2) {
             self.run(&line.clone().with(&["--dry-run"]))?;
@@ -155,7 +155,7 @@ impl World {
         let folder = format!("w{}", self.number());
         let place = if self.dice.once_in(2) { thread.project.as_str() } else { "e" };
         let apart = format!("../{folder}");
-        let line = Line::new(place, &["take", "open", &take, "--apart", &apart, "-t", &thread.title]);
+        let line = Line::new(place, &["worktree", "add", &take, &apart, "-t", &thread.title]);
         let line = line.changing(&folder);
         if self.dice.once_in(2) {
             self.run(&line.clone().with(&["--dry-run"]))?;

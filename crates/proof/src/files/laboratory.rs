@@ -118,7 +118,7 @@ impl Laboratory {
 
     /// A command of this world, ready to run.
     pub fn command(&self, place: &str, arguments: &[&str]) -> Command {
-        let wrong = arguments == ["undo"] || arguments.starts_with(&["take", "close"]);
+        let wrong = arguments == ["undo"] || arguments.starts_with(&["worktree", "remove"]);
         let program = self.instead.as_ref().filter(|_| wrong).unwrap_or(&self.program);
         let (before, after) = split(arguments);
         let mut command = Command::new(&program.path);

@@ -105,14 +105,14 @@ pub const SCRIPT: &[Step] = &[
     step(&["take", "switch", "main_take_1"]),
     hand("echo hand >> code.rs", &["take", "fork", "1"]),
     step(&["take", "switch", "main"]),
-    Step { nature: Nature::Opens, ..step(&["take", "open", "main_take_1", "--apart", "../apart"]) },
+    Step { nature: Nature::Opens, ..step(&["worktree", "add", "main_take_1", "../apart"]) },
     Step {
         place: APART,
         ..run(&["exec", "--", "sh", "-c", "echo apart > apart.txt; rm branch.txt; sync -f ."])
     },
     Step { place: APART, ..step(&["undo"]) },
     Step { place: APART, ..step(&["redo"]) },
-    Step { nature: Nature::Closes, ..step(&["take", "close", "main_take_1", "--remove"]) },
+    Step { nature: Nature::Closes, ..step(&["worktree", "remove", "main_take_1", "--delete-files"]) },
     step(&["take", "switch", "main_take_1"]),
     step(&["take", "delete", "main_take_1"]),
     step(&["undo"]),

@@ -40,10 +40,10 @@ const CHANGED_SINCE: Step = hand("printf 'TOKEN=by-hand\\n' > .env", &["undo"]);
 const WORKTREE: &[(&str, &[&str])] = &[
     (PROJECT, &["take", "branch", "--name", "second"]),
     (PROJECT, &["take", "switch", "main"]),
-    (PROJECT, &["take", "open", "second", "--apart", "../apart"]),
+    (PROJECT, &["worktree", "add", "second", "../apart"]),
     (APART, &["run", "--approve", "all", "create .env with TOKEN=of-the-worktree"]),
     (APART, &["undo"]),
-    (PROJECT, &["take", "close", "second", "--remove"]),
+    (PROJECT, &["worktree", "remove", "second", "--delete-files"]),
 ];
 const SWITCH: Step = step(&["take", "switch", "second"]);
 const SWITCH_BACK: Step = step(&["take", "switch", "main"]);

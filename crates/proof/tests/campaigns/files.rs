@@ -26,7 +26,7 @@ fn a_folder_that_is_forgotten_before_it_is_removed_is_caught() {
     let mistaken = Program { path: env!("CARGO_BIN_EXE_proof").into(), first: &["mistaken"] };
     let violation = caught("a folder forgotten before it is removed", removal_control(mistaken));
     let violation = violation.unwrap_or_else(|trouble| panic!("{trouble}"));
-    assert!(violation.what.contains("close") && violation.what.contains("split"), "{violation}");
+    assert!(violation.what.contains("remove") && violation.what.contains("split"), "{violation}");
 }
 
 #[test]

@@ -307,7 +307,7 @@ fn usage_is_told_against_the_budget_and_a_change_warns() {
     assert_eq!(said.code, 0, "a budget never stops anyone: {said:?}");
     assert!(said.err.contains("storage.budget"), "{said:?}");
     assert!(user.try_run(&["entry", "add", "quietly", "--quiet"]).err.is_empty());
-    assert_eq!(user.json(&["usage"])["against"]["state"], "over");
+    assert_eq!(user.json(&["usage"])["budget_status"]["state"], "over");
 }
 
 /// Flips a byte of every copy of that text.
