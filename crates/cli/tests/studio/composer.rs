@@ -59,7 +59,7 @@ fn a_turn_that_runs_is_told_something_and_stopped() {
     let browser = &studio.browser;
     studio.send("say before\nwait 60");
     browser.until("!document.getElementById('stop').hidden");
-    browser.until_text("#send", "Tell it");
+    browser.until_text("#send", "Steer");
     // Words are seen as they come.
     browser.until("!document.getElementById('live').hidden && document.getElementById('live-text').textContent.length > 5");
     browser.picture("streaming");
@@ -82,7 +82,7 @@ fn a_turn_hears_what_it_is_told() {
     let browser = &studio.browser;
     browser.choose("#approve", "all");
     studio.send("wait 2\nrun true");
-    browser.until_text("#send", "Tell it");
+    browser.until_text("#send", "Steer");
     studio.send("say heard you");
     // It waits where it is seen, until the model is called again.
     browser.until_text("#turn .queue", "say heard you");

@@ -58,7 +58,7 @@ fn a_page_that_is_loaded_again_shows_the_turn_that_runs() {
     studio.browser.until("!document.getElementById('stop').hidden");
     studio.reload();
     studio.browser.until("!document.getElementById('stop').hidden");
-    studio.browser.until_text("#send", "Tell it");
+    studio.browser.until_text("#send", "Steer");
     studio.browser.click("#stop");
     studio.until_idle();
 }

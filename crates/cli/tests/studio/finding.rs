@@ -60,7 +60,7 @@ fn clear_means_the_take_that_is_shown() {
     studio.until_entries(1);
     browser.click("#tree .here .takes li:first-child a");
     studio.until_entries(2);
-    browser.until_text(".notice", "Another take is being worked on");
+    browser.until_text(".notice", "This take is not active");
     studio.more("clear");
     studio.confirm_move();
     studio.until_entries(0);

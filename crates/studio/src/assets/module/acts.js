@@ -1,16 +1,16 @@
-// What buttons do: moves along the log, with a look ahead; requests; settings.
+// Actions of buttons: moves with a preview, requests, settings.
 
-// --- moving along the log -----------------------------------------------------------------------------------------
+// --- moves along the log -----------------------------------------------------------------------------------------
 
 const pathsOf = report => report?.paths ?? [];
 
 function pathList(report) {
   const items = pathsOf(report).map(({ path, root, outcome, reason, note }) =>
     element("li", { className: outcome }, element("code", {}, root ? `${root}:${path}` : path), ` ${reason ?? outcome} ${note ?? ""}`));
-  return items[0] ? element("ul", { className: "paths", tabIndex: 0 }, ...items) : "No files move.";
+  return items[0] ? element("ul", { className: "paths", tabIndex: 0 }, ...items) : "No files change.";
 }
 
-/** What is to become of files that two have changed, with both versions of each. */
+/** The choice for files with conflicts, with both versions of each. */
 function choice(report) {
   const conflicts = pathsOf(report).filter(({ outcome }) => outcome === "conflicted");
   if (!conflicts[0]) return [];
@@ -22,8 +22,8 @@ function choice(report) {
   return [set];
 }
 
-/** Looks ahead, asks, moves, and reports. The route ends in its query, which may be empty. A quiet move is asked about only where files move. What moves files as another
- * route does is looked ahead at there, and then done with what it needs beside. */
+/** Previews a move, asks for confirmation, executes it and reports the result. `route` ends with its query, possibly empty. A `quiet` move asks only
+ * if files change. `does` is the route to execute if it differs from the one to preview, with the additional fields `more`. */
 async function move(route, body, yes, { quiet, then, does, more } = {}) {
   const to = route[0] === "/" ? route : at(route);
   const ahead = await asked("POST", `${to}&dry_run=true`, body);
@@ -38,18 +38,18 @@ async function move(route, body, yes, { quiet, then, does, more } = {}) {
   if (!done) return;
   const paths = pathsOf(done.files);
   if (paths.some(one => !one.written && /conflicted|kept|skipped/.test(one.outcome))) {
-    await confirmed([element("h2", {}, "Done in part; history has both versions"), pathList(done.files)], "Understood");
+    await confirmed([element("h2", {}, "Partly done; history has both versions"), pathList(done.files)], "OK");
   } else say("Done.", "", ...(paths[0] ? [pathList(done.files)] : []));
   if (then) return goOn(then, done);
   await renewAll();
-  // Who was in the active take goes with it.
+  // Follow the active take.
   if (fact("active") === "true") toActive();
 }
 
-/** Goes where an answer leads: names in brackets are fields of it. */
+/** Opens an address; names in braces are fields of the response. */
 const goOn = (then, done) => location.assign(then.replace(/{(\w+)}/, (_, at) => done[at] ?? done.promoted[at]));
 
-// --- what buttons do ------------------------------------------------------------------------------------------------
+// --- actions --------------------------------------------------------------------------------------------------------
 
 const entryOf = b => b.closest(".entry");
 const approval = () => ({ approve: byId("approve")?.value || undefined });
@@ -59,7 +59,7 @@ const shown = b => {
   return request(["PUT", at(`entries/${idOf(b)}/view`), { collapsed, source }]);
 };
 
-/** Asks (method, path, body), and then says so, or goes where the answer leads. */
+/** Sends a request, then shows a message or opens an address. */
 async function request([method, path, body, then]) {
   const done = await asked(method, path[0] === "/" ? path : here(path), body);
   if (!done) return;
@@ -68,7 +68,7 @@ async function request([method, path, body, then]) {
   await renewAll();
 }
 
-/** Asks what an element says, with what its fields hold. */
+/** Sends the request of an element with the values of its fields. */
 const askAs = ({ dataset: { method, ask, body, then } }, fields) =>
   request([method, ask, method === "DELETE" ? undefined : { ...JSON.parse(body ?? "{}"), ...fields }, then]);
 
@@ -80,14 +80,14 @@ const acts = {
   jump: ({ dataset: { ask, version } }) => move(ask, { version: +version }, `Go to version ${version}`),
   branch: b => move(ofTake("branch"), { entry: idOf(b) }, "Branch here", goes),
   retry: b => move(ofTake("fork"), { entry: idOf(b) }, "Retry", { quiet: true, then: `${page}?take={take}`, does: ofTake("retry"), more: approval() }),
-  switch: b => move(`takes/${b.dataset.take}/switch?`, {}, "Work on this take", goes),
+  switch: b => move(`takes/${b.dataset.take}/switch?`, {}, "Switch to this take", goes),
   restore: b => move(`${b.dataset.ask}?`, JSON.parse(b.dataset.body), "Restore these files", b.dataset),
   delete: b => request(["DELETE", `entries/${idOf(b)}`, undefined, "Deleted."]),
   collapse: shown,
   source: shown,
   resume: () => request(["POST", "turn/resume", approval()]),
   ask: askAs,
-  // The server draws what is asked for, and says what becomes of it.
+  // The server renders the form, which declares its request.
   async dialog(b) {
     const form = await drawn(b.dataset.src ?? `${page}/dialog?${query({ take, about: b.dataset.about, entry: idOf(b) })}`);
     if (form && (await confirmed([form], form.dataset.yes))) await askAs(form, fieldsOf(form));
@@ -109,7 +109,7 @@ const acts = {
   show: b => panel(b.dataset.src),
   more: b =>
     show(b.dataset.src, shown => {
-      // As far is drawn again when something happens.
+      // A refresh renders as much again.
       Object.assign(b.closest("[data-live]")?.dataset ?? {}, shown.dataset);
       b.replaceWith(...shown.childNodes);
     }),
@@ -127,7 +127,7 @@ const acts = {
   details: () => look.toggle("show-right"),
 };
 
-/** Draws something beside the conversation; where there is no such place, its address is gone to. */
+/** Shows a fragment in the side panel, or opens its address if there is no panel. */
 async function panel(source) {
   const place = byId("panel");
   if (!place) return location.assign(source);
@@ -137,7 +137,7 @@ async function panel(source) {
 
 // --- settings ---------------------------------------------------------------------------------------------------------
 
-/** What a field of the settings holds is kept as soon as it is left; until then the window remembers it. */
+/** Settings are saved when a field loses focus; until then the session storage holds them. */
 const half = sessionStorage;
 const placeIn = field => take + field.name;
 

@@ -1,5 +1,5 @@
-// The one module of the studio: it asks the API for changes, and the server for parts of the page when something
-// happened. It keeps no copy of the state; what is on the page is what the server last drew.
+// The script of the studio. It sends changes to the API and fetches fragments from the server after events. It holds no
+// copy of the state: the page is what the server last rendered.
 
 const byId = id => document.getElementById(id);
 const one = (selector, within = document) => within.querySelector(selector);
@@ -7,7 +7,7 @@ const every = (selector, within = document) => [...within.querySelectorAll(selec
 const ignore = () => {};
 const look = document.body.classList;
 const memory = localStorage;
-// What does not fit is kept by the server alone.
+// Storage may be full; the server has the text as well.
 const remember = (place, text) => {
   try {
     memory.setItem(place, text);
@@ -26,13 +26,13 @@ const page = `/studio/threads/${thread}`;
 const here = rest => ofTake(at(rest));
 const ofTake = path => `${path}?take=${take}`;
 
-// --- asking ---------------------------------------------------------------------------------------------------
+// --- requests -------------------------------------------------------------------------------------------------
 
 const refusal = answer => `The server answered ${answer.status}.`;
 
 async function ask(method, path, body) {
   const headers = body === undefined ? {} : { "Content-Type": "application/json" };
-  // A request that was cut off is sent again under the same name, and still done once.
+  // A retry after a network error uses the same key, so that the request runs once.
   if (method === "POST") headers["Idempotency-Key"] = crypto.randomUUID();
   for (let wait = 300; ; wait *= 2) {
     try {
@@ -51,7 +51,7 @@ async function part(path) {
   const answer = await fetch(path);
   const template = element("template", { innerHTML: await answer.text() });
   if (!answer.ok) throw Error(one("main p", template.content)?.textContent ?? refusal(answer));
-  // Before it has a place: what is drawn must not change its size afterwards.
+  // Before insertion, so that the fragment does not change its size afterwards.
   tellTimes(template.content);
   return template.content.firstElementChild;
 }
@@ -62,7 +62,7 @@ function say(text, kind = "", ...more) {
   setTimeout(() => toast.remove(), kind || more[0] ? 1e4 : 4e3);
 }
 
-/** Does something, and tells what stood against it. */
+/** Runs a function and shows its error. */
 async function attempt(does, of = "") {
   try {
     return await does();
@@ -74,7 +74,7 @@ async function attempt(does, of = "") {
 const asked = (...request) => attempt(() => ask(...request));
 const drawn = path => attempt(() => part(path));
 
-/** Draws something, and puts it where it belongs. */
+/** Fetches a fragment and inserts it. */
 async function show(path, put) {
   const shown = await drawn(path);
   if (!shown) return;
@@ -94,30 +94,30 @@ function element(name, attributes = {}, ...children) {
   return made;
 }
 
-/** A form that the page has ready. */
+/** A copy of a template. */
 const copyOf = id => byId(id).content.firstElementChild.cloneNode(true);
 
-/** Asks in a dialog; gives whether it is to be done. */
+/** Shows a dialog; resolves to whether it was confirmed. */
 function confirmed(body, yes) {
   const dialog = byId("dialog");
   byId("dialog-body").replaceChildren(...body);
   dialog.ariaLabel = byId("dialog-yes").textContent = yes;
-  byId("dialog-no").hidden = yes === "Understood";
+  byId("dialog-no").hidden = yes === "OK";
   dialog.returnValue = "no";
   dialog.showModal();
   (one("input, select", dialog) ?? byId("dialog-yes")).focus();
   return new Promise(done => (dialog.onclose = () => done(dialog.returnValue === "yes")));
 }
 
-/** What a field holds. Lists are written with commas or on lines. */
+/** The value of a field. Lists are separated by commas or lines. */
 function valueOf({ type, value, checked, dataset: { list } }) {
   if (type === "checkbox") return checked;
-  // An empty one goes back to what is usual.
+  // An empty number resets to the default.
   if (type === "number") return value === "" ? null : +value;
   return list ? value.split(list).map(item => item.trim()).filter(Boolean) : value;
 }
 
-/** What all fields hold, by their names. */
+/** The values of all fields by name. */
 function fieldsOf(form) {
   const fields = every("[name]", form).filter(({ type, checked }) => type !== "radio" || checked);
   return Object.fromEntries(fields.map(field => [field.name, valueOf(field)]));
@@ -148,7 +148,7 @@ function settle(root) {
     const [was, left] = JSON.parse(half.getItem(placeIn(field)) ?? "[]");
     half.removeItem(placeIn(field));
     if (was === left) continue;
-    // What somebody else has changed since is not replaced.
+    // Do not overwrite a newer value.
     if (was !== field.value) say(`Changed elsewhere. You typed: ${left}`, "bad");
     else {
       field.value = left;

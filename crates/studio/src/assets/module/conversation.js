@@ -1,6 +1,6 @@
-// The conversation: a window of pieces around where the reader is, and room for the others.
+// The conversation: a window of chunks around the viewport, and spacers for the rest.
 
-// --- the conversation: a window of pieces ---------------------------------------------------------------------
+// --- the conversation: a window of chunks ---------------------------------------------------------------------
 
 const talk = byId("conversation");
 const pieces = () => every(".piece", talk);
@@ -11,14 +11,14 @@ let filling = false;
 
 const count = () => +talk.dataset.count;
 const first = () => +(pieces()[0]?.dataset.from ?? 0);
-// A form that stands between them is no entry.
+// Forms between entries do not count.
 const size = piece => every(":scope > .entry", piece).length;
 const behind = () => {
   const last = pieces().at(-1);
   return last ? +last.dataset.from + size(last) : 0;
 };
 
-/** Gives the rooms the size of what is not drawn. */
+/** Sets the height of the spacers. */
 function makeRoom() {
   const drawn = pieces();
   const entries = drawn.reduce((sum, piece) => sum + size(piece), 0);
@@ -31,7 +31,7 @@ function makeRoom() {
 
 const pieceAt = from => part(`${page}/entries?from=${from}&take=${take}${past && `&at=${past}`}`);
 
-/** Keeps what the reader looks at where it is, whatever happens around it. */
+/** Changes the conversation without moving the visible part. */
 function holding(change) {
   const top = box(talk).top;
   const anchor = every(".piece > .entry", talk).find(entry => box(entry).bottom > top);
@@ -46,7 +46,7 @@ function holding(change) {
 const isAtEnd = () => talk.scrollHeight - talk.scrollTop - talk.clientHeight < 80;
 const toEnd = () => (talk.scrollTop = talk.scrollHeight);
 
-/** Draws what has come near, and lets go of what is far. */
+/** Renders chunks near the viewport and removes distant ones. */
 async function fill() {
   if (filling || !talk) return;
   filling = true;
@@ -74,20 +74,20 @@ async function fill() {
   }
 }
 
-/** Draws a piece before an element; lets go of another if there are too many. */
+/** Inserts a chunk before an element; removes a distant one if there are too many. */
 async function putPiece(from, before, far) {
   const piece = await pieceAt(from);
   const many = pieces().length >= keptPieces;
   holding(() => {
     talk.insertBefore(piece, before);
-    // What somebody types in is not let go of.
+    // Keep chunks with open forms.
     if (many && !one("form", far)) far.remove();
   });
   settle(piece);
   return piece.children.length;
 }
 
-/** Goes to a part of the conversation that is far from what is drawn. */
+/** Jumps to a distant part of the conversation. */
 async function jumpInto(index) {
   const wanted = Math.min(Math.max(0, index), Math.max(0, count() - 1));
   const piece = await pieceAt(Math.floor(wanted / batch) * batch);

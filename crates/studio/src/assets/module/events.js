@@ -1,13 +1,13 @@
-// What happens, here or elsewhere: the parts that may have changed are drawn again, and a model's words as they come.
+// Events: refresh the fragments that may have changed, and show live model text.
 
-// --- what happened elsewhere, or here -------------------------------------------------------------------------
+// --- refreshing entries ---------------------------------------------------------------------------------------
 
 const editor = entry => one(":scope > .editor", entry);
 const idOf = part => part.closest(".entry")?.id.slice(2);
 const contentOf = entry => entry.dataset.version.split("-")[0];
 
-/** Puts newly drawn entries in the place of the old ones. What is the same stays, and what is being edited too, even if
- * it stands in another piece now: `drawn` are the ids of all that is. */
+/** Replaces entries with fresh ones. Unchanged entries and entries being edited stay, even if they belong to another chunk
+ * now: `drawn` has the ids of all fresh entries. */
 function renew(old, fresh, drawn) {
   const inserting = every(".inserting", old);
   const next = [...fresh.children].map(entry => {
@@ -15,12 +15,12 @@ function renew(old, fresh, drawn) {
     if (known && editor(known) && contentOf(known) !== contentOf(entry)) conflict(known, one(".said, .plain, .preview", entry));
     return known && (editor(known) || known.dataset.version === entry.dataset.version) ? known : entry;
   });
-  // What was deleted elsewhere while it was edited here stays until what was typed is kept or left.
+  // An entry that was deleted elsewhere while being edited here stays until the edit is saved or cancelled.
   const left = [...old.children].filter(entry => entry.id && editor(entry) && !drawn.has(entry.id));
   for (const entry of left) conflict(entry);
   const all = [...next, ...left].flatMap(entry => [entry, ...inserting.filter(form => form.dataset.after === idOf(entry))]);
   all.push(...inserting.filter(form => !all.includes(form)));
-  // What stays is not touched, so that the keyboard stays in it; in what is drawn anew it comes back.
+  // Kept elements are not moved, so that they keep the focus; in replaced ones it is restored.
   const focused = focus().closest(".entry")?.id;
   const place = [...old.children].findIndex(({ id }) => id && id === focused);
   for (const child of [...old.children]) if (!all.includes(child)) child.remove();
@@ -47,7 +47,7 @@ async function renewTalk() {
     for (const piece of pieces()) if (!piece.children.length) piece.remove();
   });
   drawn.forEach(settle);
-  // The words that came stay until the entry that they became is there.
+  // Live text stays until its entry is rendered.
   if (over) quiet();
   if (atEnd) {
     makeRoom();
@@ -57,16 +57,16 @@ async function renewTalk() {
 }
 
 const parts = ["bar", "turn", "attached", "set-to", "history", "files", "settings", "tree"];
-/** Where a part is drawn, as far as it was asked for. */
+/** The address of a fragment, including how far it was extended. */
 const sourceOf = name =>
   name === "tree" ? `/studio/tree?${query(new FormData(byId("filters")))}` : `${page}/${name}?take=${take}${byId(name)?.dataset.until ?? ""}`;
 
 const busy = part => one(":is(input,textarea,select):focus,details.menu[open]", part);
 
-/** Draws a part again. Where the server does not answer, the stream tells when it is there again. */
+/** Refreshes a fragment. After a network error, the event stream triggers the next refresh. */
 const renewPart = name => drawPart(name).catch(ignore);
 
-/** The same; a part that somebody is typing in, or began to meanwhile, when they have left it. */
+/** The same; waits while the user is typing in the fragment. */
 async function drawPart(name) {
   const find = () => one(`[data-live="${name}"]`);
   let old = find();
@@ -79,7 +79,7 @@ async function drawPart(name) {
     return;
   }
   if (!old) return;
-  // Something else may be wanted by now.
+  // The address may have changed meanwhile.
   if (source !== sourceOf(name)) return renewPart(name);
   const active = focus();
   const within = old.contains(active);
@@ -93,7 +93,7 @@ async function drawPart(name) {
   if (name === "turn") showRunning();
 }
 
-/** Goes to the active take, if that is another one; what was typed for a take that is gone goes along. */
+/** Opens the active take if it is another one, with the text typed for a deleted take. */
 function toActive() {
   const { active, gone } = byId("bar").dataset;
   if (active === take) return;
@@ -104,21 +104,21 @@ function toActive() {
 let renewing = false;
 let again = false;
 
-/** Draws everything again that may have changed; once at a time, and once more if it changed meanwhile. */
+/** Refreshes everything; one run at a time, and another one if something changed meanwhile. */
 async function renewAll() {
   again = true;
   if (renewing) return;
   renewing = true;
   while (again) {
     again = false;
-    // A take that is gone is no reason to show an old tree.
+    // Refresh the tree even if the take was deleted.
     await renewTalk().catch(ignore);
     await Promise.all(parts.map(renewPart));
   }
   renewing = false;
 }
 
-// --- words as they come ---------------------------------------------------------------------------------------
+// --- live text ------------------------------------------------------------------------------------------------
 
 const live = byId("live");
 const coming = { text: "", thinking: "" };
@@ -164,9 +164,9 @@ const isRunning = () => byId("turn")?.dataset.running === "true";
 function showRunning() {
   const running = isRunning();
   byId("stop").hidden = !running;
-  byId("send").textContent = running ? "Tell it" : "Send";
+  byId("send").textContent = running ? "Steer" : "Send";
   if (!running && !over) quiet();
-  // What nobody has typed over since is what the thread says now: an undo brings a message back, another window writes.
+  // Show the stored draft unless the user has typed: an undo or another window may have changed it.
   const now = byId("turn").dataset.draft;
   if (now !== seen && draft.value === seen) {
     draft.value = now;
@@ -186,7 +186,7 @@ function follow(after) {
   let soon, own;
   hears("operation", ({ thread: of }) => {
     own ||= of === thread;
-    // Many at once are drawn once.
+    // Batch events into one refresh.
     soon ??= setTimeout(() => {
       (own ? renewAll : tree)();
       soon = own = undefined;
@@ -195,7 +195,7 @@ function follow(after) {
   hears("turn", hear);
   hears("purged", tree);
   stream.onopen = () => {
-    // A turn that died with its server left no operation behind.
+    // A turn that ended with its server created no operation.
     if (look.contains("offline")) {
       renewAll();
       if (memory.getItem(kept) !== null) saveDraft();
@@ -204,10 +204,10 @@ function follow(after) {
   };
   stream.onerror = () => {
     look.add("offline");
-    // What the server does not take up again begins anew: what is typed is kept.
+    // Reload if the stream cannot resume; typed text is stored.
     if (stream.readyState === 2) setTimeout(() => location.reload(), 3e3);
   };
-  // A browser has few connections for one server: who is not looked at does not hold one.
+  // Browsers limit connections per server, so that hidden pages close theirs.
   document.onvisibilitychange = () => {
     if (document.hidden) return stream.close();
     renewAll();

@@ -1,4 +1,4 @@
-// Keys, clicks and forms; and how it all begins.
+// Keys, clicks, forms, and start-up.
 
 // --- keys and clicks ----------------------------------------------------------------------------------------------------
 
@@ -44,12 +44,12 @@ on("input", ({ target }) => {
   renewPart("tree");
 });
 
-// What is folded is drawn when it is first looked at.
+// Fetch the content of details elements when they first open.
 on("toggle", ({ target: { dataset, children, open }, target }) => {
   if (open && dataset.src && !children[1]) show(dataset.src, shown => children[1] || target.append(shown));
 }, true);
 
-/** Goes to the next entry, or the one before. */
+/** Focuses the next or previous entry. */
 function step(by) {
   const all = every(".piece > .entry:not(.filtered)");
   const index = all.indexOf(focus().closest(".entry"));
@@ -77,7 +77,7 @@ on("keydown", event => {
   else if (key === "Enter" && command && typing) does = () => target.form?.requestSubmit();
   else if (key === "Escape" && target === draft) does = () => talk.focus();
   else if (key === "Escape" && target.closest(".editor, .inserting")) does = () => one("[type=button]", target.form).click();
-  // In a field, Ctrl+Z is the field's own while there is something in it to undo.
+  // In a field with text, Ctrl+Z is the field's own undo.
   else if (command && /^[zy]$/i.test(key) && !(typing && (target === draft ? typed : target.value))) {
     does = () => one(`[data-act=${/y/i.test(key) || event.shiftKey ? "redo" : "undo"}]`)?.click();
   } else if (!typing && !command && !event.altKey && !byId("dialog")?.open) {
@@ -88,13 +88,13 @@ on("keydown", event => {
   does();
 });
 
-// A menu closes when something else is done, and so does what lies over a narrow page.
+// Close menus and side panels on a click elsewhere.
 on("pointerdown", ({ target }) => {
   for (const menu of every("details.menu[open]")) menu.open = menu.contains(target);
   if (!target.closest("#left, #right, [data-act]")) look.remove("show-left", "show-right");
 });
 
-// --- begin --------------------------------------------------------------------------------------------------------------
+// --- start-up -----------------------------------------------------------------------------------------------------------
 
 settle(document);
 setInterval(tellTimes, 3e4);
@@ -111,14 +111,14 @@ if (talk) {
     wasAtEnd = isAtEnd();
     requestAnimationFrame(() => fill());
   };
-  // Who reads the end still does when a question takes room from it, or the window changes.
+  // Stay at the end when an approval request or a resize changes the height.
   new ResizeObserver(() => wasAtEnd && toEnd()).observe(talk);
   fill();
 }
 if (draft) {
   showRunning();
   draft.onpaste = ({ clipboardData }) => clipboardData.getData("text") || attach(clipboardData.files);
-  // A file that is dropped beside the field would be opened in the place of the page.
+  // Prevent the browser from opening a file dropped outside of the field.
   const hold = event => {
     const { types, files } = event.dataTransfer;
     if (!types.includes("Files")) return;
@@ -128,7 +128,7 @@ if (draft) {
   on("dragover", hold);
   on("drop", hold);
   draft.value = memory.getItem(kept) ?? draft.value;
-  // What was kept here only until it is there.
+  // Save text that only this browser has.
   if (memory.getItem(kept) !== null) saveDraft();
   onpagehide = () => memory.getItem(kept) === null || saveDraft();
 }

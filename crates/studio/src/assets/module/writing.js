@@ -1,4 +1,4 @@
-// What a person writes: drafts, and entries in place. Nothing that is typed is lost.
+// Drafts and editing in place. Typed text is never lost.
 
 // --- drafts: never lost -----------------------------------------------------------------------------------------
 
@@ -12,7 +12,7 @@ let typed = false;
 
 function keepDraft() {
   typed = true;
-  // First where a crash of the server does not reach, then where every window sees it.
+  // First in this browser, which survives a server crash, then on the server, for all windows.
   remember(kept, draft.value);
   clearTimeout(saving);
   saving = setTimeout(saveDraft, 400);
@@ -26,9 +26,9 @@ async function saveDraft() {
   try {
     await putDraft(text);
     if (draft.value === text) memory.removeItem(kept);
-    draftState(text ? "Draft kept" : "");
+    draftState(text ? "Draft saved" : "");
   } catch {
-    draftState("Kept in this browser");
+    draftState("Saved in this browser");
   }
 }
 
@@ -38,10 +38,10 @@ async function sendDraft() {
   const shown = one("#attached img");
   if (!text.trim() && !shown) return;
   clearTimeout(saving);
-  if (isRunning() && shown) say("Pictures wait for the next turn.");
+  if (isRunning() && shown) say("Pictures will be sent with the next turn.");
   const done = await attempt(async () => {
     if (isRunning()) return ask("POST", here("turn/steer"), { message: text });
-    // A draft is sent in one step, and an undo brings it back.
+    // Sending the draft is one operation; an undo restores it.
     await putDraft(text);
     return ask("POST", here("turns"), { draft: true, ...approval() });
   });
@@ -54,7 +54,7 @@ async function sendDraft() {
   toEnd();
 }
 
-/** Pictures that are chosen, pasted or dropped are kept with the draft, and go along with it. */
+/** Selected, pasted and dropped pictures are attached to the draft. */
 let attaching;
 const attach = files => (attaching = attachAll([...files], attaching));
 
@@ -73,16 +73,16 @@ async function attachAll(files, before) {
 
 const read = entry => asked("GET", here(`entries/${idOf(entry)}`));
 
-/** What is edited of an entry: its text, or what a tool answered. */
+/** The editable text of an entry: its content or tool result. */
 const textOf = ({ entry: { content, blocks = [] } }) => content || (blocks[1] || blocks[0]?.type !== "tool_result" ? "" : blocks[0].text);
 
-/** Leaves what was typed, after a question if something was. */
+/** Discards a form, after confirmation if its text changed. */
 async function leave(form, before, does) {
   const text = one("textarea", form).value;
   if (text === before || (await confirmed([element("p", {}, "Discard this text?")], "Discard"))) does();
 }
 
-/** Where a half-typed edit is kept: what it began with, and what it is; and what is being put in behind an entry. */
+/** Storage keys of unfinished edits and insertions. */
 const placeOf = entry => take + entry.id;
 const placeBehind = entry => `${placeOf(entry)}+`;
 
@@ -100,7 +100,7 @@ async function edit(entry) {
   area.oninput = () => remember(placeOf(entry), JSON.stringify([before, area.value]));
   entry.append(form);
   entry.classList.add("editing");
-  // One that was left half-typed waits for its writer.
+  // Do not focus restored edits.
   if (!left) area.focus();
 }
 
@@ -108,7 +108,7 @@ async function keepEdit(form) {
   const entry = form.closest(".entry");
   const content = one("textarea", form).value;
   const now = await read(entry);
-  // Who cannot look whether somebody else was there replaces nothing.
+  // Without the current version, do not overwrite it.
   if (!now) return;
   if (textOf(now) !== form.dataset.before && !one(".conflict", form)) {
     return conflict(entry, element("pre", { className: "plain" }, textOf(now)));
