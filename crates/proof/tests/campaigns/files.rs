@@ -1,5 +1,4 @@
-//! A few hundred faults while the real program moves files, and the controls that must be caught. Many more by
-//! command: see `docs/testing.md`.
+//! A few hundred faults while the real program moves files, and the controls. See `docs/testing.md` for longer runs.
 
 use retake_proof::faults::{ErrorsPlan, KillPlan};
 use retake_proof::files::{
