@@ -174,7 +174,7 @@ pub(crate) enum Command {
     Compress(commands::compress::Arguments),
     /// Show the trace: every model request, response and tool call.
     #[command(display_order = 9)]
-    Comms(commands::comms::Arguments),
+    Trace(commands::comms::Arguments),
     /// List providers and models, and which are ready to use.
     #[command(display_order = 10)]
     Models(commands::models::Arguments),

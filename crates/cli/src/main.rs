@@ -99,7 +99,7 @@ fn dispatch(command: Command, context: &Context) -> Result<ExitCode, Failure> {
         Command::Steer(arguments) => arguments.run(context)?,
         Command::Compare(arguments) => arguments.run(context)?,
         Command::Compress(arguments) => arguments.run(context)?,
-        Command::Comms(arguments) => arguments.run(context)?,
+        Command::Trace(arguments) => arguments.run(context)?,
         Command::Models(arguments) => arguments.run(context)?,
         Command::Serve(arguments) => arguments.run(context)?,
         Command::Jump(arguments) => arguments.run(context)?,

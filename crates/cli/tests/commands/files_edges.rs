@@ -156,7 +156,7 @@ fn a_worktree_is_not_closed_under_a_command_that_runs_in_it() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     let said = |name: &str| fs::read_to_string(there.with_file_name(name)).expect("it was written");
     assert_eq!(said("code"), "5\n", "{}", said("said"));
-    assert!(said("said").contains("at work in this folder"), "{}", said("said"));
+    assert!(said("said").contains("running in this folder"), "{}", said("said"));
     sandbox.done(&["worktree", "remove", "second"]);
 }
 
@@ -211,7 +211,7 @@ fn fewer_steps_than_asked_for_are_told() {
     sandbox.done(&["entry", "add", "two"]);
     let output = sandbox.run(&["undo", "5"]);
     assert_eq!(output.code, 0);
-    assert!(output.stderr.contains("Undid 2 steps of 5: there are no more."), "{}", output.stderr);
+    assert!(output.stderr.contains("Undid only 2 steps of 5: no more available."), "{}", output.stderr);
     let output = sandbox.run(&["redo", "2"]);
     assert_eq!((output.code, output.stderr.as_str()), (0, ""));
     assert_eq!(sandbox.json(&["undo", "5"])["steps"], 2);
@@ -225,7 +225,7 @@ fn opening_and_closing_a_take_can_be_previewed() {
     let folder = there.to_string_lossy().into_owned();
     let open = ["worktree", "add", "second", &folder, "--dry-run"];
     let said = sandbox.done(&open);
-    assert!(said.contains(&format!("The take would be in {folder}: 1 file.")), "{said}");
+    assert!(said.contains(&format!("Would create a worktree in {folder}: 1 file.")), "{said}");
     let would = sandbox.json(&open)["preview"]["worktree"].clone();
     assert_eq!((&would["action"], &would["files"]), (&json!("open"), &json!(1)), "{would}");
     assert!(!there.exists());
@@ -291,21 +291,21 @@ fn the_files_alone_go_back_and_forth_step_by_step() {
         assert!(output.stdout.contains(said), "{arguments:?}: {}", output.stdout);
         assert_eq!(output.code == 0, !said.is_empty(), "{arguments:?}: {}", output.stderr);
     };
-    let one = "in the files alone: changed 1 file";
+    let one = "(files only): changed 1 file";
     check(&["undo", "--files"], "2\n", &format!("Undid {one}"));
     // The talk in between is passed over.
     check(&["undo", "--files"], "1\n", &format!("Undid {one}"));
     check(&["undo", "--files"], "0\n", &format!("Undid {one}"));
     check(&["undo", "--files"], "0\n", "");
     check(&["redo", "--files"], "1\n", &format!("Redid {one}"));
-    check(&["redo", "--files", "2"], "3\n", "Redid in the files alone 2 changes:");
+    check(&["redo", "--files", "2"], "3\n", "Redid (files only) 2 changes:");
     check(&["redo", "--files"], "3\n", "");
-    check(&["undo", "--files", "2"], "1\n", "Undid in the files alone 2 changes:");
+    check(&["undo", "--files", "2"], "1\n", "Undid (files only) 2 changes:");
     assert!(sandbox.done(&["thread", "show"]).contains("only talk"), "the conversation stays");
     // Each was a change of its own.
     check(&["undo"], "3\n", "Undid: moved");
     check(&["redo"], "1\n", "Redid: moved");
-    check(&["jump", "--files", "1"], "0\n", "The files are those of version 1 now.");
+    check(&["jump", "--files", "1"], "0\n", "Restored the files of version 1.");
     check(&["redo", "--files"], "1\n", "Redid");
 }
 

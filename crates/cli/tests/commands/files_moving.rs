@@ -75,7 +75,7 @@ fn each_half_moves_alone() {
 fn a_look_ahead_asks_on_a_terminal() {
     let sandbox = project();
     let screen = sandbox.answered(80, &["undo"], "n\r");
-    assert!(screen.join("\n").contains("Go on? [Y/n]"), "{screen:?}");
+    assert!(screen.join("\n").contains("Continue? [Y/n]"), "{screen:?}");
     assert_eq!(sandbox.read("old.rs"), None, "the answer was no");
     let screen = sandbox.answered(80, &["undo"], "\r");
     assert!(screen.join("\n").contains("Undid: changed 3 files"), "{screen:?}");
@@ -108,7 +108,7 @@ fn what_overlapping_commands_changed_is_asked_about() {
     assert!(message.contains("both") && message.contains("--shared"), "{error}");
     assert_eq!(sandbox.json(&["undo", "--dry-run"])["preview"]["shared"][0]["path"], "both");
     let screen = sandbox.answered(80, &["undo"], "\r").join("\n");
-    assert!(screen.contains("Not known whose") && screen.contains("both"), "{screen}");
+    assert!(screen.contains("Author unknown") && screen.contains("both"), "{screen}");
     assert_eq!(sandbox.read("both"), None);
     sandbox.done(&["redo", "--yes"]);
     sandbox.done(&["undo", "--shared"]);

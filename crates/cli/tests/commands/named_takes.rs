@@ -139,7 +139,7 @@ fn a_switch_that_is_declined_leaves_the_current_thread() {
     assert!(screen.join("\n").contains("Nothing was changed."), "{screen:?}");
     assert_eq!(sandbox.json(&["thread", "show"])["thread"]["title"], "Other");
     let screen = sandbox.answered(80, &["thread", "switch", "T/second"], "y\r");
-    assert!(screen.join("\n").contains("Working on T, take second"), "{screen:?}");
+    assert!(screen.join("\n").contains("Switched to T, take second"), "{screen:?}");
     assert_eq!(sandbox.json(&["thread", "show"])["thread"]["title"], "T");
 }
 

@@ -79,7 +79,7 @@ fn a_folder_that_is_gone_or_another_one_now_is_refused() {
     fs::rename(sandbox.project(), &away).expect("it moves");
     let gone = undo();
     assert!(gone.code != 0);
-    assert!(gone.stderr.contains("is not at"), "{}", gone.stderr);
+    assert!(gone.stderr.contains("is missing at"), "{}", gone.stderr);
     fs::create_dir(sandbox.project()).expect("another folder");
     fs::write(sandbox.project().join("a.txt"), "theirs\n").expect("a file");
     assert!(undo().code != 0);
